@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// Which lengths, sequence-parallel degrees and checkpoint settings to train with, and what has to
-/// be measured for it.
+/// Selection of the lengths, sequence-parallel degrees and checkpoint settings of training.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -28,14 +27,14 @@
 
 namespace omnibal::inline v0 {
 
-/// The free memory of a run that failed without saying how much was missing.
+/// The free memory of a run that failed and did not report how much memory was missing.
 inline constexpr std::int64_t unknown_shortage = std::numeric_limits<std::int64_t>::min();
 
-/// One full pack, forward and backward, measured or computed.
+/// A measurement or an estimate of one full pack, forward and backward.
 struct level_reading {
-  /// Of the rank with the least, at its peak. Negative where memory is missing.
+  /// The free memory at the peak of the rank with the least; negative if memory is missing.
   std::int64_t free_bytes = 0;
-  /// For the pack, with all the ranks that share it. Not looked at where memory is missing.
+  /// The time of the pack on all ranks that share the pack. Ignored if memory is missing.
   std::int64_t nanoseconds = 0;
 
   [[nodiscard]] friend bool operator==(level_reading const&, level_reading const&) = default;
@@ -46,26 +45,26 @@ template <class Profile>
 concept level_profile = std::invocable<Profile const&, packing_level const&> &&
     std::same_as<std::invoke_result_t<Profile const&, packing_level const&>, level_reading>;
 
-/// What `select_levels` tries.
+/// The search space of `select_levels`.
 struct level_search {
-  /// The layers that can be checkpointed.
+  /// The number of layers that can be checkpointed.
   std::int64_t layers = 0;
-  /// Lengths, ascending.
+  /// The lengths in tokens, ascending.
   std::vector<std::int64_t> lengths{8192, 16384, 32768, 65536, 131072};
-  /// Sequence-parallel degrees, ascending.
+  /// The sequence-parallel degrees, ascending.
   std::vector<std::int64_t> degrees{1, 2, 4, 8};
   std::int64_t fewest_checkpointed = 0;
-  /// Memory that has to stay free.
+  /// The memory that must stay free.
   std::int64_t reserve_bytes = 0;
-  /// The ranks that train; 0: as many as the largest degree. They decide how many packs run at a
-  /// time, and so what a level with few packs costs.
+  /// The number of ranks that train; 0: the largest degree. The ranks decide how many packs run at
+  /// a time, and therefore the cost of a level with few packs.
   std::int64_t ranks = 0;
 };
 
-/// A setting and its time.
+/// A setting and the time of one pack.
 struct timed_level {
   packing_level setting{};
-  /// For one full pack.
+  /// The time of one full pack.
   std::int64_t nanoseconds = 0;
 
   [[nodiscard]] friend bool operator==(timed_level const&, timed_level const&) = default;
@@ -73,19 +72,20 @@ struct timed_level {
 
 /// The result of `select_levels`.
 struct level_selection {
-  /// Infeasible where the longest length that is needed does not fit with any degree, even if all
-  /// is checkpointed.
+  /// Infeasible if no length that is long enough fits with any degree, even if all layers are
+  /// checkpointed. Long enough is the longest length of the search or, if samples are given, any
+  /// length of at least their longest sample that some length of the search holds.
   solve_status status = solve_status::solved;
-  /// The levels, shortest first; none where infeasible.
+  /// The levels, shortest first; empty if infeasible.
   std::vector<packing_level> levels{};
-  /// The fastest setting of each length that fits, ascending.
+  /// The fastest setting of each length that fits, in ascending order of the lengths.
   std::vector<timed_level> fastest{};
-  /// Where infeasible, the least that the shortest length that would do lacks; `unknown_shortage`
-  /// where no reading said so.
+  /// If infeasible, the least memory that the shortest long enough length lacks, or
+  /// `unknown_shortage` if no reading reported a number.
   std::int64_t missing_bytes = 0;
-  /// The estimated time of an epoch; 0 where no samples were given.
+  /// The estimated time of an epoch; 0 if no samples were given.
   std::int64_t epoch_nanoseconds = 0;
-  /// The number of samples above all lengths that were searched, which no level will hold.
+  /// The number of samples above all lengths of the search; no level can hold them.
   std::uint64_t oversized = 0;
 };
 
@@ -93,7 +93,7 @@ struct level_selection {
 
 namespace omnibal::inline v0::detail {
 
-/// Throws unless values are positive, at most `most`, and increase.
+/// Throws `std::invalid_argument` unless the values are positive, at most `most`, and increase.
 inline void check_ascending(std::string_view function, std::string_view argument,
                             std::span<std::int64_t const> values, std::int64_t most) {
   if (values.empty()) throw_invalid(function, std::string(argument) + " is empty");
@@ -116,25 +116,25 @@ inline void check_search(std::string_view function, level_search const& search) 
   check_between(function, "search.ranks", search.ranks, search.degrees.back(), most_level_degree);
 }
 
-/// True where `left` takes less time of ranks for each token; equal ones are not.
+/// Returns true if `left` requires less time of its ranks per token; false if both are equal.
 [[nodiscard]] inline bool is_faster(timed_level const& left, timed_level const& right) {
   auto const rank_time = [](timed_level const& of, std::int64_t length) {
-    // Below 2^63, 2^20 and 2^32.
+    // The factors are below 2^63, 2^20 and 2^32.
     return static_cast<uint128>(of.nanoseconds) * static_cast<uint128>(of.setting.sequence) *
            static_cast<uint128>(length);
   };
   return rank_time(left, right.setting.length) < rank_time(right, left.setting.length);
 }
 
-/// Asks a profile for the settings of one length.
+/// Reads a profile for the settings of one length.
 template <level_profile Profile>
 class level_probe {
  public:
   level_probe(std::string_view function, Profile const& profile, level_search const& search)
       : function_(function), profile_(profile), search_(search) {}
 
-  /// The setting with the least time of all its ranks, of equal ones the one with the lowest
-  /// degree; none where no degree fits.
+  /// Returns the setting with the least time of all its ranks. The lowest degree wins among equal
+  /// times. Returns none if no degree fits.
   [[nodiscard]] std::optional<timed_level> fastest(std::int64_t length) {
     std::optional<timed_level> best;
     least_missing_ = unknown_shortage;
@@ -146,7 +146,7 @@ class level_probe {
     return best;
   }
 
-  /// What the length of the last call lacked at least.
+  /// Returns the least memory that the length of the last call lacked.
   [[nodiscard]] std::int64_t least_missing() const { return least_missing_; }
 
  private:
@@ -173,8 +173,8 @@ class level_probe {
     return {setting, reading};
   }
 
-  /// The setting with the fewest checkpointed layers that leaves the reserve free, by a line
-  /// through two readings and a reading of what it says.
+  /// Returns the setting with the fewest checkpointed layers that leaves the reserve free. A line
+  /// through two readings predicts the setting, and a further reading confirms it.
   [[nodiscard]] std::optional<timed_level> fewest_checkpointed(std::int64_t length,
                                                                std::int64_t degree) {
     packing_level setting{length, degree, search_.fewest_checkpointed};
@@ -187,7 +187,7 @@ class level_probe {
       note_missing(many.reading);
       return std::nullopt;
     }
-    // Where a failed run does not say what it lacks, one with more checkpointed layers may run.
+    // If a failed run does not report a shortage, a run with more checkpointed layers may succeed.
     while (few.reading.free_bytes == unknown_shortage) {
       std::int64_t const between =
           few.setting.checkpointed_layers +
@@ -200,7 +200,7 @@ class level_probe {
     return confirmed(few, many);
   }
 
-  /// Throws where checkpointing takes memory instead of giving some.
+  /// Throws if checkpointing increases the memory instead of decreasing it.
   void check_gain(probed const& few, probed const& many) const {
     bool const is_known = many.reading.free_bytes != unknown_shortage;
     if (!is_known || many.reading.free_bytes >= few.reading.free_bytes) return;
@@ -210,7 +210,8 @@ class level_probe {
                                  to_text(few.setting.checkpointed_layers));
   }
 
-  /// What the line through two readings says, with more layers where a reading denies it.
+  /// Returns the prediction of the line through two readings, with more layers while a reading
+  /// contradicts the prediction.
   [[nodiscard]] timed_level confirmed(probed const& few, probed const& many) const {
     auto const line = two_point_probe({few.setting.checkpointed_layers, few.reading.free_bytes},
                                       {many.setting.checkpointed_layers, many.reading.free_bytes});
@@ -243,8 +244,7 @@ class level_probe {
   std::int64_t least_missing_ = unknown_shortage;
 };
 
-/// How many samples, and how many tokens in them, are at most as long as any of some lengths or
-/// half of it.
+/// Counts the samples, and their tokens, up to each of some lengths and up to half of each length.
 class length_census {
  public:
   length_census(std::string_view function, std::span<std::int64_t const> sample_lengths,
@@ -272,14 +272,14 @@ class length_census {
     }
   }
 
-  /// The longest sample that is at most as long as the longest level.
+  /// Returns the longest sample that is at most as long as the longest level.
   [[nodiscard]] std::int64_t longest() const { return longest_; }
 
-  /// The number of samples that are longer than the longest level.
+  /// Returns the number of samples that are longer than the longest level.
   [[nodiscard]] std::uint64_t beyond() const { return static_cast<std::uint64_t>(counts_.back()); }
 
-  /// A number of packs that samples in (`above`, `length`] need at least: they have that many
-  /// tokens, and two of more than half the length do not share a pack.
+  /// Returns a lower bound on the packs for the samples in (`above`, `length`]: the packs must hold
+  /// all tokens, and two samples of more than half the length do not share a pack.
   [[nodiscard]] std::int64_t packs(std::int64_t above, std::int64_t length) const {
     std::int64_t const tokens = up_to(tokens_, length) - up_to(tokens_, above);
     std::int64_t const halves =
@@ -299,25 +299,26 @@ class length_census {
   }
 
   std::vector<std::int64_t> limits_;
-  /// Up to each limit, and in a last element those beyond all.
+  /// The totals up to each limit; the last element counts the samples beyond all limits.
   std::vector<std::int64_t> counts_;
   std::vector<std::int64_t> tokens_;
   std::int64_t longest_ = 0;
 };
 
-/// The levels of an estimate, as places among the given ones.
+/// The levels of an estimate, as indices into the given levels, and the time.
 struct epoch_estimate {
   std::vector<std::size_t> chosen;
   int128 nanoseconds = 0;
 };
 
-/// The levels with the least time of an epoch in which each sample is in the first that is as long;
-/// of equal ones the fewest. The time is a sum over neighbouring levels, so that the best set is a
-/// shortest path. Precondition: the last level holds `census.longest()`.
+/// Returns the levels with the least time of an epoch if each sample belongs to the first level
+/// that is long enough. The fewest levels win among equal times. The time is a sum over neighboring
+/// levels; therefore the best set is a shortest path. Precondition: the last level holds
+/// `census.longest()`.
 [[nodiscard]] inline epoch_estimate least_epoch(std::span<timed_level const> levels,
                                                 length_census const& census, std::int64_t ranks) {
   struct path {
-    /// Nanoseconds, then levels.
+    /// Nanoseconds first, then the number of levels.
     std::pair<int128, std::size_t> cost;
     std::size_t before = 0;
   };
@@ -354,23 +355,25 @@ struct epoch_estimate {
 namespace omnibal::inline v0 {
 
 struct select_levels_fn {
-  /// The levels of the published rule. For each length and degree two readings of free memory give
-  /// the fewest layers to checkpoint, and a reading with these its time; of each length the setting
-  /// with the least time of all its ranks is kept. With l_best the length that takes the least of
-  /// it for a token and l_max the longest, the levels are l_best / sp_best, l_best, l_max / sp_max
-  /// and l_max, as far as they increase, each with the fastest setting of its length.
+  /// Returns the levels of the published rule. Two readings of free memory per length and degree
+  /// give the fewest layers to checkpoint, and one more reading gives the time of that setting.
+  /// Each length keeps the setting with the least time of all its ranks. Let l_best be the length
+  /// with the least time of ranks per token, l_max the longest length, and sp_best and sp_max their
+  /// degrees. The levels are l_best / sp_best, l_best, l_max / sp_max and l_max, as far as they
+  /// increase. Each level has the fastest setting of its length.
   ///
-  /// `profile` maps a `packing_level` to a `level_reading`. Where it does not know how much memory
-  /// a failed run lacks it says `unknown_shortage`, and more layers are tried by halving. What the
-  /// line through two readings says is read as well and corrected upwards where it does not fit. Of
-  /// equal times the lowest degree and the shortest length win.
+  /// `profile` maps a `packing_level` to a `level_reading`. A profile that does not know how much
+  /// memory a failed run lacks returns `unknown_shortage`; the search then halves the range of
+  /// layers. The search also reads the prediction of the line through two readings and adds layers
+  /// if the prediction does not fit. The lowest degree and the shortest length win among equal
+  /// times.
   ///
-  /// Complexity: three readings for each length and degree, one more for each layer by which memory
-  /// is not linear. Memory: one element per length. Determinism: portable for a profile that is.
-  /// Errors: `std::invalid_argument` for lengths or degrees that are not positive and ascending,
-  /// for no layers, and for a profile with a time that is not positive or with less memory where
-  /// more is checkpointed and none fits; whatever `profile` throws. Source: Yao et al.,
-  /// "Hierarchical balance packing", NeurIPS 2025.
+  /// Complexity: three readings for each length and degree, and one more for each layer by which
+  /// memory is not linear. Memory: one element per length. Determinism: portable if the profile is
+  /// portable. Errors: `std::invalid_argument` if lengths or degrees are not positive and
+  /// ascending, if there are no layers, if the profile returns a time that is not positive, or if
+  /// no run fits and the profile returns less memory for more checkpointed layers; any exception of
+  /// `profile`. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
   template <level_profile Profile>
   [[nodiscard]] level_selection operator()(Profile const& profile,
                                            level_search const& search) const {
@@ -390,19 +393,20 @@ struct select_levels_fn {
     return result;
   }
 
-  /// The levels with the least estimated time of an epoch of these samples, of all subsets of
-  /// `search.lengths`. A level takes the samples that are longer than the level before it; its
-  /// packs are counted by their tokens and by the samples above half of its length, its steps by
-  /// `search.ranks`, each with the time of a full pack. Samples that exceed all lengths only count
-  /// in `oversized`. Of equal times the fewest levels win.
+  /// Returns the subset of `search.lengths` with the least estimated time of an epoch of the
+  /// samples. A level holds the samples that are longer than the level before it. The number of
+  /// packs follows from the tokens and from the samples above half of the length. The number of
+  /// steps follows from `search.ranks`; each step costs the time of a full pack. Samples that
+  /// exceed all lengths only count in `oversized`. The fewest levels win among equal times.
   ///
-  /// The times are those of the profile's packs, whatever documents it packs: one that knows the
-  /// data packs documents of the lengths that the level will see.
+  /// The times are the times of the profile's packs, whatever documents the profile packs. A
+  /// profile that knows the data packs documents of the lengths that the level will receive.
   ///
-  /// Complexity: as above, linear in the samples and quadratic in the lengths. Memory: 8 bytes per
-  /// sample. Determinism and errors: as above; `std::invalid_argument` for a negative length,
-  /// `std::overflow_error` where the tokens or the time of an epoch exceed 2^63 - 1,
-  /// `std::length_error` above 2^32 - 1 samples.
+  /// Complexity: the readings of the overload without samples, linear in the samples and quadratic
+  /// in the lengths. Memory: 8 bytes per sample. Determinism: portable if the profile is portable.
+  /// Errors: the errors of the overload without samples, `std::invalid_argument` if a length is
+  /// negative, `std::overflow_error` if the tokens or the time of an epoch exceed 2^63 - 1,
+  /// `std::length_error` if there are more than 2^32 - 1 samples.
   template <level_profile Profile, class Samples, class Length = std::identity>
     requires detail::token_samples<Samples, Length>
   [[nodiscard]] level_selection operator()(Profile const& profile, level_search const& search,
@@ -428,7 +432,7 @@ struct select_levels_fn {
  private:
   static constexpr std::string_view name = "select_levels";
 
-  /// The fastest setting of each length; infeasible where none is at least `needed` long.
+  /// Returns the fastest setting of each length; infeasible if no length of at least `needed` fits.
   template <class Profile>
   [[nodiscard]] static level_selection probe_lengths(detail::level_probe<Profile>& probe,
                                                      level_search const& search,
@@ -450,7 +454,7 @@ struct select_levels_fn {
     return result;
   }
 
-  /// The fastest setting of a length that may not be one of those that were tried.
+  /// Returns the fastest setting of a length, which may be outside of the lengths of the search.
   template <class Profile>
   [[nodiscard]] static std::optional<packing_level> setting_of(detail::level_probe<Profile>& probe,
                                                                std::span<timed_level const> fastest,
@@ -464,7 +468,7 @@ struct select_levels_fn {
   }
 };
 
-/// Lengths, degrees and checkpoint settings; see `select_levels_fn`.
+/// Selects lengths, sequence-parallel degrees and checkpoint settings; see `select_levels_fn`.
 inline constexpr select_levels_fn select_levels{};
 
 }  // namespace omnibal::inline v0
