@@ -29,8 +29,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Throws for a group that has a load of `load` without the sample `index`, whose demand exceeds
-/// its room.
+/// Throws `std::invalid_argument` for a group whose load is `load` without the sample `index`,
+/// because the demand of the sample exceeds the remaining room.
 template <class Layout>
 [[noreturn]] void reject_load(std::string_view function, measured<Layout> const& input,
                               std::size_t group, typename Layout::amounts_type const& load,
@@ -45,9 +45,9 @@ template <class Layout>
                               to_text(kind) + ", must be at most " + text_of(input.capacity));
 }
 
-/// The groups of `given` with each index replaced by the number of the sample among those that fit,
-/// without empty groups. Throws `std::invalid_argument` unless `given` is a packing of the samples
-/// of `input`.
+/// Returns the non-empty groups of `given`, with each index replaced by the number of the sample
+/// among the samples that fit. Throws `std::invalid_argument` unless `given` is a packing of the
+/// samples of `input`.
 template <class Layout>
 [[nodiscard]] grouping checked_numbers(std::string_view function, measured<Layout> const& input,
                                        packing const& given) {
@@ -83,7 +83,7 @@ template <class Layout>
   return result;
 }
 
-/// The inverse of `checked_numbers`, also without empty groups.
+/// Inverts `checked_numbers`; empty groups are dropped too.
 template <class Layout>
 [[nodiscard]] grouping to_indices(grouping const& numbers, measured<Layout> const& input) {
   std::vector<std::uint32_t> items(numbers.items().begin(), numbers.items().end());
@@ -93,8 +93,8 @@ template <class Layout>
   return grouping(std::move(offsets), std::move(items));
 }
 
-/// Makes packings with fewer groups, pass by pass: by exchanges with a pool until a pass gains
-/// little, then, of integers, by an `exact_fill_walk`.
+/// A search for packings with fewer groups, pass by pass. Passes exchange samples with a pool until
+/// a pass gains little; for integers an `exact_fill_walk` follows.
 template <class Layout>
 class group_search {
  public:
@@ -103,8 +103,8 @@ class group_search {
     by_exchanges_.emplace(input, seed);
   }
 
-  /// One pass over `groups`, after which they are fewer or as many. No packing has fewer than
-  /// `bound`. Precondition: they are more than that.
+  /// Runs one pass over `groups`, which never increases the number of groups. No packing has fewer
+  /// groups than `bound`. Precondition: `groups` has more than `bound` groups.
   void run(grouping& groups, std::size_t bound) {
     if (by_exchanges_) {
       by_exchanges_->run(groups);
@@ -116,7 +116,7 @@ class group_search {
     }
   }
 
-  /// True once, when the walk has taken as many steps as a thorough bound.
+  /// Returns true once: after the walk has run the number of steps that a thorough bound costs.
   [[nodiscard]] bool has_earned_bound() {
     if constexpr (can_walk) {
       if (!has_bound_ && walk_ && walk_->work() >= dual_feasible_bounds::most_steps) {
@@ -127,7 +127,7 @@ class group_search {
     return false;
   }
 
-  /// True where further passes would gain nothing.
+  /// Returns true if further passes would gain nothing.
   [[nodiscard]] bool is_exhausted() const {
     if (by_exchanges_) return by_exchanges_->is_exhausted();
     if constexpr (can_walk) return walk_ && walk_->is_exhausted();
@@ -145,17 +145,18 @@ class group_search {
   bool has_bound_ = false;
 };
 
-/// Evens the loads of groups, pass by pass: the group with the largest load exchanges samples with
-/// that with the smallest, the second largest with the second smallest, and so on, as long as the
-/// sum of the squares of the shares of the capacity in all groups falls. Passes take the resources
-/// in turn, and their sum, as the load.
+/// A search that levels the loads of groups, pass by pass. The group with the largest load
+/// exchanges samples with the group with the smallest load, the second largest with the second
+/// smallest, and further pairs likewise. Exchanges continue while they reduce the sum, over the
+/// groups, of the squared shares of the capacity. Passes use the resources in turn, and then their
+/// sum, as the load.
 template <class Layout>
 class group_evener {
  public:
   /// `input` must outlive this object.
   explicit group_evener(measured<Layout> const& input) : input_(input), share_(input.capacity) {}
 
-  /// One pass over `groups`.
+  /// Runs one pass over `groups`.
   void run(grouping& groups) {
     std::vector<std::uint32_t> const order = largest_first(groups);
     std::size_t const count = order.size();
@@ -177,7 +178,7 @@ class group_evener {
     idle_passes_ = is_evener ? 0 : idle_passes_ + 1;
   }
 
-  /// True after a pass with every kind of load that changed nothing.
+  /// Returns true after a pass with every kind of load that changed nothing.
   [[nodiscard]] bool is_settled() const { return idle_passes_ == load_kinds; }
 
  private:
@@ -197,7 +198,8 @@ class group_evener {
     result.close();
   }
 
-  /// The share of the capacity, of one resource or of all.
+  /// Returns the share of the capacity that the load uses of one resource, or summed over all
+  /// resources.
   [[nodiscard]] std::uint64_t size(amounts_type const& load, std::size_t kind) const {
     return kind == kinds ? share_.sum(load) : share_(load[kind], kind);
   }
@@ -209,7 +211,7 @@ class group_evener {
     return order_descending(keys.size(), [&keys](std::size_t g) { return keys[g]; });
   }
 
-  /// The sum of the squares of the shares.
+  /// Returns the sum of the squared shares of the capacity.
   [[nodiscard]] std::uint64_t unevenness(amounts_type const& load) const {
     std::uint64_t sum = 0;
     for (std::size_t r = 0; r != kinds; ++r) {
@@ -219,11 +221,10 @@ class group_evener {
     return sum;
   }
 
-  /// Exchanges samples of the two groups, one or none of each at a time; true where any was.
+  /// Exchanges samples of the two groups, at most one of each group at a time; returns true if any
+  /// sample moved.
   bool exchange() {
-    // After 16 passes over 144 generated packings the variance of the loads is 1.03 times as large
-    // with 2, in 0.85 of the time, and 0.998 times with 8, in 1.05 times the time. Without a limit
-    // it is no smaller, in 1.12 times the time.
+    // Limits the exchanges of one pair of groups per pass.
     constexpr unsigned most_exchanges = 4;
     unsigned done = 0;
     while (done != most_exchanges && exchange_once()) ++done;
@@ -241,7 +242,7 @@ class group_evener {
       for (std::size_t j = 0; j <= from_small; ++j) {
         amounts_type const comes = candidate(small_, j);
         amounts_type const small_rest = small_.load - comes;
-        // Compared without a sum, which may exceed the largest integer.
+        // Compares with a difference, because a sum may exceed the largest integer.
         if (!comes.fits(input_.capacity - large_rest)) continue;
         if (!goes.fits(input_.capacity - small_rest)) continue;
         amounts_type const large = large_rest + comes;
@@ -256,12 +257,11 @@ class group_evener {
     return (best[0] != from_large || best[1] != from_small) && carry_out(best[0], best[1]);
   }
 
-  /// With 8 the variance above is 1.02 times as large, in 0.6 of the time, with 32 0.997 times, in
-  /// 1.4 times the time.
+  /// The most samples of a group that an exchange considers.
   static constexpr std::size_t most_candidates = 16;
 
-  /// How many samples of a group are looked at, evenly spaced; the candidate after the last is
-  /// none.
+  /// Returns the number of samples of a group that are considered, evenly spaced. The candidate
+  /// after the last one stands for no sample.
   [[nodiscard]] static std::size_t candidates(group const& from) {
     return std::min(from.samples.size(), most_candidates);
   }
@@ -272,7 +272,7 @@ class group_evener {
     return k == candidates(from) ? amounts_type{} : input_.amounts(from.samples[position(from, k)]);
   }
 
-  /// False, and nothing changes, where rounding makes a group exceed the capacity.
+  /// Returns false and changes nothing if rounding makes a group exceed the capacity.
   bool carry_out(std::size_t goes, std::size_t comes) {
     group large = replaced(large_, goes, small_, comes);
     group small = replaced(small_, comes, large_, goes);
@@ -282,7 +282,7 @@ class group_evener {
     return true;
   }
 
-  /// `from` without one candidate and with one of `other`.
+  /// Returns `from` without one candidate and with one candidate of `other`.
   [[nodiscard]] group replaced(group const& from, std::size_t goes, group const& other,
                                std::size_t comes) const {
     group result{from.samples, {}};
@@ -308,63 +308,63 @@ class group_evener {
 namespace omnibal::inline v0 {
 
 struct improve_options {
-  /// The most passes that seek fewer groups.
-  // Of 96 generated cases 3 have a group or two more with 32, in 0.93 of the time, and one has one
-  // less with 128, in 1.09 times the time.
+  /// The most passes that search for fewer groups.
   std::size_t passes = 64;
-  /// The most passes that then even the loads.
-  // In 144 cases the variance of the loads is 1.16 times as large with 8, in 0.6 of the time, and
-  // 0.94 times with 32, in 1.5 times the time.
+  /// The most passes that afterwards level the loads.
   std::size_t even_passes = 16;
-  /// Up to this share more groups than were found, for these passes: with room in all of them loads
-  /// become as even as whole samples allow, in some 64 passes.
+  /// The share of groups that is added to the groups that were found, before the passes that level
+  /// the loads. The room in all groups then lets loads become as equal as whole samples permit,
+  /// which requires about 64 passes.
   double spare_groups = 0.0;
-  /// Other seeds find other packings.
+  /// The seed of the search; other seeds find other packings.
   std::uint64_t seed = 0;
 };
 
-/// How far `improve` has come.
+/// The progress of `improve` after a pass.
 struct improve_progress {
-  std::size_t passes;       ///< passes run so far
-  std::size_t groups;       ///< groups of the packing so far
-  std::size_t lower_bound;  ///< groups that no packing can do without
+  std::size_t passes;       ///< the number of passes so far
+  std::size_t groups;       ///< the number of groups of the packing so far
+  std::size_t lower_bound;  ///< a lower bound on the groups of any packing
 };
 
-/// A functor that is asked after each pass and says whether to go on.
+/// A functor that `improve` calls after each pass; it returns whether `improve` continues.
 template <class Function>
 concept progress_predicate = std::predicate<Function&, improve_progress const&>;
 
 struct improve_fn {
-  /// A packing of the same samples with fewer groups, or with as many and evener loads: never more
-  /// groups than `start`, and where as many, never a larger sum of the squares of the loads, as
-  /// shares of the capacity. Only where `options.spare_groups` asks for more groups, there may be
-  /// that share more than the passes found.
+  /// Improves a packing: returns a packing of the same samples with fewer groups or more equal
+  /// loads. The result never has more groups than `start`, unless `options.spare_groups` requests
+  /// more; then it has at most that share more groups than the passes found. With an equal number
+  /// of groups, the sum of the squared loads, as shares of the capacity, is never larger.
   ///
-  /// Each pass dissolves some of the groups into a pool, exchanges up to two samples of every other
-  /// group against one or two of the pool that fill it better, and packs what is left in the pool
-  /// afresh. A pass that makes more groups is undone. For integers, passes of all sizes are
-  /// followed by simulated annealing: with a few groups in the pool, a sample of it is forced into
-  /// a group and the rest of that group filled as well as can be, of one resource by subset sums,
-  /// of several by a depth-first search (of one too, in turn with sums, where samples that are hard
-  /// to place count more), at a temperature that falls over one pass, then two, four and so on,
-  /// until the pool takes fewer groups.
+  /// Each pass dissolves some groups into a pool. It exchanges up to two samples of every other
+  /// group for one or two samples of the pool that fill the group better, and packs the rest of the
+  /// pool again. A pass that increases the number of groups is undone.
   ///
-  /// The passes end at the lower bound or at `options.passes`, and with floating-point numbers when
-  /// passes of all sizes have gained nothing; `go_on` may end them
-  /// earlier, for instance at a time limit. More passes go on where fewer ended. The bound is that
-  /// of `packing_bound`, at thorough effort once the annealing has taken as long as that takes.
+  /// For integers, simulated annealing follows the passes of all sizes, with a few groups in the
+  /// pool. A step forces a sample of the pool into a group and fills the rest of that group as full
+  /// as possible. One resource is filled by subset sums, several by a depth-first search. Searches,
+  /// in turn with subset sums, also fill groups of one resource; samples that are hard to place
+  /// then count more. The temperature falls over one pass, then over two, four and more, until the
+  /// pool requires fewer groups.
   ///
-  /// The groups come in no particular order. `start` may be of any packer, with the same samples,
-  /// demand and capacity; empty groups are dropped. The report counts the passes as rounds and
-  /// knows no keep rule.
+  /// The passes end at the lower bound or at `options.passes`. With floating-point numbers they
+  /// also end when passes of all sizes have gained nothing. `go_on` may end the passes earlier, for
+  /// example at a time limit. A run with more passes continues exactly as a run with fewer passes
+  /// would. The bound is the bound of `packing_bound`, at thorough effort once the annealing has
+  /// run as long as that bound takes.
   ///
-  /// Complexity: a pass is linear in the samples but for the looking up of groups as in
-  /// `best_fit_decreasing`: 0.1 to 0.7 microseconds per sample, rarely 2, less where most groups
-  /// are full. Memory: about 56 + 16R bytes per sample. Determinism: portable for integers. Errors:
-  /// those of `best_fit_decreasing` for capacity and demands; `std::invalid_argument` where `start`
-  /// names an index twice or not at all, one that is not a sample, an oversized sample in a group
-  /// or one that fits as oversized, where a group exceeds the capacity, and for
-  /// `options.spare_groups` outside [0, 1].
+  /// The order of the groups is unspecified. `start` may come from any packer, with the same
+  /// samples, demand and capacity; empty groups are dropped. The report counts the passes as rounds
+  /// and has no keep rule.
+  ///
+  /// Complexity: a pass is linear in the samples, except for the lookups of groups, which cost the
+  /// same as in `best_fit_decreasing`; fewer if most groups are full. Memory: about 56 + 16R bytes
+  /// per sample. Determinism: portable for integers. Errors: the errors of `best_fit_decreasing`
+  /// for capacity and demands; `std::invalid_argument` if `start` contains an index twice or not at
+  /// all, if it contains an index that is not a sample, if it lists an oversized sample in a group
+  /// or a fitting sample as oversized, if a group exceeds the capacity, or if
+  /// `options.spare_groups` is outside [0, 1].
   template <class Samples, class Demand, class Capacity, class GoOn>
     requires detail::measured_samples<Samples, Demand, Capacity> && progress_predicate<GoOn>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
@@ -378,7 +378,8 @@ struct improve_fn {
       packing_report& report = result.report;
       report = start.report;
       report.below_keep = 0;
-      // Not that of the start, which may have been packed under a smaller capacity.
+      // The start may have been packed under a smaller capacity, so that its bound does not hold
+      // here.
       report.lower_bound = detail::measured_bound(input);
       auto const count_pass = [&] {
         ++report.rounds;
@@ -396,7 +397,7 @@ struct improve_fn {
         count_pass();
         if (!go_on(improve_progress{pass + 1, groups.size(), report.lower_bound})) break;
       }
-      // Fuller groups serve only to have fewer of them.
+      // Fuller groups serve only to reduce the number of groups.
       if (groups.size() == given.size()) groups = given;
       add_spare_groups(groups, options);
       detail::group_evener<layout_type> evener(input);
@@ -410,7 +411,7 @@ struct improve_fn {
     });
   }
 
-  /// The same without a functor that ends it.
+  /// Improves a packing without a functor that ends the passes.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
@@ -429,7 +430,7 @@ struct improve_fn {
   }
 };
 
-/// Local search on a packing; see `improve_fn`.
+/// Improves a packing by local search; see `improve_fn`.
 inline constexpr improve_fn improve{};
 
 }  // namespace omnibal::inline v0
