@@ -312,9 +312,9 @@ struct improve_options {
   std::size_t passes = 64;
   /// The most passes that afterwards level the loads.
   std::size_t even_passes = 16;
-  /// The share of groups that is added to the groups that were found, before the passes that level
-  /// the loads. The room in all groups then lets loads become as equal as whole samples permit,
-  /// which requires about 64 passes.
+  /// The most additional groups, as a share of the groups that were found, before the passes that
+  /// level the loads. The room in all groups then lets loads become as equal as whole samples
+  /// permit, which requires about 64 passes.
   double spare_groups = 0.0;
   /// The seed of the search; other seeds find other packings.
   std::uint64_t seed = 0;

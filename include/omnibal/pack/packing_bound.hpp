@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Lower bounds on the number of groups. In their parts every value is at most the capacity.
+/// Lower bounds on the number of groups.
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
@@ -30,18 +30,19 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A lower bound on the number of groups for values of a resource of which there are few different
-/// ones: images, blocks.
+/// A lower bound on the number of groups for a resource with few different values, such as images
+/// or blocks.
 ///
-/// Give every value a price such that no group holds more than 1; then all prices together are a
-/// lower bound. The best prices are the dual solution of the linear program over patterns, the ways
-/// to fill a group (Gilmore, Gomory 1961). Here they are sought by multiplicative weights (Plotkin,
-/// Shmoys, Tardos 1995): the pattern that is worth most makes the values in it cheaper. As the best
-/// prices are often small fractions, every k-th part is tried too, for small k. All in integers,
-/// and valid for any prices, because they are divided by the worth of the best pattern.
+/// If every value has a price such that no group holds a total price above 1, the sum of all prices
+/// is a lower bound. The best prices are the dual solution of the linear program over patterns, the
+/// ways to fill a group (Gilmore, Gomory 1961). Multiplicative weights approximate them (Plotkin,
+/// Shmoys, Tardos 1995): the pattern with the highest worth makes its values cheaper. The best
+/// prices are often small fractions; therefore prices rounded to multiples of 1/k are tried too,
+/// for small k. All numbers are integers. The bound is valid for any prices, because they are
+/// divided by the worth of the best pattern.
 class pattern_prices {
  public:
-  /// `counts[v]` samples have value v, 0 <= v <= capacity.
+  /// `counts[v]` is the number of samples with value v, 0 <= v <= capacity.
   explicit pattern_prices(std::vector<std::uint32_t> const& counts) {
     std::size_t unit = 0;
     for (std::size_t v = 1; v < counts.size(); ++v) {
@@ -58,12 +59,13 @@ class pattern_prices {
     for (std::size_t const value : values_) prices_.push_back(one * value / capacity_);
   }
 
-  /// The work of one call of `next`, in steps.
+  /// Returns the work of one call of `next`, in steps.
   [[nodiscard]] std::size_t steps_of_next() const {
     return (largest_part + 1) * capacity_ * values_.size();
   }
 
-  /// The best bound from the present prices; changes these. Precondition: there are values.
+  /// Returns the best bound from the current prices, and changes the prices. Precondition: there
+  /// are values.
   std::size_t next() {
     std::uint64_t const worth = best_worth(prices_);
     std::size_t bound = bound_from(prices_, worth);
@@ -82,11 +84,10 @@ class pattern_prices {
 
  private:
   static constexpr std::uint64_t one = std::uint64_t{1} << 32;
-  /// Of 60 generated lists each under capacities of 9, 12, 30, 60, 100 and 250, with the steps
-  /// shared, 46 bounds are below the best of some settings; with 6 parts 70, with 24 53.
+  /// The largest k for which prices are rounded to multiples of 1/k.
   static constexpr std::uint64_t largest_part = 12;
 
-  /// The worth of the best pattern: an unbounded knapsack.
+  /// Returns the worth of the best pattern, the optimum of an unbounded knapsack.
   std::uint64_t best_worth(std::vector<std::uint64_t> const& prices) {
     std::fill(best_.begin(), best_.end(), std::uint64_t{0});
     for (std::size_t room = 1; room <= capacity_; ++room) {
@@ -112,9 +113,9 @@ class pattern_prices {
     return static_cast<std::size_t>((sum + worth - 1) / worth);
   }
 
-  /// Lowers the prices in the best pattern, that of the value of which it uses the largest share by
-  /// three tenths, the others in proportion. Scales all by 2^32 / worth. On the lists above half of
-  /// that leaves 46 bounds below the best too, twice that 62.
+  /// Lowers the prices in the best pattern. The value whose samples the pattern uses to the largest
+  /// share becomes cheaper by three tenths, the other values in proportion. Scales all prices by
+  /// 2^32 / worth.
   void make_best_pattern_cheaper(std::uint64_t worth) {
     std::vector<std::uint64_t> uses(values_.size(), 0);
     for (std::size_t room = capacity_; room != 0;) {
@@ -143,17 +144,11 @@ class pattern_prices {
   std::vector<std::size_t> choice_;
 };
 
-/// The best bound from patterns that about half a step for each sample finds.
+/// Returns the best bound from patterns that about half a step per sample finds.
 [[nodiscard]] inline std::size_t counted_pattern_bound(std::vector<std::uint32_t> const& counts) {
-  // With 127 11 of 18 bounds of generated lists of up to 8 different values under capacities of 150
-  // to 250 are lower, up to 6 %. With 511 7 of 18 under 300 to 500 are higher, up to 5 %, but they
-  // take up to 1.3 times as long, of 100 samples up to 2.5 times, and packing waits for them.
+  // The largest capacity for which patterns are priced.
   constexpr std::size_t largest_capacity = 255;
-  // With 6 and 12 changes bounds of 30 lists of 10^6 samples under a capacity of 20 are 1.1 and 0.2
-  // % lower, without a limit 0.1 % higher in 1.5 times the time. Half of the steps, fixed or for
-  // each sample, lose up to 0.3 % on the lists above; twice as many gain up to 0.15 % in 1.3 times
-  // the time. Few samples have 4096 steps: of 30 bounds of few values half of that lowers 10, up to
-  // 3 %, twice raises 17, up to 5 %, in up to 3 times the time.
+  // The most changes of the prices.
   constexpr std::size_t most_changes = 24;
   if (counts.size() > largest_capacity + 1) return 0;
   pattern_prices prices(counts);
@@ -167,7 +162,7 @@ class pattern_prices {
   return bound;
 }
 
-/// How often each value from zero to the capacity occurs.
+/// Counts how often each value from zero to the capacity occurs.
 template <class Value>
 [[nodiscard]] std::vector<std::uint32_t> count_values(std::size_t count, Value const& value,
                                                       std::int64_t capacity) {
@@ -176,7 +171,8 @@ template <class Value>
   return counts;
 }
 
-/// L2 and the bound from patterns, from the counts of the values from zero to the capacity.
+/// Returns the larger of L2 and the bound from patterns, from the counts of the values from zero to
+/// the capacity.
 [[nodiscard]] inline std::size_t counted_bound(std::vector<std::uint32_t> const& counts) {
   std::size_t const bound = martello_toth_bound(
       counts.size(), [](std::size_t k) { return static_cast<std::int64_t>(k); },
@@ -184,14 +180,12 @@ template <class Value>
   return std::max(bound, counted_pattern_bound(counts));
 }
 
-/// True where counting the values is cheaper than sorting them. Packings are the same: under
-/// capacities of 300 to 500 sorting takes 0.4 to 1.0 times as long for 30 to 150 samples, 0.9 to
-/// 1.2 times for 200 to 400; under 700 and 1000 counting takes 1.0 to 2.3 times as long for these.
+/// Returns true if counting the values is cheaper than sorting them. The bounds are the same.
 [[nodiscard]] inline bool is_countable(std::size_t count, std::int64_t capacity) {
   return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(512, count);
 }
 
-/// The values in ascending order.
+/// Returns the values in ascending order.
 template <class Value>
 [[nodiscard]] std::vector<std::uint64_t> sorted_values(std::size_t count, Value const& value,
                                                        std::int64_t capacity) {
@@ -203,7 +197,7 @@ template <class Value>
   return values;
 }
 
-/// The bound from one integer resource by dual feasible functions.
+/// Returns the bound from one integer resource by dual feasible functions.
 template <class Value>
 [[nodiscard]] std::size_t dual_feasible_bound(std::size_t count, Value const& value,
                                               std::int64_t capacity) {
@@ -217,8 +211,9 @@ template <class Value>
   return dual_feasible_bounds(counted, static_cast<std::uint64_t>(capacity)).largest();
 }
 
-/// The bound from one resource: L2 and patterns for integers; for floating-point values the volume,
-/// less an allowance for rounding, and the number of values above half of the capacity.
+/// Returns the bound from one resource. For integers the bound is the larger of L2 and the bound
+/// from patterns. For floating-point values it is the larger of the volume, reduced by an allowance
+/// for rounding, and the number of values above half of the capacity.
 template <class Value, class T>
 [[nodiscard]] std::size_t resource_bound(std::size_t count, Value const& value, T capacity) {
   if constexpr (std::integral<T>) {
@@ -244,8 +239,9 @@ template <class Value, class T>
   }
 }
 
-/// The largest number of conflicts over all thresholds. Of the samples whose b lies in bucket k,
-/// `counts[k]` have a large a, and `counts[buckets + k]` a small one; a bucket is 2^shift wide.
+/// Returns the largest number of conflicts over all thresholds. `counts[k]` is the number of
+/// samples with b in bucket k and a large a, `counts[buckets + k]` with b in bucket k and a small
+/// a. A bucket is 2^shift wide.
 [[nodiscard]] inline std::size_t most_conflicts(std::vector<std::uint32_t> const& counts,
                                                 std::int64_t capacity_b, unsigned shift) {
   std::size_t const buckets = counts.size() / 2;
@@ -253,8 +249,8 @@ template <class Value, class T>
   std::size_t bound = conflicting;
   std::size_t next_small = buckets;
   for (std::size_t k = 1; k != buckets; ++k) {
-    // Threshold x = k << shift: the samples with large a in bucket k - 1 leave, and those with
-    // small a in all buckets that lie wholly above capacity - x enter.
+    // At threshold x = k << shift the samples with a large a in bucket k - 1 leave. Samples with a
+    // small a enter from all buckets that are entirely above capacity - x.
     auto const threshold = static_cast<std::int64_t>(k << shift);
     if (threshold > capacity_b - threshold + 1) break;
     conflicting -= counts[k - 1];
@@ -267,11 +263,10 @@ template <class Value, class T>
   return bound;
 }
 
-/// The bound from conflicts between two resources: for a threshold x the samples with a above half
-/// of its capacity and b >= x, and those with b > capacity - x, exceed a capacity in pairs.
-/// Thresholds are multiples of a power of two, 1 where the capacity of b is small. Half and twice
-/// as many of them give the same bounds of generated lists of 1000 to 100,000 samples in as much
-/// time.
+/// Returns the bound from conflicts between two resources. For a threshold x, consider the samples
+/// with a above half of its capacity and b >= x, and the samples with b > capacity - x: any two of
+/// them exceed a capacity. Thresholds are multiples of a power of two, which is 1 if the capacity
+/// of b is small.
 template <class ValueA, class ValueB>
 [[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
                                          std::int64_t capacity_a, ValueB const& b,
@@ -285,14 +280,14 @@ template <class ValueA, class ValueB>
   std::size_t const buckets = bucket_of(capacity_b) + 1;
   std::vector<std::uint32_t> counts(2 * buckets, 0);
   for (std::size_t i = 0; i != count; ++i) {
-    // Without a branch, which would be hard to predict.
+    // This has no branch, because a branch would be hard to predict.
     auto const is_small = static_cast<std::size_t>(a(i) <= capacity_a - a(i));
     ++counts[is_small * buckets + bucket_of(b(i))];
   }
   return most_conflicts(counts, capacity_b, shift);
 }
 
-/// The largest of the bounds for samples that all fit an empty group.
+/// Returns the largest of the bounds for samples that all fit an empty group.
 template <class Layout>
 [[nodiscard]] std::size_t measured_bound(measured<Layout> const& input) {
   using amounts_type = typename Layout::amounts_type;
@@ -310,7 +305,7 @@ template <class Layout>
   return bound;
 }
 
-/// The bound by dual feasible functions from the sum of the shares of all capacities.
+/// Returns the bound by dual feasible functions from the sum of the shares of all capacities.
 template <class Layout>
 [[nodiscard]] std::size_t summed_shares_bound(measured<Layout> const& input) {
   summed_shares<Layout::amounts_type::size()> const sum(input.capacity);
@@ -318,7 +313,8 @@ template <class Layout>
       input.size(), [&](std::size_t k) { return sum(input.amounts(k)); }, sum.whole());
 }
 
-/// The largest of these, of those by dual feasible functions, and of a clique of conflicts.
+/// Returns the largest of `measured_bound`, the bounds by dual feasible functions, and a clique of
+/// conflicts.
 template <class Layout>
 [[nodiscard]] std::size_t thorough_bound(measured<Layout> const& input) {
   using amounts_type = typename Layout::amounts_type;
@@ -336,7 +332,7 @@ template <class Layout>
   return bound;
 }
 
-/// The larger of `bound` and what column generation finds in so many steps.
+/// Returns the larger of `bound` and the bound by column generation within `steps` steps.
 template <class Layout>
 [[nodiscard]] std::size_t generated_bound(measured<Layout> const& input, std::size_t bound,
                                           std::size_t steps) {
@@ -364,53 +360,60 @@ template <class Layout>
 namespace omnibal::inline v0 {
 
 struct packing_bound_options {
-  /// `thorough` also tries dual feasible functions, column generation and, of several resources,
-  /// cliques of conflicts.
+  /// The effort: `thorough` also tries dual feasible functions, column generation and, with several
+  /// resources, cliques of conflicts.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most steps of column generation, of 3 to 15 nanoseconds: 2^24 where the effort is
-  /// `thorough`, else none. A number that is set takes precedence.
+  /// The most steps of column generation. If unset: 2^24 if the effort is `thorough`, else none. A
+  /// number that is set takes precedence.
   std::optional<std::size_t> pattern_steps = {};
 };
 
 struct packing_bound_fn {
-  /// A number of groups below which no packing of the samples under the capacity can go: the
-  /// largest of several bounds. Oversized samples, which no group holds, do not count.
+  /// Returns a lower bound on the number of groups of any packing of the samples under the
+  /// capacity: the largest of several bounds. Oversized samples, which no group holds, do not
+  /// count.
   ///
-  /// - Volume and Martello-Toth L2 of each resource: samples above half of the capacity take a
-  ///   group each, and the smaller ones must find room beside them or in further groups. Exact
-  ///   maximum over all thresholds. Source: Martello, Toth, Knapsack Problems, 1990, chapter 8.
-  /// - Patterns of each resource with a capacity below 256, such as images: prices of the amounts,
-  ///   of which no group can hold more than 1, add up to a bound. Where 12 images are the capacity,
-  ///   two samples of 5 leave room for two more images, and samples of 5, 3 and 1 images are worth
-  ///   1/2, 1/4 and nothing. Sources: Gilmore, Gomory, 1961; Plotkin, Shmoys, Tardos, 1995.
-  /// - Pairwise conflicts of two resources a and b: for each threshold x the samples with a above
-  ///   half and b >= x, together with those with b > capacity - x, cannot share a group in pairs.
-  /// - With `effort::thorough` dual feasible functions of each resource with a capacity up to 2^31:
-  ///   amounts are rounded in ways that never make what fits a group exceed it. Up to a millisecond
-  ///   for each resource and a radix sort. Where no three of 340 fit 1000, each counts as a half.
-  ///   Sources: Fekete, Schepers, 2001; Carlier, Clautiaux, Moukrim, 2007; Vanderbeck, 2000;
-  ///   Burdett, Johnson, 1977.
-  ///   With several resources also of the sum of the shares that samples take of all capacities.
-  /// - With `effort::thorough` and several resources samples of which no two fit together in all of
-  ///   them, found greedily among the 768 with the largest shares, in a millisecond and a sort.
-  /// - With `effort::thorough` prices as above of all amounts together, for any capacities, from a
-  ///   linear program over patterns by column generation: the bound of Gilmore and Gomory, which is
-  ///   the optimum or one less in nearly all cases of one resource. Only where first-fit decreasing
-  ///   needs more groups than the other bounds, and for 406 different samples at most, or the cube
-  ///   root of `4 * pattern_steps`, up to 4096. It ends where the steps do, with the best bound so
-  ///   far: a tenth of a second, a quarter of ten resources. Integers, so that rounding cannot make
-  ///   it too large. Sources: Gilmore, Gomory, 1961; Farley, 1990; Nemhauser, Ullmann, 1969.
+  /// - Volume and Martello-Toth L2 of each resource: each sample above half of the capacity
+  ///   requires its own group, and the smaller samples require room in these groups or in further
+  ///   groups. The maximum over all thresholds is exact. Source: Martello, Toth, Knapsack Problems,
+  ///   1990, chapter 8.
+  /// - Patterns of each resource with a capacity below 256, such as images: if no group can hold
+  ///   amounts with a total price above 1, the prices of all amounts add up to a bound. For
+  ///   example, under a capacity of 12 images two samples of 5 leave room for two more images;
+  ///   samples of 5, 3 and 1 images then have prices of 1/2, 1/4 and zero. Sources: Gilmore,
+  ///   Gomory, 1961; Plotkin, Shmoys, Tardos, 1995.
+  /// - Pairwise conflicts of two resources a and b: for each threshold x no two samples can share a
+  ///   group if each has a above half and b >= x, or b > capacity - x.
+  /// - With `effort::thorough`, dual feasible functions of each resource with a capacity up to
+  ///   2^31: they round amounts such that no set of amounts that fits a group exceeds the group
+  ///   afterwards. For example, each amount of 340 under a capacity of 1000 counts as a half,
+  ///   because no three fit. With several resources the functions also apply to the sum of the
+  ///   shares that samples use of all capacities. Each application costs at most a fixed number of
+  ///   steps and a radix sort. Sources: Fekete, Schepers, 2001; Carlier, Clautiaux, Moukrim, 2007;
+  ///   Vanderbeck, 2000; Burdett, Johnson, 1977.
+  /// - With `effort::thorough` and several resources, a set of samples of which no two fit one
+  ///   group. A greedy search finds the set among the 768 samples with the largest shares, after a
+  ///   sort.
+  /// - With `effort::thorough`, prices as above of all amounts together, for any capacities. They
+  ///   come from a linear program over patterns by column generation. This bound of Gilmore and
+  ///   Gomory is the optimum or one less in nearly all cases of one resource. It is computed only
+  ///   if first-fit decreasing requires more groups than the other bounds. It also requires at most
+  ///   406 different samples or, if `pattern_steps` is set, the cube root of `4 * pattern_steps`,
+  ///   up to 4096. The search ends after `pattern_steps`, with the best bound so far. Integers are
+  ///   used, so that rounding cannot make the bound too large. Sources: Gilmore, Gomory, 1961;
+  ///   Farley, 1990; Nemhauser, Ullmann, 1969.
   ///
-  /// Integers are at most 2^63 - 1 each; their sums may exceed that.
+  /// Integers are at most 2^63 - 1 each; their sums may exceed 2^63 - 1.
   ///
-  /// For floating-point amounts it is the volume, less an allowance for rounding, and the number of
-  /// samples above half of the capacity. Complexity: linear, at worst that of a radix sort where a
-  /// capacity is not below the number of samples; times R^2. Memory: 8 to 8R + 8 bytes per sample
-  /// for the demands and at most 16 bytes more; thorough up to 64 bytes for each different amount,
-  /// and column generation up to 4 bytes for each step that it takes.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` for a capacity that is not
-  /// positive and for a demand that is negative or not finite, `std::length_error` above 2^32 - 1
-  /// samples.
+  /// For floating-point amounts the bound is the larger of two numbers: the volume, reduced by an
+  /// allowance for rounding, and the number of samples above half of the capacity.
+  ///
+  /// Complexity: linear in the samples, times R^2; at worst a radix sort if a capacity is not below
+  /// the number of samples. Memory: 8 to 8R + 8 bytes per sample for the demands and at most 16
+  /// bytes more; at thorough effort up to 64 bytes for each different amount, and for column
+  /// generation up to 4 bytes per step. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` if a capacity is not positive or a demand is negative or not finite,
+  /// `std::length_error` if there are more than 2^32 - 1 samples.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] std::size_t operator()(Samples const& samples, Demand const& demand,
@@ -427,7 +430,7 @@ struct packing_bound_fn {
   }
 };
 
-/// A lower bound on the number of groups; see `packing_bound_fn`.
+/// Computes a lower bound on the number of groups; see `packing_bound_fn`.
 inline constexpr packing_bound_fn packing_bound{};
 
 }  // namespace omnibal::inline v0
