@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Capacities that the commonest demand makes hopeless.
+/// Warnings for capacities that are inefficient for the commonest demand.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -23,17 +23,17 @@
 
 namespace omnibal::inline v0 {
 
-/// No two samples with the commonest demand of a resource fit one group.
+/// A warning that no two samples with the commonest demand of a resource fit one group.
 template <weight T = std::int64_t>
 struct capacity_warning {
-  /// Which resource.
+  /// The index of the resource.
   std::size_t kind = 0;
   T capacity{};
-  /// The commonest demand of it above zero, and how many samples have it.
+  /// The commonest demand above zero of the resource, and the number of samples with this demand.
   T commonest{};
   std::size_t samples = 0;
-  /// The nearest capacity of this resource at which two of them fit; the largest value of the type
-  /// where there is none.
+  /// The nearest capacity of this resource that fits two such samples; the largest value of the
+  /// type if no such capacity exists.
   T enough{};
 
   [[nodiscard]] friend bool operator==(capacity_warning const&, capacity_warning const&) = default;
@@ -41,20 +41,22 @@ struct capacity_warning {
 
 namespace detail {
 
-/// What warnings and the choice of a capacity need to know of the demands of one resource.
+/// The properties of the demands of one resource that warnings and the choice of a capacity
+/// require.
 template <class T>
 struct amount_profile {
-  /// The commonest amount above zero, of equally common ones the largest, and how many have it;
-  /// zero where there is none.
+  /// The commonest amount above zero, the largest among equally common amounts, and its number of
+  /// samples; zero if there is none.
   T commonest{};
   std::size_t commonest_count = 0;
-  /// The smallest capacity that leaves out no more than the share that may be oversized.
+  /// The smallest capacity that excludes at most the permitted share of oversized samples.
   T reach{};
   /// The mean of the amounts up to `reach`.
   double mean = 0.0;
 };
 
-/// The words of the amounts of resource `kind`, ascending. Precondition: none is negative.
+/// Returns the bit patterns of the amounts of resource `kind`, ascending. Precondition: no amount
+/// is negative.
 template <std::size_t R, class T>
 [[nodiscard]] std::vector<std::uint64_t> sorted_words(std::span<resources<R, T> const> demands,
                                                       std::size_t kind) {
@@ -62,7 +64,8 @@ template <std::size_t R, class T>
   std::vector<std::uint64_t> spare;
   std::uint64_t all = 0;
   for (std::size_t i = 0; i != words.size(); ++i) {
-    // The words of floating-point numbers rise with them. Of the two zeros the sum is one.
+    // Bit patterns of floating-point numbers increase with the numbers. The sum turns both zeros
+    // into one pattern.
     words[i] = std::bit_cast<std::uint64_t>(static_cast<T>(demands[i][kind] + T{}));
     all |= words[i];
   }
@@ -70,7 +73,8 @@ template <std::size_t R, class T>
   return words;
 }
 
-/// Precondition: there are demands, none of them negative; `most_oversized` is in [0, 1].
+/// Returns the profile of one resource. Precondition: there are demands, none of them negative;
+/// `most_oversized` is in [0, 1].
 template <std::size_t R, class T>
 [[nodiscard]] amount_profile<T> profile_of(std::span<resources<R, T> const> demands,
                                            std::size_t kind, double most_oversized) {
@@ -98,14 +102,14 @@ template <std::size_t R, class T>
   return result;
 }
 
-/// `value` as the next multiple of `granularity`, or as it is where that is zero; the largest
-/// multiple, which is below the value, where the next leaves the type.
+/// Rounds `value` up to a multiple of `granularity`; returns `value` if `granularity` is zero. If
+/// the next multiple exceeds the type, returns the largest multiple, which is below `value`.
 template <class T>
 [[nodiscard]] T next_multiple(T value, T granularity) {
   if (!(granularity > T{})) return value;
   if constexpr (std::floating_point<T>) {
     T const count = std::ceil(value / granularity);
-    // From there on every amount is as good as a multiple.
+    // From this count on, every amount is as good as a multiple.
     constexpr T exact_counts = T{1} / std::numeric_limits<T>::epsilon();
     if (!(count < exact_counts)) return value;
     // The quotient may have been rounded down to a whole number.
@@ -118,15 +122,15 @@ template <class T>
   }
 }
 
-/// The sum of two demands, at most the largest value of the type.
+/// Returns the sum of two equal demands, at most the largest value of the type.
 template <class T>
 [[nodiscard]] constexpr T twice(T value) {
   constexpr T most = std::numeric_limits<T>::max();
   return value > most / 2 ? most : value + value;
 }
 
-/// The warnings for a capacity; a demand is common where at least `common_share` of the samples
-/// have it.
+/// Returns the warnings for a capacity. A demand is common if at least `common_share` of the
+/// samples have this demand.
 template <std::size_t R, class T>
 [[nodiscard]] std::vector<capacity_warning<T>> warnings_of(resources<R, T> const& capacity,
                                                            amount_profile<T> const (&profiles)[R],
@@ -147,7 +151,8 @@ template <std::size_t R, class T>
   return result;
 }
 
-/// The demands of all samples. Errors: those that every packer documents for demand and samples.
+/// Returns the demands of all samples. Errors: the errors that every packer documents for demand
+/// and samples.
 template <std::size_t R, class T, class Samples, class Demand>
 [[nodiscard]] std::vector<resources<R, T>> demands_of(std::string_view function,
                                                       Samples const& samples,
@@ -165,15 +170,16 @@ template <std::size_t R, class T, class Samples, class Demand>
 }  // namespace detail
 
 struct capacity_warnings_fn {
-  /// A warning for each resource of which the capacity holds no two samples with the commonest
-  /// demand: half of the groups stay below any threshold then, whatever the packer. With 9 images
-  /// and mostly samples of 5 the warning says that 10 would hold two.
+  /// Returns a warning for each resource whose capacity does not fit two samples with the commonest
+  /// demand. With such a capacity half of the groups stay below any threshold, whatever the packer.
+  /// For example, under a capacity of 9 images and mostly samples of 5 the warning reports that 10
+  /// would fit two.
   ///
-  /// A demand counts as common where at least `common_share` of the samples have it; demands of
-  /// zero do not count. Complexity: that of a radix sort for each resource. Memory: 8R + 16 bytes
-  /// per sample. Determinism: portable. Errors: `std::invalid_argument` for a capacity that is not
-  /// positive, a demand that is negative or not finite and a share that is not in [0, 1];
-  /// `std::length_error` above 2^32 - 1 samples.
+  /// A demand is common if at least `common_share` of the samples have this demand; demands of zero
+  /// do not count. Complexity: a radix sort for each resource. Memory: 8R + 16 bytes per sample.
+  /// Determinism: portable. Errors: `std::invalid_argument` if a capacity is not positive, if a
+  /// demand is negative or not finite, or if the share is not in [0, 1]; `std::length_error` if
+  /// there are more than 2^32 - 1 samples.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] auto operator()(Samples const& samples, Demand const& demand,
@@ -192,7 +198,8 @@ struct capacity_warnings_fn {
   }
 };
 
-/// Capacities that the commonest demand makes hopeless; see `capacity_warnings_fn`.
+/// Returns warnings for capacities that are inefficient for the commonest demand; see
+/// `capacity_warnings_fn`.
 inline constexpr capacity_warnings_fn capacity_warnings{};
 
 }  // namespace omnibal::inline v0

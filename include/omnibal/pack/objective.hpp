@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Objectives: how good a packing is, as `tune_capacity` compares capacities.
+/// Objectives that rate packings, by which `tune_capacity` compares capacities.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -23,12 +23,12 @@
 
 namespace omnibal::inline v0 {
 
-/// What an objective judges: a packing of some samples under a capacity. It views arrays that last
-/// as long as the call of the objective.
+/// The input of an objective: a packing of some samples under a capacity. The views refer to arrays
+/// that exist as long as the call of the objective.
 template <std::size_t R, weight T = std::int64_t>
 struct packed_samples {
   resources<R, T> capacity;
-  /// The demands of the samples that were packed, of all or of a part of them.
+  /// The demands of the packed samples, which are all samples or a part of them.
   std::span<resources<R, T> const> demands;
   /// The groups, at least one; their items are indices into `demands`.
   grouping_view groups;
@@ -36,14 +36,14 @@ struct packed_samples {
   std::span<resources<R, T> const> loads;
 };
 
-/// A functor from `packed_samples` to a finite weight, the less the better. Values are compared
-/// across capacities and between parts of the data, so they must not grow with the number of
-/// samples.
+/// A functor from `packed_samples` to a finite weight; a smaller weight is better. Values are
+/// compared across capacities and between parts of the data; therefore they must not grow with the
+/// number of samples.
 template <class Objective, class Packed>
 concept packing_objective = std::regular_invocable<Objective const&, Packed const&> &&
     weight<std::remove_cvref_t<std::invoke_result_t<Objective const&, Packed const&>>>;
 
-/// An objective whose options can be checked before the first packing.
+/// An objective that can check its options before the first packing.
 template <class Objective>
 concept checked_objective = requires(Objective const& objective) {
   objective.check(std::string_view());
@@ -51,8 +51,8 @@ concept checked_objective = requires(Objective const& objective) {
 
 namespace detail {
 
-/// Calls `body` with the group indices of each step: the groups in random order, `ranks` of them a
-/// step. An incomplete last step is left out, unless it is the only one.
+/// Calls `body` with the group indices of each step: the groups in random order, `ranks` groups per
+/// step. An incomplete last step is omitted, unless it is the only step.
 template <class Body>
 void for_each_dealt_step(std::size_t group_count, std::size_t ranks, std::uint64_t seed,
                          Body const& body) {
@@ -67,8 +67,8 @@ void for_each_dealt_step(std::size_t group_count, std::size_t ranks, std::uint64
   } while (left.size() >= ranks);
 }
 
-/// The used share of the capacity, as `utilisation`, also where the sum of the loads leaves 64
-/// bits.
+/// Returns the used share of the capacity, as `utilisation` does, even if the sum of the loads
+/// exceeds 64 bits.
 template <std::size_t R, class T>
 [[nodiscard]] resources<R, double> fill_of(std::span<resources<R, T> const> loads,
                                            resources<R, T> const& capacity) {
@@ -83,8 +83,9 @@ template <std::size_t R, class T>
   return result;
 }
 
-/// The share of a step in which ranks wait in resource `kind`; ranks beyond the groups wait the
-/// whole step. Without a product that a compiler could fuse with a sum, so portable.
+/// Returns the share of a step in which ranks are idle in resource `kind`; ranks without a group
+/// are idle for the whole step.
+/// The computation is portable, because it has no product that a compiler could fuse with a sum.
 template <std::size_t R, class T>
 [[nodiscard]] double waiting_share(std::span<resources<R, T> const> loads,
                                    std::span<std::uint32_t const> step, std::size_t ranks,
@@ -102,7 +103,7 @@ template <std::size_t R, class T>
 
 }  // namespace detail
 
-/// The pad of groups whose samples are concatenated: none.
+/// The padding of groups whose samples are concatenated: none.
 struct no_padding {
   template <std::size_t R, class T>
   [[nodiscard]] constexpr double operator()(packed_samples<R, T> const& /*packed*/) const {
@@ -110,8 +111,8 @@ struct no_padding {
   }
 };
 
-/// The share of the capacity that no sample uses, summed over the resources that are used at all:
-/// what is wasted where every group is padded to the capacity.
+/// The share of the capacity that no sample uses, summed over the resources that any sample uses:
+/// the waste if every group is padded to the capacity.
 ///
 /// Complexity: linear in the groups. Allocates nothing. Determinism: portable for integers.
 struct unused_capacity {
@@ -124,13 +125,13 @@ struct unused_capacity {
   }
 };
 
-/// OmniBal's rule: the pad ratio and the dist ratios of all resources, summed, where the groups are
-/// dealt to the ranks at random, one a rank and step.
+/// OmniBal's rule: the sum of the pad ratio and the dist ratios of all resources. The groups are
+/// assigned to the ranks at random, one group per rank and step.
 ///
-/// `pad` is an objective by itself: `no_padding` where samples are concatenated, as OmniBal does,
-/// `unused_capacity` where groups are padded to the capacity, or a functor of the user. Complexity:
+/// `pad` is an objective too: `no_padding` if samples are concatenated, as in OmniBal,
+/// `unused_capacity` if groups are padded to the capacity, or a functor of the user. Complexity:
 /// linear in the groups. Allocates 4 bytes per group. Determinism: portable for integers. Errors:
-/// `std::invalid_argument` for no rank. Source: Yao et al., OmniBal, ICML 2025.
+/// `std::invalid_argument` if there is no rank. Source: Yao et al., OmniBal, ICML 2025.
 template <class Pad = no_padding>
 struct published_rule {
   std::size_t ranks = 8;
@@ -158,12 +159,12 @@ struct published_rule {
   }
 };
 
-/// The estimated time of training on a sample: the groups are dealt to the ranks at random, one a
-/// rank and step, and a step takes as long as its slowest group. `cost(load)` is the time of a
-/// group.
+/// The estimated training time per sample. The groups are assigned to the ranks at random, one
+/// group per rank and step, and the slowest group determines the time of a step. `cost(load)` is
+/// the time of a group.
 ///
-/// Complexity: linear in the groups. Allocates 4 bytes per group. Determinism: that of the cost.
-/// Errors: `std::invalid_argument` for no rank, and for a cost that is negative or not finite.
+/// Complexity: linear in the groups. Allocates 4 bytes per group. Determinism: the same as `cost`.
+/// Errors: `std::invalid_argument` if there is no rank, or if a cost is negative or not finite.
 template <class Cost>
 struct step_time {
   Cost cost;

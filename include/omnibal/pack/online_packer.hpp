@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Packing of a stream, and what a checkpoint keeps of it.
+/// Packing of a stream of samples, and its state for checkpoints.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/measure.hpp>
@@ -20,10 +20,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Fills one group at a time. The oldest samples come first, as long as they stay within five
-/// eighths of the capacity, the oldest of all in any case. Several fillings of what is left are
-/// compared, and the one that leaves the least weighted share wins: one by the most valuable sample
-/// again and again, and one for each of the next samples that fit, which goes first.
+/// A search that fills one group at a time. The oldest samples come first, as long as they stay
+/// within five eighths of the capacity; the oldest sample of all is always included. Several
+/// fillings of the remaining room are compared, and the filling that leaves the least weighted
+/// share wins. One filling repeatedly adds the most valuable sample. The other fillings each begin
+/// with one of the next samples that fit.
 template <std::size_t R, class T>
 class bin_completion {
  public:
@@ -31,7 +32,7 @@ class bin_completion {
   using amounts_type = resources<R, T>;
   using slot = typename waiting_type::slot;
 
-  /// `most` is the most samples that wait.
+  /// `most` is the most samples that wait at a time.
   bin_completion(amounts_type const& capacity, std::size_t most) : low_(capacity) {
     for (T& amount : low_.amounts) amount = amount / 2 + amount / 8;
     for (auto* const slots : {&base_, &trial_, &best_, &hidden_, &candidates_}) {
@@ -40,7 +41,7 @@ class bin_completion {
   }
 
   /// Calls `leave(slot)` for each sample of the group, in the order in which their demands are
-  /// summed, and then erases it. Returns the load. Precondition: samples wait.
+  /// summed, and then erases the sample. Returns the load. Precondition: samples wait.
   template <class Leave>
   amounts_type take(waiting_type& waiting, std::uint64_t candidates, Leave const& leave) {
     auto const& layout = waiting.layout();
@@ -64,16 +65,17 @@ class bin_completion {
  private:
   using room_type = typename waiting_type::room_type;
 
-  /// How many samples may be passed over for each candidate. Where few fit, more candidates cost
-  /// much and gain nothing: the old ones among them are those that are hard to place.
+  /// The number of samples that may be passed over for each candidate. If few samples fit, more
+  /// candidates cost much and gain nothing, because the old samples are those that are hard to
+  /// place.
   static constexpr std::uint64_t looks_per_candidate = 2;
 
-  /// What each candidate adds to the work that is allowed for a sample of the group. Where lookups
-  /// are dear, fewer candidates are compared, so that the time does not depend on the data. With
-  /// more resources and with floating-point amounts the rest of a sample takes longer.
+  /// The work that each candidate adds to the limit for a sample of the group. If lookups are
+  /// expensive, fewer candidates are compared, so that the time does not depend on the data. With
+  /// more resources and with floating-point amounts the other work for a sample takes longer.
   static constexpr std::uint64_t work_per_candidate = std::floating_point<T> ? 3 : R <= 2 ? 6 : 4;
 
-  /// Puts the oldest samples into `base_` and returns the first that is not among them.
+  /// Puts the oldest samples into `base_` and returns the first sample that is not among them.
   slot hide_oldest(waiting_type& waiting, room_type& room) {
     auto const& layout = waiting.layout();
     base_count_ = 0;
@@ -95,7 +97,8 @@ class bin_completion {
     return result;
   }
 
-  /// Puts the filling that leaves least into `best_`. `next` is the first sample behind the group.
+  /// Puts the filling that leaves the least into `best_`. `next` is the first sample behind the
+  /// group.
   void compare_fillings(waiting_type& waiting, std::uint64_t candidates, room_type const& room,
                         typename waiting_type::place const& place, slot next) {
     candidates = std::min<std::uint64_t>(candidates, candidates_.size());
@@ -119,7 +122,7 @@ class bin_completion {
     }
   }
 
-  /// Whether lookups took more than the samples of the group may take.
+  /// Returns true if the lookups cost at least the work that the samples of the group permit.
   [[nodiscard]] bool is_spent(std::uint64_t candidates) const {
     return work_ >= work_per_candidate * candidates * (base_count_ + best_count_);
   }
@@ -131,7 +134,7 @@ class bin_completion {
     std::uint64_t looks = looks_per_candidate * candidates;
     std::size_t count = 0;
     while (next != waiting_type::none && count + 1 < candidates && looks != 0) {
-      // Without branches: whether a sample fits is hard to predict.
+      // This has no branches, because whether a sample fits is hard to predict.
       bool const fits = layout.fits(room, waiting.demand(next));
       candidates_[count] = next;
       count += fits ? 1 : 0;
@@ -141,7 +144,8 @@ class bin_completion {
     return count;
   }
 
-  /// Fills the room with `first`, then the most valuable samples; returns what is left is worth.
+  /// Fills the room with `first`, then with the most valuable samples. Returns the worth of the
+  /// remaining room.
   std::uint64_t fill(waiting_type& waiting, room_type room, slot first) {
     auto const& layout = waiting.layout();
     std::size_t count = 0;
@@ -153,7 +157,7 @@ class bin_completion {
       trial[count++] = added;
       auto const place = waiting.place_of(room);
       if (place.cells == 0) break;
-      // What no longer fits is not found again.
+      // A lookup does not return samples that no longer fit.
       if (layout.fits(room, waiting.demand(added))) {
         waiting.hide(added);
         again[hidden++] = added;
@@ -172,7 +176,7 @@ class bin_completion {
   std::vector<slot> best_;
   std::vector<slot> hidden_;
   std::vector<slot> candidates_;
-  /// What the lookups for this group took.
+  /// The work of the lookups for this group.
   std::uint64_t work_ = 0;
   std::size_t base_count_ = 0;
   std::size_t trial_count_ = 0;
@@ -183,20 +187,22 @@ class bin_completion {
 
 namespace omnibal::inline v0 {
 
-/// How long samples may wait for company, and how much is tried for a group.
+/// Options of `online_packer`: how long samples may wait, and how many fillings are tried for a
+/// group.
 struct online_packer_options {
-  /// The most samples that wait after a push. Should be some times the samples of a group.
+  /// The most samples that wait after a push. Should be several times the number of samples of a
+  /// group.
   std::uint64_t buffer = 256;
-  /// A sample leaves at the latest with the result of this many further pushes.
+  /// A sample leaves at the latest with the result of this number of further pushes.
   std::uint64_t longest_wait = std::numeric_limits<std::uint64_t>::max();
-  /// The most fillings that are compared for each group; time grows with them.
+  /// The most fillings that are compared for each group; the time grows with this number.
   std::uint64_t candidates = 6;
 
   [[nodiscard]] friend constexpr bool operator==(online_packer_options const&,
                                                  online_packer_options const&) = default;
 };
 
-/// A sample that waits in an `online_packer`: the user's id, the number of pushes before its own,
+/// A sample that waits in an `online_packer`: the user's id, the number of pushes before its push,
 /// and its demand. Trivially copyable and without padding.
 template <std::size_t R, weight T = std::int64_t>
 struct waiting_sample {
@@ -213,15 +219,15 @@ template <std::size_t R, weight T = std::int64_t>
 struct online_header {
   online_packer_options options;
   resources<R, T> capacity;
-  /// Calls of `push` so far, oversized samples included.
+  /// The number of calls of `push`, including calls with oversized samples.
   std::uint64_t pushes;
 
   [[nodiscard]] friend constexpr bool operator==(online_header const&,
                                                  online_header const&) = default;
 };
 
-/// All that the future of an `online_packer` depends on: a header and one array of records, in the
-/// order of the pushes. Both can be written to a file byte by byte.
+/// The complete state of an `online_packer`, which determines its future: a header and one array of
+/// records, in the order of the pushes. Both can be written to a file byte by byte.
 template <std::size_t R, weight T = std::int64_t>
 struct online_state {
   online_header<R, T> header;
@@ -230,40 +236,43 @@ struct online_state {
   [[nodiscard]] friend bool operator==(online_state const&, online_state const&) = default;
 };
 
-/// What a call of `online_packer` hands out.
+/// The result of a call of `online_packer`.
 template <std::size_t R, weight T = std::int64_t>
 struct online_result {
-  /// The samples of the group that leaves, empty where none does; valid until the next call that
-  /// changes the packer.
+  /// The ids of the samples of the group that leaves; empty if no group leaves. Valid until the
+  /// next call that changes the packer.
   std::span<std::uint64_t const> ids;
-  /// The sum of their demands, which fits the capacity.
+  /// The sum of the demands of the group, which fits the capacity.
   resources<R, T> load;
-  /// The sample just pushed exceeds the capacity alone: it is not taken and in no group.
+  /// True if the pushed sample exceeds the capacity by itself; such a sample is rejected and in no
+  /// group.
   bool oversized;
 
-  /// True where a group leaves.
+  /// Returns true if a group leaves.
   [[nodiscard]] constexpr explicit operator bool() const { return !ids.empty(); }
 };
 
-/// Packs a stream: each `push` takes a sample and hands out at most one group.
+/// Packs a stream: each `push` adds a sample and returns at most one group.
 ///
-/// Samples wait until more than `options.buffer` of them do, or until the oldest has waited for
-/// `options.longest_wait` pushes; then one group leaves, and the oldest is always in it. So a
-/// sample leaves at the latest with the result of that many further pushes, and at the latest with
-/// the group number `options.buffer` after its own push. No group is waited for because it is not
-/// full: samples that never fit together leave alone. The other members of a group are chosen from
-/// all that wait, so that it comes out full in those resources of which most is waiting.
+/// Samples wait until more than `options.buffer` samples wait, or until the oldest sample has
+/// waited for `options.longest_wait` pushes. Then one group leaves, always with the oldest sample.
+/// Therefore a sample leaves at the latest with the result of `options.longest_wait` further
+/// pushes. It also leaves at the latest with the group number `options.buffer` after its push. A
+/// group that is due leaves even if it is not full; samples that never fit together leave in groups
+/// of one. The other members of a group are chosen from all waiting samples, such that the group
+/// becomes full in the resources with the largest waiting demands.
 ///
-/// `R` is the number of resources, `T` is `std::int64_t` or `double`. With a buffer of some times
-/// the samples of a group there are about as many groups as `best_fit_decreasing` makes of the
-/// whole stream; with a buffer that holds less than a group, groups come out that small.
+/// `R` is the number of resources, `T` is `std::int64_t` or `double`. With a buffer of several
+/// times the samples of a group, the number of groups is about the number that
+/// `best_fit_decreasing` returns for the whole stream. If the buffer holds less than a group,
+/// groups are no larger than the buffer and the pushed sample.
 ///
-/// Complexity of `push`: time in proportion to `options.candidates` for each sample that leaves,
-/// whatever the buffer, the capacity and the demands: where lookups take long, fewer fillings are
-/// compared. Memory: about 92 bytes for each sample of the buffer, 16 more for each resource above
-/// two, and an index of up to 1 MiB, all allocated at construction.
-/// Determinism: portable for integers, and a function of the capacity, the options and the pushes
-/// alone. Not safe to call from two threads at once.
+/// Complexity of `push`: proportional to `options.candidates` for each sample that leaves,
+/// independent of the buffer, the capacity and the demands; if lookups are expensive, fewer
+/// fillings are compared. Memory: about 92 bytes for each sample of the buffer, 16 more for each
+/// resource above two, and an index of up to 1 MiB, all allocated at construction. Determinism:
+/// portable for integers; a function of the capacity, the options and the pushes only. Not safe for
+/// simultaneous calls from two threads.
 template <std::size_t R, weight T = std::int64_t>
   requires std::same_as<T, detail::working_weight<T>>
 class online_packer {
@@ -272,23 +281,25 @@ class online_packer {
   using result_type = online_result<R, T>;
   using state_type = online_state<R, T>;
 
-  /// A packer in which nothing waits. Errors: `std::invalid_argument` for a capacity that is not
-  /// positive or not finite, and for a buffer, a wait or candidates of zero; `std::length_error`
-  /// for a buffer of 2^32 - 2 samples or more.
+  /// Creates a packer without waiting samples. Errors: `std::invalid_argument` if the capacity is
+  /// not positive or not finite, or if a buffer, a wait or candidates are zero; `std::length_error`
+  /// if the buffer has 2^32 - 2 samples or more.
   explicit online_packer(amounts_type const& capacity, online_packer_options const& options = {})
       : online_packer(state_type{{options, capacity, 0}, {}}) {}
 
-  /// The same for a capacity of other numbers; a single one is the capacity of one resource. Errors
-  /// also for an unsigned number above 2^63 - 1.
+  /// Creates a packer without waiting samples for a capacity of other numbers; a single number is
+  /// the capacity of one resource. Errors: the errors of the first constructor, and the same for an
+  /// unsigned number above 2^63 - 1.
   template <amount Capacity>
     requires detail::same_kinds<Capacity, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Capacity>::type, T>, T>
   explicit online_packer(Capacity const& capacity, online_packer_options const& options = {})
       : online_packer(detail::to_capacity<T>(name, capacity), options) {}
 
-  /// A packer with the same future as the one whose state this is. Errors: as above, and
-  /// `std::invalid_argument` for samples that no packer with this header could hold: too many,
-  /// oversized, with a bad demand, not in the order of their pushes, or waiting for too long.
+  /// Creates a packer with the same future as the packer that returned `state`. Errors: the errors
+  /// of the first constructor, and `std::invalid_argument` for samples that no packer with this
+  /// header could hold: too many, oversized, with an invalid demand, not in the order of their
+  /// pushes, or waiting for too long.
   explicit online_packer(state_type const& state)
       : header_(checked(state.header)),
         waiting_(header_.capacity, static_cast<std::size_t>(header_.options.buffer) + 1),
@@ -300,17 +311,19 @@ class online_packer {
     }
   }
 
-  /// A copy has the same future and, like any packer, allocates nothing once it is made.
+  /// Copies the state; a copy has the same future and, as any packer, allocates nothing after
+  /// construction.
   online_packer(online_packer const& other) : online_packer(other.state()) {}
   online_packer& operator=(online_packer const& other) { return *this = online_packer(other); }
   online_packer(online_packer&&) noexcept = default;
   online_packer& operator=(online_packer&&) noexcept = default;
   ~online_packer() = default;
 
-  /// Takes a sample, unless it exceeds the capacity alone, which the result says; and hands out a
-  /// group where one is due. `demand` is a weight or resources of as many kinds as the capacity;
-  /// `id` is the user's and may repeat. Errors: `std::invalid_argument` for a demand that is
-  /// negative or not finite; nothing has changed then. Allocates nothing.
+  /// Adds a sample and returns a group if a group is due. A sample that exceeds the capacity by
+  /// itself is rejected, and the result reports it. `demand` is a weight or resources, with the
+  /// same number of kinds as the capacity; `id` is the user's and may repeat. Errors:
+  /// `std::invalid_argument` if the demand is negative or not finite; the packer is unchanged then.
+  /// Allocates nothing.
   template <amount Demand>
     requires detail::same_kinds<Demand, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Demand>::type, T>, T>
@@ -329,18 +342,18 @@ class online_packer {
     return result;
   }
 
-  /// Hands out a group of what waits, with the oldest sample in it, and none where nothing waits:
-  /// `while (auto group = packer.flush())` empties the packer. Allocates nothing.
+  /// Returns a group of the waiting samples, with the oldest sample in it, or no group if no sample
+  /// waits: `while (auto group = packer.flush())` empties the packer. Allocates nothing.
   [[nodiscard]] result_type flush() & {
     return waiting_.size() != 0 ? take_group() : result_type{};
   }
   void flush() && = delete;
 
-  /// The number of samples that wait, at most `options.buffer`.
+  /// Returns the number of samples that wait, at most `options.buffer`.
   [[nodiscard]] std::size_t size() const { return waiting_.size(); }
   [[nodiscard]] bool empty() const { return size() == 0; }
 
-  /// What a checkpoint must hold. Complexity: linear in the samples that wait.
+  /// Returns the state that a checkpoint must store. Complexity: linear in the samples that wait.
   [[nodiscard]] state_type state() const {
     state_type result{header_, {}};
     result.waiting.reserve(waiting_.size());

@@ -263,10 +263,10 @@ template <class Value, class T>
   return bound;
 }
 
-/// Returns the bound from conflicts between two resources. For a threshold x, consider the samples
-/// with a above half of its capacity and b >= x, and the samples with b > capacity - x: any two of
-/// them exceed a capacity. Thresholds are multiples of a power of two, which is 1 if the capacity
-/// of b is small.
+/// Returns the bound from conflicts between two resources. For a threshold x up to half of the
+/// capacity of b, consider the samples with a above half of its capacity and b >= x, and the samples
+/// with b > capacity - x. Any two of them exceed a capacity. Thresholds are multiples of a power of
+/// two, which is 1 if the capacity of b is small.
 template <class ValueA, class ValueB>
 [[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
                                          std::int64_t capacity_a, ValueB const& b,
@@ -382,8 +382,9 @@ struct packing_bound_fn {
   ///   example, under a capacity of 12 images two samples of 5 leave room for two more images;
   ///   samples of 5, 3 and 1 images then have prices of 1/2, 1/4 and zero. Sources: Gilmore,
   ///   Gomory, 1961; Plotkin, Shmoys, Tardos, 1995.
-  /// - Pairwise conflicts of two resources a and b: for each threshold x no two samples can share a
-  ///   group if each has a above half and b >= x, or b > capacity - x.
+  /// - Pairwise conflicts of two resources a and b: for each threshold x, up to half of the
+  ///   capacity of b, no two samples can share a group if each has a above half and b >= x, or
+  ///   b > capacity - x.
   /// - With `effort::thorough`, dual feasible functions of each resource with a capacity up to
   ///   2^31: they round amounts such that no set of amounts that fits a group exceeds the group
   ///   afterwards. For example, each amount of 340 under a capacity of 1000 counts as a half,

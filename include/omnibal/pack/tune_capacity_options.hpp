@@ -13,31 +13,32 @@
 
 namespace omnibal::inline v0 {
 
-/// Which capacities are tried.
+/// The set of capacities that `tune_capacity` tries.
 enum class capacity_walk {
-  each_alone,  ///< every resource varies by itself
-  together,    ///< all resources grow in proportion to their mean demands, as OmniBal walks
+  each_alone,  ///< varies every resource by itself
+  together,    ///< grows all resources in proportion to their mean demands, as OmniBal does
 };
 
 template <std::size_t R, weight T = std::int64_t>
 struct tune_capacity_options {
-  /// Accepted are mean group sizes from the target to this much above it.
+  /// The largest accepted excess of the mean group size over the target; a mean below the target is
+  /// not accepted.
   double width = 1.0;
-  /// Capacities are multiples of this. Zero: whole numbers, or any amount of a floating-point
-  /// resource.
+  /// The unit of which capacities are multiples. Zero: whole numbers, or any amount of a
+  /// floating-point resource.
   resources<R, T> granularity{};
-  /// The largest share of the samples that may exceed the capacity alone.
+  /// The largest share of the samples that may exceed the capacity by themselves.
   double most_oversized = 0.01;
   capacity_walk walk = capacity_walk::each_alone;
-  /// The largest number of capacities to begin with.
+  /// The largest number of capacities in the first round.
   std::size_t candidates = 128;
-  /// The number of samples on which these are tried; more where groups are large.
+  /// The number of samples on which the first capacities are tried; more if groups are large.
   std::size_t first_samples = 4096;
   /// The number of capacities that are tried on all samples.
   std::size_t finalists = 6;
-  /// From this share of the samples on a demand is common enough for a warning.
+  /// The least share of the samples that makes a demand common enough for a warning.
   double common_share = 0.1;
-  /// Decides which samples are tried first.
+  /// The seed of the choice of the samples that are tried first.
   std::uint64_t seed = 0;
 };
 
@@ -46,13 +47,13 @@ template <std::size_t R, weight T = std::int64_t>
 struct tuned_capacity {
   resources<R, T> capacity{};
   std::size_t groups = 0;
-  /// Samples that exceed the capacity alone.
+  /// The number of samples that exceed the capacity by themselves.
   std::size_t oversized = 0;
-  /// Samples in groups over groups; zero where there is no group.
+  /// The number of samples in groups divided by the number of groups; zero if there is no group.
   double mean_group_size = 0.0;
-  /// The share of the capacity that is used.
+  /// The used share of the capacity of each resource.
   resources<R, double> fill{};
-  /// Infinite where there is no group.
+  /// The value of the objective; infinite if there is no group.
   double objective = 0.0;
 
   [[nodiscard]] friend bool operator==(tuned_capacity const&, tuned_capacity const&) = default;
@@ -61,15 +62,15 @@ struct tuned_capacity {
 /// The result of `tune_capacity`.
 template <std::size_t R, weight T = std::int64_t>
 struct tuned {
-  /// Not found where no capacity has a mean group size as wanted and few enough oversized samples:
-  /// the rest is the nearest that was found. Infeasible, and no capacity, where there is nothing to
-  /// pack.
+  /// Not found if no capacity has an accepted mean group size and few enough oversized samples; the
+  /// other members then describe the nearest capacity that was found. Infeasible, without a
+  /// capacity, if there is nothing to pack.
   solve_status status = solve_status::infeasible;
-  /// The best of the finalists.
+  /// The best capacity of the finalists.
   tuned_capacity<R, T> best{};
   /// All capacities that were tried on all samples, from the best to the worst.
   std::vector<tuned_capacity<R, T>> finalists;
-  /// What is hopeless about the best capacity; empty for most.
+  /// The warnings for the best capacity; usually empty.
   std::vector<capacity_warning<T>> warnings;
   /// The number of calls of the packer.
   std::size_t packings = 0;
