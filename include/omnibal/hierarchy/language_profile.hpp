@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A profile computed instead of measured.
+/// A computed profile of a language model.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -20,47 +20,50 @@
 
 namespace omnibal::inline v0 {
 
-/// A functor for `select_levels`: memory and time of a full pack by the cost models of a language
-/// model, where nothing can be measured yet.
+/// A functor for `select_levels` that computes the memory and the time of a full pack from the cost
+/// models of a language model. It serves as long as nothing can be measured.
 ///
-/// - memory: the state of all layers as `degrees` shares it, what they keep of a pack, and the
-///   largest transient of any of them, which has the whole parameters and gradients of the layer
-///   that runs where they are sharded; a checkpointed layer keeps its input. With sharded parameters
-///   the whole parameters of one more layer are added, which arrives.
-/// - time: forward, backward and what is made again on `device`; the all-to-all of queries, keys,
-///   values and outputs among the ranks that share a pack, forward, backward and again, as in
-///   Ulysses; and `pack_overhead_nanoseconds`.
+/// - Memory: the state of all layers as `degrees` shards it, the memory that the layers keep of a
+///   pack, and the largest transient of any layer. A checkpointed layer keeps its input. With
+///   sharded parameters and gradients, the transient includes the whole parameters and gradients of
+///   the running layer. With sharded parameters, the whole parameters of one more layer are added,
+///   which is arriving.
+/// - Time: forward, backward and recomputation on `device`; the all-to-all of queries, keys, values
+///   and outputs among the ranks that share a pack, forward, backward and in the recomputation, as
+///   in Ulysses; and `pack_overhead_nanoseconds`.
 ///
-/// Complexity: constant. Allocates nothing. Determinism: portable. Errors: those of the layers and
-/// of `accelerator`; `std::invalid_argument` for a number that is not positive where it must be,
-/// more checkpointed layers than there are, and a number of ranks that the degree does not divide.
-/// Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et al., "Hierarchical
-/// balance packing", NeurIPS 2025.
+/// Complexity: constant. Allocates nothing. Determinism: portable. Errors: the errors of the layers
+/// and of `accelerator`; `std::invalid_argument` if a number is not positive although it must be,
+/// if more layers are checkpointed than exist, or if the degree does not divide the number of
+/// ranks. Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et al.,
+/// "Hierarchical balance packing", NeurIPS 2025.
 struct language_profile {
   language_model model{};
   accelerator device{};
-  /// Of one device.
+  /// The memory of one device.
   std::int64_t memory_bytes = 0;
-  /// All that train; those that share a pack and those that do not share its state.
+  /// The number of all ranks that train, including ranks that share a pack.
   std::int64_t ranks = 1;
-  /// Without the degrees `sequence` and `data`, which follow from level and ranks.
+  /// The parallel degrees without `sequence` and `data`, which follow from the level and the ranks.
   parallel_degrees degrees{.sharding = sharded_state::parameters};
-  /// Tokens of each document of a pack; 0: one document that fills it. The last may be shorter.
+  /// The tokens of each document of a pack; 0: one document that fills the pack. The last document
+  /// may be shorter.
   std::int64_t document = 0;
-  /// Tokens whose logits exist at a time; 0: those of the whole pack.
+  /// The number of tokens whose logits exist at a time; 0: the tokens of the whole pack.
   std::int64_t logit_tokens = 0;
-  /// What a rank sends to those that share its packs, per second.
+  /// The bytes per second that a rank sends to the ranks that share its packs.
   std::int64_t link_bytes_per_second = 1;
-  /// What a pack costs whatever its length: gathering shared parameters, launching kernels.
+  /// The fixed cost of a pack, independent of its length: gathering shared parameters, launching
+  /// kernels.
   std::int64_t pack_overhead_nanoseconds = 0;
 
-  /// The reading of a full pack.
+  /// Returns the reading of a full pack.
   [[nodiscard]] level_reading operator()(packing_level const& level) const {
     check(level);
     return reading(level, documents_of(level.length));
   }
 
-  /// The reading of a pack with these documents.
+  /// Returns the reading of a pack with these documents.
   [[nodiscard]] level_reading reading(packing_level const& level,
                                       sequences const& documents) const {
     check(level);
@@ -84,7 +87,7 @@ struct language_profile {
   struct totals {
     detail::int128 bytes = 0;
     detail::int128 nanoseconds = 0;
-    /// The largest of any layer.
+    /// The largest transient of any layer.
     std::int64_t transient = 0;
     std::int64_t gathered = 0;
   };
@@ -136,7 +139,7 @@ struct language_profile {
     layer_cost const cost = layer(batch, spread);
     add(sums, cost, counts.all - counts.checkpointed, recompute_choice::none);
     if (counts.checkpointed != 0) add(sums, cost, counts.checkpointed, recompute_choice::full);
-    // Forward and backward, and forward again where it is made again.
+    // The exchange runs forward and backward, and forward again in each recomputation.
     std::int64_t const passes = 2 * counts.all + counts.checkpointed;
     sums.nanoseconds += detail::int128{passes} * exchange_nanoseconds(layer, batch, spread);
     if (degrees.sharding == sharded_state::parameters) {
@@ -144,7 +147,7 @@ struct language_profile {
     }
   }
 
-  /// The logits of a part of the tokens at a time, the work of all of them.
+  /// Adds the logits of a part of the tokens at a time, and the work of all tokens.
   void add_head(totals& sums, workload const& batch, parallel_degrees const& spread) const {
     layer_cost cost = model.output(batch, spread);
     std::int64_t const part = logit_tokens * spread.sequence;
@@ -154,8 +157,8 @@ struct language_profile {
     add(sums, cost, 1, recompute_choice::none);
   }
 
-  /// The all-to-all of one layer in one pass: what a rank has of queries, keys, values and outputs,
-  /// but for its own share.
+  /// Returns the time of the all-to-all of one layer in one pass. The data are the queries, keys,
+  /// values and outputs of a rank, except for the rank's own share.
   [[nodiscard]] std::int64_t exchange_nanoseconds(transformer const& layer, workload const& batch,
                                                   parallel_degrees const& spread) const {
     std::int64_t const head_size =

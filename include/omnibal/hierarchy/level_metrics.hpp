@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The figures by which hierarchies of packs are compared.
+/// The figures by which hierarchies of levels are compared.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -18,27 +18,28 @@
 
 namespace omnibal::inline v0 {
 
-/// The result of `level_metrics`.
+/// The figures of packs in levels, returned by `level_metrics`.
 struct level_figures {
-  /// DBR: the share of a step for which ranks wait for the one with the most tokens.
+  /// DBR: the share of a step for which ranks wait for the rank with the most tokens.
   double data_balance = 0.0;
-  /// ABR: the same of attention; see `attention_balance`.
+  /// ABR: the same share, for attention; see `attention_balance`.
   double attention_balance = 0.0;
   /// CR: the share of tokens that several ranks share; see `communication_ratio`.
   double communication_ratio = 0.0;
-  /// PR: the share of padding where every pack is padded to the length of its level, the mean over
-  /// the levels' packs weighted by their lengths; an oversized sample alone has none.
+  /// PR: the share of padding if every pack is padded to the length of its level, on average over
+  /// the packs of the levels, weighted by their lengths. An oversized sample in its own pack has no
+  /// padding.
   double pad_ratio = 0.0;
 };
 
 struct level_metrics_fn {
-  /// The figures of packs in levels and of their steps, one schedule for each level, as
-  /// `level_steps` gives them. Balances are means over the steps of all levels together, short last
-  /// steps included.
+  /// Returns the figures of packs in levels and of their steps, one schedule per level as
+  /// `level_steps` returns them. Balances are means over the steps of all levels together,
+  /// including short last steps.
   ///
-  /// Complexity: linear. Memory: 8 bytes per group. Determinism: portable. Errors: those of
-  /// `dist_ratio`, `attention_balance` and `communication_ratio`; `std::invalid_argument` for
-  /// another number of schedules than levels. Source: Yao et al., "Hierarchical balance packing",
+  /// Complexity: linear. Memory: 8 bytes per group. Determinism: portable. Errors: the errors of
+  /// `dist_ratio`, `attention_balance` and `communication_ratio`; `std::invalid_argument` if the
+  /// numbers of schedules and levels differ. Source: Yao et al., "Hierarchical balance packing",
   /// NeurIPS 2025; Yao et al., OmniBal, ICML 2025.
   template <class Samples, class Length = std::identity>
     requires detail::samples_with_length<Samples, Length>
@@ -82,7 +83,7 @@ struct level_metrics_fn {
   static constexpr std::string_view name = "level_metrics";
 };
 
-/// The figures of packs in levels; see `level_metrics_fn`.
+/// Computes the figures of packs in levels; see `level_metrics_fn`.
 inline constexpr level_metrics_fn level_metrics{};
 
 }  // namespace omnibal::inline v0

@@ -24,51 +24,52 @@
 
 namespace omnibal::inline v0 {
 
-/// How the packs of one level run: the setting of a training step.
+/// The setting of a training step for the packs of one level.
 struct packing_level {
   /// The most tokens of a pack.
   std::int64_t length = 0;
-  /// Ranks that share the tokens of a pack: the sequence-parallel degree.
+  /// The number of ranks that share the tokens of a pack: the sequence-parallel degree.
   std::int64_t sequence = 1;
-  /// Layers whose activations are made again in the backward pass.
+  /// The number of layers whose activations are recomputed in the backward pass.
   std::int64_t checkpointed_layers = 0;
 
   [[nodiscard]] friend constexpr bool operator==(packing_level const&,
                                                  packing_level const&) = default;
 };
 
-/// The longest length of a level: its square is a 64-bit integer.
+/// The longest length of a level; its square is a 64-bit integer.
 inline constexpr std::int64_t longest_level = 3'037'000'499;
 
-/// Levels, or only their lengths.
+/// A range of levels, or of their lengths only.
 template <class Range>
 concept level_range = sample_range<Range> &&
     (std::same_as<std::ranges::range_value_t<Range const>, packing_level> ||
      (std::integral<std::ranges::range_value_t<Range const>> &&
       !std::same_as<std::ranges::range_value_t<Range const>, bool>));
 
-/// A level and which groups are its packs: `group_count` of them from `first_group` on.
+/// A level and its packs, which are `group_count` groups from `first_group` on.
 struct packed_level {
   packing_level setting{};
   std::uint32_t first_group = 0;
   std::uint32_t group_count = 0;
-  /// Samples of shorter levels in these groups.
+  /// The number of samples of shorter levels in these groups.
   std::uint32_t filled_in = 0;
 
   [[nodiscard]] friend bool operator==(packed_level const&, packed_level const&) = default;
 };
 
-/// Groups under the length of their level; above that of the last one only samples that are a group
-/// alone. Every input index is in exactly one group or in `oversized`.
+/// Groups that each fit the length of their level. Only in the last level a group may exceed the
+/// length, and only if it consists of a single sample. Every input index is in exactly one group or
+/// in `oversized`.
 struct level_packing {
-  /// The shortest level first.
+  /// The levels, the shortest first.
   std::vector<packed_level> levels;
-  /// Those of all levels, in the order of the levels.
+  /// The groups of all levels, in the order of the levels.
   grouping groups;
-  /// Samples longer than the last level that are in no group, ascending.
+  /// The samples longer than the last level that are in no group, ascending.
   std::vector<std::uint32_t> oversized;
 
-  /// The index of the level of a group. Precondition: `group < groups.size()`.
+  /// Returns the index of the level of a group. Precondition: `group < groups.size()`.
   [[nodiscard]] std::size_t level_of(std::uint32_t group) const {
     auto const next = std::upper_bound(
         levels.begin(), levels.end(), group,
@@ -83,7 +84,7 @@ struct level_packing {
 
 namespace omnibal::inline v0::detail {
 
-/// The name of a level in error texts.
+/// Returns the name of a level in error texts.
 [[nodiscard]] inline std::string level_name(std::size_t index) {
   return "levels[" + to_text(index) + "]";
 }
@@ -91,7 +92,7 @@ namespace omnibal::inline v0::detail {
 /// The most ranks that share a pack.
 inline constexpr std::int64_t most_level_degree = std::int64_t{1} << 20;
 
-/// Throws unless a level with this setting can be.
+/// Throws `std::invalid_argument` unless a level with this setting can exist.
 inline void check_level(std::string_view function, std::string_view argument,
                         packing_level const& level) {
   if (level.length < 1 || level.length > longest_level) {
@@ -108,7 +109,8 @@ inline void check_level(std::string_view function, std::string_view argument,
   }
 }
 
-/// The levels of a range; throws unless there are some and their lengths increase.
+/// Returns the levels of a range. Throws unless there is at least one level and the lengths
+/// increase.
 template <level_range Levels>
 [[nodiscard]] std::vector<packing_level> checked_levels(std::string_view function,
                                                         Levels const& levels) {
@@ -133,14 +135,14 @@ template <level_range Levels>
   return result;
 }
 
-/// True where `Demand` gives the tokens of a sample, in integers.
+/// A functor from a sample to its tokens, as integers.
 template <class Samples, class Demand>
 concept token_samples =
     sample_range<Samples> && demand_function<Demand, sample_reference<Samples>> &&
     integral_amount<demand_result<Demand, sample_reference<Samples>>> &&
     same_kinds<demand_result<Demand, sample_reference<Samples>>, std::int64_t>;
 
-/// The tokens of each sample; throws for a negative number.
+/// Returns the tokens of each sample. Throws `std::invalid_argument` for a negative number.
 template <class Samples, class Demand>
 [[nodiscard]] std::vector<std::int64_t> measured_lengths(std::string_view function,
                                                          Samples const& samples,
@@ -155,7 +157,8 @@ template <class Samples, class Demand>
   return result;
 }
 
-/// The first level that holds this length; their number where none does.
+/// Returns the index of the first level that holds this length, or the number of levels if none
+/// does.
 [[nodiscard]] inline std::size_t level_for(std::span<packing_level const> levels,
                                            std::int64_t length) {
   auto const holds =
@@ -164,7 +167,8 @@ template <class Samples, class Demand>
   return static_cast<std::size_t>(holds - levels.begin());
 }
 
-/// The samples of each level, ascending; in a last group those that are longer than all.
+/// Returns the samples of each level, ascending; the last group has the samples longer than all
+/// levels.
 [[nodiscard]] inline grouping level_members(std::span<packing_level const> levels,
                                             std::span<std::int64_t const> lengths) {
   std::vector<std::uint32_t> level_of(lengths.size());
@@ -174,7 +178,8 @@ template <class Samples, class Demand>
   return collect_parts(level_of, levels.size() + 1);
 }
 
-/// The packs that ranks run at a time in a level; throws unless its degree divides their number.
+/// Returns the packs that ranks run at a time in a level. Throws unless the degree of the level
+/// divides the number of ranks.
 [[nodiscard]] inline std::size_t packs_per_step(std::string_view function, std::size_t index,
                                                 packing_level const& level, std::size_t ranks) {
   auto const sequence = static_cast<std::size_t>(level.sequence);
@@ -183,7 +188,7 @@ template <class Samples, class Demand>
                "must be a divisor of the " + to_text(ranks) + " ranks");
 }
 
-/// Throws unless each group has a load, and the levels have all groups, one after the other.
+/// Throws unless each group has a load and the levels cover all groups one after the other.
 inline void check_loads(std::string_view function, level_packing const& packed, std::size_t loads) {
   check_size(function, "loads", loads, packed.groups.size(), "groups");
   std::size_t next = 0;
@@ -196,8 +201,8 @@ inline void check_loads(std::string_view function, level_packing const& packed, 
                               " groups one after the other");
 }
 
-/// The loads of the groups of `packed`; throws as `check_loads`, and for one that is negative or
-/// not finite.
+/// Returns the loads of the groups of `packed`. Throws as `check_loads` does, and for a load that
+/// is negative or not finite.
 template <class Load, load_range<Load> Loads>
 [[nodiscard]] std::vector<Load> checked_loads(std::string_view function,
                                               level_packing const& packed, Loads const& loads) {
@@ -212,7 +217,7 @@ template <class Load, load_range<Load> Loads>
   return result;
 }
 
-/// A seed that is another for each level.
+/// Returns a different seed for each level.
 [[nodiscard]] inline std::uint64_t level_seed(std::uint64_t seed, std::size_t level) {
   return rng::engine(seed, level).word(0);
 }

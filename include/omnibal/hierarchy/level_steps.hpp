@@ -21,18 +21,19 @@
 namespace omnibal::inline v0 {
 
 struct level_steps_fn {
-  /// For each level the steps of its groups: in a step of a level that `sequence` ranks share a
-  /// pack of, `ranks / sequence` packs run at a time, so that its `steps` have so many cells, one
-  /// pack in each. Rank r runs cell r / sequence. The cells name groups of `packed`.
+  /// Schedules the groups of each level into steps. If `sequence` ranks share a pack of a level,
+  /// `ranks / sequence` packs run at a time in a step. The `steps` of the level then have `ranks /
+  /// sequence` cells, with one pack in each; rank r runs cell r / sequence. The cells name groups
+  /// of `packed`.
   ///
-  /// `loads` has the load of every group, a weight or resources: the sums of squares make the
-  /// attention even, and `options.max_dist_ratio` says how even, as in `schedule_steps`. With 0 the
+  /// `loads` has the load of every group, a weight or resources. Sums of squares balance the
+  /// attention; `options.max_dist_ratio` sets how balanced, as in `schedule_steps`. With 0 the
   /// steps are slices of the packs sorted by load.
   ///
-  /// Complexity, memory and determinism: those of `schedule_steps`. Errors: those of
-  /// `schedule_steps`; `std::invalid_argument` for a degree that does not divide the ranks, another
-  /// number of loads than groups, and options that carry groups. Source: Yao et al., "Hierarchical
-  /// balance packing", NeurIPS 2025.
+  /// Complexity, memory and determinism: the same as `schedule_steps`. Errors: the errors of
+  /// `schedule_steps`; `std::invalid_argument` if a degree does not divide the ranks, if the
+  /// numbers of loads and groups differ, or if options carry groups. Source: Yao et al.,
+  /// "Hierarchical balance packing", NeurIPS 2025.
   template <sample_range GroupLoads>
     requires demand_function<std::identity, sample_reference<GroupLoads>>
   [[nodiscard]] std::vector<steps> operator()(level_packing const& packed, GroupLoads const& loads,
@@ -59,7 +60,7 @@ struct level_steps_fn {
  private:
   static constexpr std::string_view name = "level_steps";
 
-  /// The same steps with the groups from `first` on.
+  /// Returns the same steps with the group numbers increased by `first`.
   [[nodiscard]] static steps shifted(steps const& schedule, std::uint32_t first) {
     steps result(schedule.ranks());
     result.reserve(schedule.size(), schedule.cells().item_count());
@@ -77,7 +78,7 @@ struct level_steps_fn {
   }
 };
 
-/// Global batches of the levels; see `level_steps_fn`.
+/// Schedules the packs of each level into steps; see `level_steps_fn`.
 inline constexpr level_steps_fn level_steps{};
 
 }  // namespace omnibal::inline v0

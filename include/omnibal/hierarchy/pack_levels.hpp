@@ -27,7 +27,7 @@
 
 namespace omnibal::inline v0 {
 
-/// A packer of lengths: `pack(lengths, std::identity{}, length of the level)`.
+/// A packer of lengths, called as `pack(lengths, std::identity{}, length of the level)`.
 template <class Pack>
 concept length_packer = packer<Pack, std::span<std::int64_t const>, std::identity, std::int64_t>;
 
@@ -35,8 +35,8 @@ concept length_packer = packer<Pack, std::span<std::int64_t const>, std::identit
 
 namespace omnibal::inline v0::detail {
 
-/// Samples out of which the longest that fits is taken, of equal ones the one with the lowest
-/// index.
+/// A pool of samples that returns the longest fitting sample, with the lowest index among equal
+/// lengths.
 class donor_pool {
  public:
   static constexpr std::uint32_t no_sample = std::numeric_limits<std::uint32_t>::max();
@@ -50,7 +50,7 @@ class donor_pool {
     std::iota(next_.begin(), next_.end(), std::uint32_t{0});
   }
 
-  /// Takes the longest sample of at most `room` that is still there, or `no_sample`.
+  /// Removes and returns the longest remaining sample of at most `room`, or returns `no_sample`.
   [[nodiscard]] std::uint32_t take(std::int64_t room) {
     auto const fits =
         std::lower_bound(falling_.begin(), falling_.end(), room, std::greater<std::int64_t>());
@@ -64,7 +64,8 @@ class donor_pool {
   [[nodiscard]] bool is_taken(std::uint32_t sample) const { return is_taken_[sample] != 0; }
 
  private:
-  /// The first place from this one on whose sample is still there; halves the paths it walks.
+  /// Returns the first place from this one on whose sample remains; halves the paths that it
+  /// follows.
   [[nodiscard]] std::uint32_t first_free(std::uint32_t place) {
     while (next_[place] != place) {
       next_[place] = next_[next_[place]];
@@ -73,16 +74,16 @@ class donor_pool {
     return place;
   }
 
-  /// The samples by falling length.
+  /// The samples by descending length.
   std::vector<std::uint32_t> order_;
   std::vector<std::int64_t> falling_;
-  /// A place at or behind this one, itself where the sample is still there.
+  /// A place at or behind this place; the place itself if its sample remains.
   std::vector<std::uint32_t> next_;
   std::vector<std::uint8_t> is_taken_;
 };
 
-/// The packing of some samples under a capacity that holds each of them; throws unless `pack` has
-/// each of them in one group. Empty groups are dropped.
+/// Returns the packing of some samples under a capacity that holds each of them. Throws unless
+/// `pack` returns each of them in one group. Empty groups are dropped.
 template <length_packer Pack>
 [[nodiscard]] packing packed_members(std::string_view function, Pack const& pack,
                                      std::span<std::uint32_t const> members,
@@ -104,7 +105,8 @@ template <length_packer Pack>
   return result;
 }
 
-/// The same groups without the samples that are taken, and without those that are empty then.
+/// Returns the same groups without the samples that are taken, and without groups that are empty
+/// then.
 [[nodiscard]] inline grouping without_taken(grouping const& groups, donor_pool const& donors) {
   grouping result;
   result.reserve(groups.size(), groups.item_count());
@@ -117,8 +119,8 @@ template <length_packer Pack>
   return result;
 }
 
-/// The groups of the members that no longer level has taken. Never more than those of all members,
-/// although a packer may need more groups for fewer samples.
+/// Returns the groups of the members that no longer level has taken. The groups never outnumber the
+/// groups of all members, although a packer may need more groups for fewer samples.
 template <length_packer Pack>
 [[nodiscard]] grouping packed_rest(std::string_view function, Pack const& pack,
                                    std::span<std::uint32_t const> members,
@@ -144,47 +146,50 @@ template <length_packer Pack>
 
 namespace omnibal::inline v0 {
 
-/// What becomes of the room that packs of a level leave.
+/// The use of the room that remains in the packs of a level.
 enum class level_fill {
-  greedy,  ///< samples of shorter levels move in, the longest that fits first
+  greedy,  ///< adds samples of shorter levels, the longest fitting sample first
   none,
 };
 
 /// The order of the packs inside a level.
 enum class pack_order {
-  by_attention,  ///< by falling sum of the squares of their samples' lengths
+  by_attention,  ///< by descending sum of the squares of their samples' lengths
   as_packed,
 };
 
 struct pack_levels_options {
   level_fill fill = level_fill::greedy;
   pack_order order = pack_order::by_attention;
-  /// What becomes of samples that are longer than the last level; `alone` makes each a pack of its
-  /// own in that level.
+  /// The treatment of samples that are longer than the last level; `alone` puts each into its own
+  /// pack in that level.
   oversize_policy oversized = oversize_policy::list;
 };
 
 struct pack_levels_fn {
-  /// Packs of several lengths: a sample belongs to the first level that is as long as it, each
-  /// level is packed by `pack`, and the room that its packs leave is filled with samples of shorter
-  /// levels (GreedyFill). Levels are packed from the longest to the shortest, so that samples that
-  /// have moved need no room elsewhere; no level ever has more packs than without filling.
+  /// Packs samples into packs of several lengths. A sample belongs to the first level that is at
+  /// least as long as the sample, and `pack` packs each level. Samples of shorter levels fill the
+  /// remaining room of the packs (GreedyFill). Levels are packed from the longest to the shortest,
+  /// so that moved samples require no room elsewhere. No level ever has more packs than without
+  /// filling.
   ///
   /// The packs of a level are sorted by the sum of the squares of their samples' lengths, the work
-  /// of attention, so that consecutive packs are a global batch of even work; `level_steps` and
-  /// `level_sampler` make steps of them. Samples that are longer than the last level are listed, or
-  /// what `options.oversized` says.
+  /// of attention. Therefore consecutive packs form a global batch of similar work, and
+  /// `level_steps` and `level_sampler` turn them into steps. `options.oversized` decides about
+  /// samples that are longer than the last level; by default they are listed.
   ///
-  /// `demand` gives the tokens of a sample, in integers. `levels` are `packing_level`s or lengths,
-  /// ascending. `pack` is called as `pack(lengths, std::identity{}, length)` and may be any packer.
+  /// `demand` returns the tokens of a sample, as integers. `levels` are `packing_level`s or
+  /// lengths, ascending. `pack` is called as `pack(lengths, std::identity{}, length)` and may be
+  /// any packer.
   ///
   /// Complexity: the packer, at most twice for each sample, and a binary search for each sample
-  /// that moves. Memory: 48 bytes per sample and the packer's, result included. Determinism:
-  /// portable where the packer is. Errors: `std::invalid_argument` for no levels, lengths that are
-  /// not positive, not increasing or above `longest_level`, a negative demand, one above the last
-  /// level that is to be rejected, one above `longest_level` that is to be alone, and a packer that
-  /// loses or doubles samples or exceeds a length; `std::length_error` above 2^32 - 1 samples;
-  /// those of the packer. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  /// that moves. Memory: 48 bytes per sample and the packer's memory, including the result.
+  /// Determinism: portable if the packer is portable. Errors: `std::invalid_argument` if there are
+  /// no levels, if lengths are not positive, not increasing or above `longest_level`, if a demand
+  /// is negative, above the last level with `reject` or above `longest_level` with `alone`, or if
+  /// the packer loses or duplicates samples or exceeds a length; `std::length_error` if there are
+  /// more than 2^32 - 1 samples; the errors of the packer. Source: Yao et al., "Hierarchical
+  /// balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,
             length_packer Pack = best_fit_decreasing_fn>
     requires detail::token_samples<Samples, Demand>
@@ -250,7 +255,7 @@ struct pack_levels_fn {
     return result;
   }
 
-  /// The same with `best_fit_decreasing`.
+  /// Packs with `best_fit_decreasing`, with the options of the caller.
   template <class Samples, class Demand, level_range Levels>
     requires detail::token_samples<Samples, Demand>
   [[nodiscard]] level_packing operator()(Samples const& samples, Demand const& demand,
@@ -262,8 +267,8 @@ struct pack_levels_fn {
  private:
   static constexpr std::string_view name = "pack_levels";
 
-  /// Throws where the policy takes none of the samples above the last level, or one of them is so
-  /// long that its square is no integer.
+  /// Throws if the policy rejects the samples above the last level, or if a sample is so long that
+  /// its square is not a 64-bit integer.
   static void check_longer(std::span<std::uint32_t const> longer,
                            std::span<std::int64_t const> lengths, std::int64_t last,
                            oversize_policy policy) {
@@ -279,7 +284,7 @@ struct pack_levels_fn {
     }
   }
 
-  /// What is left of a pack's length, and the sum of its samples' squares.
+  /// The remaining length of a pack, and the sum of its samples' squares.
   struct open_pack {
     std::int64_t room;
     std::int64_t attention = 0;
@@ -290,7 +295,7 @@ struct pack_levels_fn {
     }
   };
 
-  /// Pushes samples of shorter levels as long as one fits; returns how many.
+  /// Pushes samples of shorter levels as long as one fits; returns the number of them.
   [[nodiscard]] static std::uint32_t fill(grouping& packs, open_pack& open,
                                           std::int64_t longest_donor, detail::donor_pool& donors,
                                           std::span<std::int64_t const> lengths) {
@@ -305,7 +310,7 @@ struct pack_levels_fn {
     return count;
   }
 
-  /// Appends the packs of a level in their order and says where they are now.
+  /// Appends the packs of a level in their order and updates the first group of the level.
   static void append_ordered(grouping const& packs, packed_level& level, pack_order order,
                              std::span<std::int64_t const> attention, grouping& result) {
     std::vector<std::uint32_t> places(level.group_count);
@@ -323,7 +328,7 @@ struct pack_levels_fn {
   }
 };
 
-/// Hierarchical packing; see `pack_levels_fn`.
+/// Packs samples into packs of several lengths, level by level; see `pack_levels_fn`.
 inline constexpr pack_levels_fn pack_levels{};
 
 }  // namespace omnibal::inline v0

@@ -84,8 +84,8 @@ template <std::size_t R, class T>
 }
 
 /// Returns the share of a step in which ranks are idle in resource `kind`; ranks without a group
-/// are idle for the whole step.
-/// The computation is portable, because it has no product that a compiler could fuse with a sum.
+/// are idle for the whole step. The computation is portable, because it has no product that a
+/// compiler could fuse with a sum.
 template <std::size_t R, class T>
 [[nodiscard]] double waiting_share(std::span<resources<R, T> const> loads,
                                    std::span<std::uint32_t const> step, std::size_t ranks,
