@@ -26,28 +26,29 @@ struct best_fit_decreasing_options {
 };
 
 struct best_fit_decreasing_fn {
-  /// Takes the samples from the largest to the smallest and puts each into the group that it fits
-  /// best, or opens a group where it fits none. `options.measure` says what is large, and
-  /// `score(left, demand)` what is best: the group with the least score. Equal samples are taken by
-  /// ascending index; of equal groups the one that changed last is taken.
+  /// Packs the samples from the largest to the smallest, each into the group that it fits best. A
+  /// sample that fits no group opens a new group. `options.measure` defines the size of a sample.
+  /// The best group is the group with the least `score(left, demand)`. Equal samples are packed by
+  /// ascending index; among equal groups the group that changed last is chosen.
   ///
-  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds; integers
-  /// are at most 2^63 - 1 each, and their sums may exceed that. For one resource it takes at most
-  /// 11/9 of the fewest groups plus four. For several, the groups are looked up by their room in at
-  /// most 64 cells, and within a cell by the resource whose demands vary most, at a resolution that
-  /// is exact for common capacities (images below 64, tokens below 32768 / images). Where it is
-  /// not, up to 16 groups of a cell are tried, and one that would fit may be passed over.
+  /// `demand` maps a sample to resources or to one weight, and `capacity` has the same number of
+  /// kinds. Integers are at most 2^63 - 1 each, and their sums may exceed 2^63 - 1. For one
+  /// resource the result has at most 11/9 of the fewest groups plus four. For several resources,
+  /// the groups are looked up by their room in at most 64 cells, and within a cell by the resource
+  /// whose demands vary most. The resolution is exact for common capacities (images below 64,
+  /// tokens below 32768 / images). If it is not exact, up to 16 groups of a cell are tried, and a
+  /// group that would fit may be passed over.
   ///
-  /// `best_packing` finds fewer groups by trying more than this one order.
+  /// `best_packing` finds fewer groups, because it tries more than this one order.
   ///
-  /// Neighbours among the groups resemble each other: deal or shuffle the groups before training.
-  /// Complexity: linear for one integer resource, but for comparisons among sizes or rooms that
-  /// agree in their leading bits; for several, linear for the sort and at most 64 cells for each
-  /// sample. Memory: at most 24 + 8R bytes per sample, result included, and 256 KiB. Determinism:
-  /// portable for integers. Errors: `std::invalid_argument` for a capacity that is not positive, a
-  /// demand that is negative or not finite and a score that is not a number; `std::length_error`
-  /// above 2^32 - 1 samples. Sources: Johnson, 1973; Panigrahy, Talwar, Uyeda,
-  /// Wieder, "Heuristics for vector bin packing", 2011.
+  /// Neighbors among the groups resemble each other: assign the groups in turn or shuffle them
+  /// before training. Complexity: linear for one integer resource, except for comparisons among
+  /// sizes or rooms with equal leading bits; for several, linear for the sort and at most 64 cells
+  /// for each sample. Memory: at most 24 + 8R bytes per sample, including the result, and 256 KiB.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` if a capacity is not
+  /// positive, if a demand is negative or not finite, or if a score is not a number;
+  /// `std::length_error` if there are more than 2^32 - 1 samples. Sources: Johnson, 1973;
+  /// Panigrahy, Talwar, Uyeda, Wieder, "Heuristics for vector bin packing", 2011.
   template <class Samples, class Demand, class Capacity, class Score>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         fit_score<Score, resources<detail::kinds_of<Capacity>,
@@ -72,7 +73,7 @@ struct best_fit_decreasing_fn {
     });
   }
 
-  /// The same with the score `least_slack`, the shares of the capacity that are left.
+  /// Packs with the score `least_slack`, the remaining shares of the capacity.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
@@ -106,7 +107,7 @@ struct best_fit_decreasing_fn {
   }
 };
 
-/// Best-fit decreasing packing; see `best_fit_decreasing_fn`.
+/// Packs by best-fit decreasing; see `best_fit_decreasing_fn`.
 inline constexpr best_fit_decreasing_fn best_fit_decreasing{};
 
 }  // namespace omnibal::inline v0

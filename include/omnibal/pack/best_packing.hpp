@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The packing with the fewest groups of many.
+/// The packing with the fewest groups of many packings.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -22,31 +22,35 @@
 namespace omnibal::inline v0 {
 
 struct best_packing_options {
-  /// `fast` tries 16 orders and 4096 samples, `normal` 256 and 16384, `thorough` 4096 and 2^20.
+  /// The effort: `fast` tries 16 orders and 4096 samples, `normal` 256 and 16384, `thorough` 4096
+  /// and 2^20.
   omnibal::effort effort = omnibal::effort::normal;
   /// The measure of the first order.
   size_measure measure = size_measure::sum_of_shares;
-  /// Instead of those of the effort: the most orders to try. One order is `best_fit_decreasing`.
+  /// The most orders to try, instead of the number of the effort. One order is
+  /// `best_fit_decreasing`.
   std::optional<std::size_t> orders{};
 };
 
 struct best_packing_fn {
-  /// The packing with the fewest groups of several: best-fit decreasing of the samples in many
-  /// orders, and random groups that come out full with best fit of the rest, the better way where
-  /// sizes are alike and only a mixture of them fills a group.
+  /// Packs the samples in several ways and returns the packing with the fewest groups. The ways are
+  /// best-fit decreasing of the samples in many orders, and random full groups followed by best fit
+  /// of the rest. The random groups are better if sizes are similar and only a mixture of them
+  /// fills a group.
   ///
-  /// The first order is that of `best_fit_decreasing`, the second that of the other measure, and
-  /// the further ones vary the two at random, always in the same way. They are tried until the
-  /// lower bound is reached, and as long as orders times samples are at most the samples of the
-  /// effort. Where that is one order, a part of the samples decides whether it or the random groups
-  /// are taken. One integer resource needs no second order: there it is `best_fit_decreasing`. More
-  /// effort never gives more groups. `improve` finds fewer groups from here in more time.
+  /// The first order is the order of `best_fit_decreasing`, the second the order of the other
+  /// measure. The further orders vary these two at random, always in the same way. Orders are tried
+  /// until the lower bound is reached, and as long as orders times samples are at most the samples
+  /// of the effort. If this permits only one order, a part of the samples decides between this
+  /// order and the random groups. One integer resource needs no second order: the result is
+  /// `best_fit_decreasing`. More effort never returns more groups. `improve` finds fewer groups
+  /// from this packing in more time.
   ///
-  /// `demand`, `capacity`, the order of the groups, memory, determinism and errors are those of
-  /// `best_fit_decreasing`; `std::invalid_argument` also for no orders, and `thorough` takes at
-  /// most 16 + 8R bytes per sample more. The report counts the attempts as rounds. Complexity: that
-  /// of `best_fit_decreasing` for each attempt; one attempt and a test of 1024 to 8192 samples
-  /// where there are more samples than the effort may look at.
+  /// `demand`, `capacity`, the order of the groups, memory, determinism and errors are the same as
+  /// in `best_fit_decreasing`. `std::invalid_argument` is also thrown for zero orders, and
+  /// `thorough` requires at most 16 + 8R bytes per sample more. The report counts the attempts as
+  /// rounds. Complexity: the complexity of `best_fit_decreasing` for each attempt. If there are
+  /// more samples than the effort permits, one attempt and a test of 1024 to 8192 samples.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
@@ -77,7 +81,7 @@ struct best_packing_fn {
   }
 };
 
-/// The packing with the fewest groups of many; see `best_packing_fn`.
+/// Packs in several ways and returns the packing with the fewest groups; see `best_packing_fn`.
 inline constexpr best_packing_fn best_packing{};
 
 }  // namespace omnibal::inline v0

@@ -17,24 +17,26 @@
 namespace omnibal::inline v0 {
 
 struct isf_fn {
-  /// Iterative sampling and filtering: shuffle the pool, pack it by next-fit, keep the groups that
-  /// satisfy the keep rule, return the samples of the others to the pool in their order; repeat.
-  /// The last round keeps every group, and the report counts those below the rule. Ends early when
-  /// the pool is empty, and on request when a round gains too little.
+  /// Packs by iterative sampling and filtering. Each round shuffles the pool, packs it by next-fit,
+  /// keeps the groups that satisfy the keep rule, and returns the other samples to the pool in
+  /// their order. The last round keeps every group, and the report counts the groups below the
+  /// rule. The rounds end early when the pool is empty. On request they also end when a round gains
+  /// too little.
   ///
-  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds; integers
-  /// are at most 2^63 - 1 each, and their sums may exceed that. `keep(load)` defaults to
-  /// `reaches_any` of 31/32 of the capacity. `shuffle(span, round)` defaults to
-  /// `rng::fisher_yates{0}`; with `rng::numpy_shuffle` and the keep rule "images equal to the
-  /// capacity or tokens at least the threshold" the groups and their order are those of the
-  /// reference implementation, where no sample is oversized.
+  /// `demand` maps a sample to resources or to one weight, and `capacity` has the same number of
+  /// kinds. Integers are at most 2^63 - 1 each, and their sums may exceed 2^63 - 1. `keep(load)`
+  /// defaults to `reaches_any` of 31/32 of the capacity. `shuffle(span, round)` defaults to
+  /// `rng::fisher_yates{0}`. With `rng::numpy_shuffle` and the keep rule "images equal to the
+  /// capacity or tokens at least the threshold", the groups and their order are the same as in the
+  /// reference implementation, if no sample is oversized.
   ///
-  /// Complexity: linear in `report.item_rounds`. Memory: at most 24 + 8R bytes per sample, result
-  /// included; a record of 8 to 8R + 8 bytes more with `rng::feistel` and with a shuffler of
-  /// indices. Determinism: portable for integers. Errors: `std::invalid_argument` for a capacity
-  /// that is not positive, a threshold above it, no rounds, a gain that is not in [0, 1], a demand
-  /// that is negative or not finite, a shuffler that does not permute; `std::length_error` above
-  /// 2^32 - 1 samples. Source: Yao et al., OmniBal, ICML 2025.
+  /// Complexity: linear in `report.item_rounds`. Memory: at most 24 + 8R bytes per sample,
+  /// including the result; a record of 8 to 8R + 8 bytes more with `rng::feistel` and with a
+  /// shuffler of indices. Determinism: portable for integers. Errors: `std::invalid_argument` if
+  /// the capacity is not positive, a threshold is above the capacity, there are no rounds, a gain
+  /// is not in [0, 1], a demand is negative or not finite, or a shuffler does not permute;
+  /// `std::length_error` if there are more than 2^32 - 1 samples. Source: Yao et al., OmniBal, ICML
+  /// 2025.
   template <class Samples, class Demand, class Capacity, class Keep,
             class Shuffle = rng::fisher_yates>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
@@ -58,7 +60,7 @@ struct isf_fn {
     });
   }
 
-  /// The same with the default keep rule.
+  /// Packs with the default keep rule.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
@@ -69,7 +71,7 @@ struct isf_fn {
   }
 };
 
-/// Iterative sampling and filtering; see `isf_fn`.
+/// Packs by iterative sampling and filtering; see `isf_fn`.
 inline constexpr isf_fn isf{};
 
 }  // namespace omnibal::inline v0

@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// What `isf` is asked for, on the host and on a device: how many rounds, and which groups are full
-/// enough to leave the pool.
+/// Options and keep rules of `isf`, on the host and on a device.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -17,7 +16,8 @@ namespace omnibal::inline v0 {
 struct isf_options {
   /// The largest number of rounds; the last one keeps every group.
   std::size_t rounds = 50;
-  /// A round that keeps a smaller share of its samples than this is followed by the last round.
+  /// The least share of its samples that a round must keep; a round below it is followed by the
+  /// last round.
   double min_gain = 0.0;
 };
 
@@ -40,8 +40,9 @@ struct reaches_any {
     return result;
   }
 
-  /// Errors: `std::invalid_argument` for a threshold that no group under this capacity reaches, and
-  /// for one that is negative or not finite. Packers call it before they begin.
+  /// Checks the threshold against a capacity; packers call it before the first round. Errors:
+  /// `std::invalid_argument` if no group under this capacity reaches a threshold, or if a threshold
+  /// is negative or not finite.
   template <class T>
   constexpr void check(std::string_view function,
                        resources<Threshold::size(), T> const& capacity) const {
@@ -60,7 +61,7 @@ struct reaches_any {
 template <class Threshold>
 reaches_any(Threshold) -> reaches_any<Threshold>;
 
-/// The default rule: one resource reaches 31/32 of the capacity, rounded up.
+/// Returns the default rule: one resource reaches 31/32 of the capacity, rounded up.
 template <std::size_t R, class T>
 [[nodiscard]] constexpr reaches_any<resources<R, T>> reaches_most(resources<R, T> const& capacity) {
   reaches_any<resources<R, T>> rule{capacity};
@@ -68,7 +69,7 @@ template <std::size_t R, class T>
   return rule;
 }
 
-/// A keep rule that can be checked against a capacity.
+/// A keep rule that can check itself against a capacity.
 template <class Rule, class Load>
 concept checked_keep_rule = requires(Rule const& rule, Load const& capacity) {
   rule.check(std::string_view(), capacity);

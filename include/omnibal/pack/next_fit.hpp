@@ -15,15 +15,16 @@
 namespace omnibal::inline v0 {
 
 struct next_fit_fn {
-  /// Fills one group after the other in the order of the samples: a sample that does not fit the
-  /// open group closes it and opens the next.
+  /// Packs the samples in their order into one group after the other. A sample that does not fit
+  /// the open group closes this group and opens the next one.
   ///
-  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds; integers
-  /// are at most 2^63 - 1 each, and their sums may exceed that. At most twice the fewest groups for
-  /// one resource. Complexity: linear. Memory: one record of 8 to 8R + 8 bytes and 8 bytes of
-  /// result per sample. Determinism: portable for integers. Errors: `std::invalid_argument` for a
-  /// capacity that is not positive and for a demand that is negative or not finite,
-  /// `std::length_error` above 2^32 - 1 samples. Source: Johnson, 1973.
+  /// `demand` maps a sample to resources or to one weight, and `capacity` has the same number of
+  /// kinds. Integers are at most 2^63 - 1 each, and their sums may exceed 2^63 - 1. For one
+  /// resource the result has at most twice the fewest groups. Complexity: linear. Memory: one
+  /// record of 8 to 8R + 8 bytes and 8 bytes of result per sample. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` if the capacity is not positive or a demand is
+  /// negative or not finite, `std::length_error` if there are more than 2^32 - 1 samples. Source:
+  /// Johnson, 1973.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
@@ -53,7 +54,7 @@ struct next_fit_fn {
   }
 };
 
-/// Next-fit packing; see `next_fit_fn`.
+/// Packs by next-fit; see `next_fit_fn`.
 inline constexpr next_fit_fn next_fit{};
 
 }  // namespace omnibal::inline v0

@@ -11,26 +11,27 @@
 
 namespace omnibal::inline v0 {
 
-/// What a user must see of a packing besides its groups.
+/// The quality and the work of a packing, reported besides the groups.
 struct packing_report {
-  /// No packing of these samples has fewer groups; see `omnibal::packing_bound`.
+  /// A lower bound on the groups of any packing of these samples; see `omnibal::packing_bound`.
   std::size_t lower_bound = 0;
-  /// Rounds run; one for a packer without rounds.
+  /// The number of rounds; one for a packer without rounds.
   std::size_t rounds = 0;
-  /// Samples looked at, summed over the rounds: the work done.
+  /// The number of processed samples, summed over the rounds: the work done.
   std::uint64_t item_rounds = 0;
-  /// Groups of the result that do not satisfy the keep rule; zero for a packer without such a rule.
+  /// The groups of the result that do not satisfy the keep rule; zero for a packer without such a
+  /// rule.
   std::size_t below_keep = 0;
 
   [[nodiscard]] friend bool operator==(packing_report const&, packing_report const&) = default;
 };
 
 /// Groups under a capacity. Every input index is in exactly one group or in `oversized`. Packings
-/// are equal where all members are, so also the reports of how they were found; for equal groups
-/// compare `groups` and `oversized`.
+/// are equal if all members are equal, including the reports of the search. To compare only the
+/// groups, compare `groups` and `oversized`.
 struct packing {
   grouping groups;
-  /// Samples that exceed the capacity alone, ascending.
+  /// The samples that exceed the capacity by themselves, ascending.
   std::vector<std::uint32_t> oversized;
   packing_report report;
 
