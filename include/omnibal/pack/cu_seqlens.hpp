@@ -25,30 +25,30 @@ struct sequence_writer;
 
 }  // namespace detail
 
-/// What variable-length attention kernels take for each group: where its sequences begin and end,
-/// and how long the longest is. All numbers are tokens, as the 32-bit signed integers of those
-/// kernels.
+/// The arguments of variable-length attention kernels for each group: the begin and end of its
+/// sequences, and the length of the longest sequence. All numbers are tokens, as 32-bit signed
+/// integers, which these kernels require.
 class sequence_offsets {
  public:
-  /// The number of groups.
+  /// Returns the number of groups.
   [[nodiscard]] std::size_t size() const noexcept { return longest_.size(); }
   [[nodiscard]] bool empty() const noexcept { return longest_.empty(); }
 
-  /// The cumulative lengths of a group: 0, l0, l0 + l1, ..., one more than it has samples.
+  /// Returns the cumulative lengths of a group: 0, l0, l0 + l1, ..., one more than its samples.
   [[nodiscard]] std::span<std::int32_t const> operator[](std::size_t group) const& {
     return std::span(offsets_).subspan(begins_[group], begins_[group + 1] - begins_[group]);
   }
-  /// The length of the longest sequence of a group, zero for an empty group.
+  /// Returns the length of the longest sequence of a group, zero for an empty group.
   [[nodiscard]] std::int32_t longest(std::size_t group) const { return longest_[group]; }
-  /// The number of tokens of a group.
+  /// Returns the number of tokens of a group.
   [[nodiscard]] std::int32_t tokens(std::size_t group) const { return (*this)[group].back(); }
 
-  /// The cumulative lengths of all groups one after the other, group g at `begins()[g]`: one copy
-  /// takes them to a device.
+  /// Returns the cumulative lengths of all groups one after the other, with group g at
+  /// `begins()[g]`. One copy transfers them to a device.
   [[nodiscard]] std::span<std::int32_t const> offsets() const& noexcept { return offsets_; }
   [[nodiscard]] std::span<std::size_t const> begins() const& noexcept { return begins_; }
 
-  /// Of a temporary there are no spans.
+  /// A temporary returns no spans, because they would dangle.
   void operator[](std::size_t group) const&& = delete;
   void offsets() const&& = delete;
   void begins() const&& = delete;
@@ -74,8 +74,8 @@ class sequence_offsets {
 
 namespace detail {
 
-/// Fills offsets: `start`, then for each group `open`, `push` the tokens of each of its sequences
-/// and `close`. Keeps the memory of the result.
+/// A writer of offsets: call `start`, then for each group `open`, `push` with the tokens of each of
+/// its sequences, and `close`. The memory of the result is reused.
 struct sequence_writer {
   sequence_offsets& result;
 
@@ -107,12 +107,11 @@ struct sequence_writer {
 }  // namespace detail
 
 struct cu_seqlens_fn {
-  /// The cumulative sequence lengths of each group, its samples in their order.
+  /// Returns the cumulative sequence lengths of each group, with its samples in their order.
   ///
   /// `length` measures a sample in tokens. Complexity: linear. Memory: 4 bytes per item and 16 per
-  /// group. Determinism: portable. Errors: `std::invalid_argument` for an index that is not in
-  /// `samples` and for a negative length; `std::overflow_error` for a group of more than 2^31 - 1
-  /// tokens.
+  /// group. Determinism: portable. Errors: `std::invalid_argument` if an index is not in `samples`
+  /// or a length is negative; `std::overflow_error` if a group has more than 2^31 - 1 tokens.
   template <class Samples, class Length = std::identity>
     requires detail::samples_with_length<Samples, Length>
   [[nodiscard]] sequence_offsets operator()(groups_argument groups, Samples const& samples,
@@ -134,7 +133,7 @@ struct cu_seqlens_fn {
   static constexpr std::string_view name = "cu_seqlens";
 };
 
-/// Cumulative sequence lengths of groups; see `cu_seqlens_fn`.
+/// Computes the cumulative sequence lengths of groups; see `cu_seqlens_fn`.
 inline constexpr cu_seqlens_fn cu_seqlens{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What becomes of samples that exceed the capacity alone, for every packer.
+/// Treatment of samples that exceed the capacity by themselves, for every packer.
 
 #include <omnibal/check.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -12,27 +12,29 @@
 
 namespace omnibal::inline v0 {
 
-/// What becomes of samples that exceed the capacity alone.
+/// The treatment of samples that exceed the capacity by themselves.
 enum class oversize_policy {
-  list,    ///< they are in no group, and `oversized` of the result has them
-  alone,   ///< each is a group of its own, the only kind that exceeds the capacity
-  reject,  ///< the first of them is an error
+  list,    ///< in no group; `oversized` of the result lists them
+  alone,   ///< each in its own group; no other group exceeds the capacity
+  reject,  ///< an error that names the first of them
 };
 
 struct place_oversized_fn {
   /// Applies a policy to the samples that a packer has set aside:
-  /// `place_oversized(best_packing(samples, demand, capacity), oversize_policy::alone)`. It takes
-  /// the packing of any packer, which lists them all.
+  /// `place_oversized(best_packing(samples, demand, capacity), oversize_policy::alone)`. It accepts
+  /// the packing of any packer, because every packer lists all oversized samples.
   ///
-  /// With `alone` they follow the groups that are there, each a group of its own, by ascending
-  /// index; `oversized` is empty then, and the lower bound of the report is higher by their number.
-  /// What takes packings as packers give them, such as `improve`, comes before. With `list` and
-  /// where no sample is oversized the packing stays as it is.
+  /// With `alone` the oversized samples follow the existing groups, each in its own group, by
+  /// ascending index. `oversized` is empty then, and the number of these samples is added to the
+  /// lower bound of the report. Call functions that accept the packing of a packer, such as
+  /// `improve`, before this function. With `list`, or if no sample is oversized, the packing
+  /// remains unchanged.
   ///
   /// Precondition: no group of the packing is open. Complexity: linear in the oversized samples.
-  /// Memory: 8 bytes for each of them in `packed`, whose arrays the result takes over. Determinism:
-  /// portable. Errors: `std::invalid_argument` for a group that is open, and with `reject` for a
-  /// packing with oversized samples, with their number and the first.
+  /// Memory: 8 bytes for each of them in `packed`; the result reuses the arrays of `packed`.
+  /// Determinism: portable. Errors: `std::invalid_argument` if a group is open; with `reject` also
+  /// if the packing has oversized samples, and the message contains their number and the first of
+  /// them.
   [[nodiscard]] packing operator()(packing packed, oversize_policy policy) const {
     if (!packed.groups.open_group().empty()) {
       detail::throw_invalid(name, "packed has an open group with " +

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What makes a sample large, and which of the groups that it fits is the best.
+/// Measures of the size of a sample, and scores of the groups that it fits.
 
 #include <omnibal/resources.hpp>
 
@@ -28,17 +28,18 @@ class capacity_shares {
     }
   }
 
-  /// The share of the capacity that `amount`, at most the capacity, is of resource `kind`.
+  /// Returns the share of the capacity of resource `kind` for `amount`, which is at most the
+  /// capacity.
   [[nodiscard]] constexpr std::uint64_t operator()(T amount, std::size_t kind) const {
     if constexpr (std::floating_point<T>) {
-      // Divided and not multiplied: the reciprocal of a tiny capacity is not finite.
+      // A division, because the reciprocal of a tiny capacity is not finite.
       return static_cast<std::uint64_t>(amount / scale_[kind] * static_cast<double>(half));
     } else {
       return static_cast<std::uint64_t>(amount) * scale_[kind];
     }
   }
 
-  /// The shares of all resources together.
+  /// Returns the sum of the shares of all resources.
   [[nodiscard]] constexpr std::uint64_t sum(resources<R, T> const& amounts) const {
     std::uint64_t result = 0;
     for (std::size_t r = 0; r != R; ++r) result += (*this)(amounts[r], r);
@@ -51,11 +52,12 @@ class capacity_shares {
   static constexpr std::uint64_t whole = (std::uint64_t{1} << 63) / R;
   static constexpr std::uint64_t half = whole / 2;
 
-  /// The capacity itself for floating-point amounts, else the share of one.
+  /// The capacity itself for floating-point amounts, otherwise the share of one unit.
   scale_type scale_[R] = {};
 };
 
-/// Maps amounts up to a capacity to integers up to `whole`, in proportion. Any capacity is legal.
+/// A map from amounts up to a capacity to integers up to `whole`, in proportion. Any capacity is
+/// valid.
 template <class T>
 class share_scale {
  public:
@@ -94,22 +96,22 @@ class share_scale {
 
 namespace omnibal::inline v0 {
 
-/// What makes one sample larger than another.
+/// The measure by which one sample is larger than another.
 enum class size_measure {
-  sum_of_shares,  ///< the shares of the capacity that it takes, summed over the resources
+  sum_of_shares,  ///< the used shares of the capacity, summed over the resources
   largest_share,  ///< the largest of these shares
 };
 
-/// A functor (left, demand) to a weight: how bad it is that a group has `left` of its capacity once
-/// a sample with this demand is in it. The least score wins. Where more is left of any resource and
-/// less of none, the score must not be lower.
+/// A functor (left, demand) to a weight: the badness of a group that has `left` of its capacity
+/// after a sample with this demand is added. The least score wins. If more is left of any resource
+/// and less of none, the score must not be lower.
 template <class Score, class Amounts>
 concept fit_score = std::regular_invocable<Score const&, Amounts const&, Amounts const&> &&
     weight<std::remove_cvref_t<std::invoke_result_t<Score const&, Amounts const&, Amounts const&>>>;
 
-/// The default score: the shares of the capacity that are left, summed over the resources.
+/// The default score: the remaining shares of the capacity, summed over the resources.
 ///
-/// Determinism: portable for integers, whose shares are in fixed point.
+/// Determinism: portable for integers, because their shares are in fixed point.
 template <std::size_t R, class T>
 class least_slack {
  public:

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Packing of texts of which some are longer than the capacity.
+/// Packing of texts, some of which are longer than the capacity.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -23,32 +23,32 @@
 
 namespace omnibal::inline v0 {
 
-/// What becomes of a sample that is longer than the capacity.
+/// The treatment of a sample that is longer than the capacity.
 enum class long_samples {
-  /// It is listed as oversized and is in no group.
+  /// Lists the sample as oversized and puts it into no group.
   reject,
-  /// It is a group by itself, which exceeds the capacity.
+  /// Puts the sample into its own group, which exceeds the capacity.
   own_group,
-  /// It is cut into pieces that fit.
+  /// Cuts the sample into pieces that fit.
   split,
 };
 
-/// How long the pieces of one sample are.
+/// The lengths of the pieces of one sample.
 enum class piece_sizes {
-  /// As few pieces as possible; they differ by at most `split_long_options::multiple` tokens.
+  /// The fewest pieces; their lengths differ by at most `split_long_options::multiple` tokens.
   even,
-  /// Each as long as the capacity allows, the last what is left.
+  /// Pieces as long as the capacity allows; the last piece has the remaining tokens.
   full,
 };
 
 struct split_long_options {
   long_samples policy = long_samples::split;
   piece_sizes sizes = piece_sizes::even;
-  /// Every piece of a cut sample starts at a multiple of this many tokens.
+  /// The unit in tokens: every piece of a cut sample starts at a multiple of this number.
   std::int64_t multiple = 1;
 };
 
-/// The tokens [first, first + length) of a sample, which are its piece number `part`.
+/// A piece of a sample, its piece number `part`: the tokens [first, first + length).
 struct text_piece {
   std::uint32_t sample;
   std::uint32_t part;
@@ -58,35 +58,36 @@ struct text_piece {
   [[nodiscard]] friend constexpr bool operator==(text_piece const&, text_piece const&) = default;
 };
 
-/// Groups of pieces. Every token of every sample is in exactly one piece and every piece in exactly
-/// one group, but for the samples in `oversized`, which are in none.
+/// Groups of pieces. Every token of every sample is in exactly one piece and every piece is in
+/// exactly one group, except for the samples in `oversized`, which are in no piece.
 struct split_packing {
   /// The pieces of samples that were packed, by sample and then by first token; after them the
-  /// samples that are a group by themselves.
+  /// samples that have their own group.
   std::vector<text_piece> pieces;
   /// Groups of indices into `pieces`.
   grouping groups;
-  /// From this group on each is one sample that exceeds the capacity.
+  /// The first group of long samples; from this group on each group is one sample that exceeds the
+  /// capacity.
   std::size_t first_long_group = 0;
   /// The samples that were rejected, ascending.
   std::vector<std::uint32_t> oversized;
-  /// What the packer reports; the bound counts the groups of long samples too.
+  /// The report of the packer; its lower bound also counts the groups of long samples.
   packing_report report;
 
   [[nodiscard]] friend bool operator==(split_packing const&, split_packing const&) = default;
 };
 
 struct split_long_fn {
-  /// Applies `options.policy` to the samples that are longer than `capacity` and packs the rest,
-  /// whole samples and pieces alike, with `pack`, any packer; it is called with a span of
-  /// `text_piece`, their length and the capacity.
+  /// Applies `options.policy` to the samples that are longer than `capacity` and packs the rest.
+  /// `pack` can be any packer and packs whole samples and pieces together. It is called with a span
+  /// of `text_piece`, their length and the capacity.
   ///
-  /// `length` maps a sample to an integer. A sample that fits is one piece, an empty one a piece of
-  /// no tokens. Complexity: linear in samples and pieces, and that of the packer. Memory: 24 bytes
-  /// per piece, and that of the packer. Determinism: portable, as far as the packer is. Errors:
-  /// `std::invalid_argument` for a capacity that is not positive, a negative length, a multiple
-  /// that is not in [1, capacity], and a packer that does not put every piece into a group;
-  /// `std::length_error` above 2^32 - 1 samples or pieces.
+  /// `length` maps a sample to an integer. A sample that fits is one piece; an empty sample is a
+  /// piece of zero tokens. Complexity: linear in samples and pieces, plus the packer. Memory: 24
+  /// bytes per piece, plus the packer. Determinism: portable if the packer is portable. Errors:
+  /// `std::invalid_argument` if the capacity is not positive, a length is negative, the multiple is
+  /// not in [1, capacity], or the packer does not put every piece into a group; `std::length_error`
+  /// if there are more than 2^32 - 1 samples or pieces.
   template <class Samples, class Length, class Packer>
   requires detail::measured_samples<Samples, Length, std::int64_t> &&
       integral_amount<demand_result<Length, sample_reference<Samples>>> &&
@@ -129,7 +130,7 @@ struct split_long_fn {
     return result;
   }
 
-  /// The same with `best_fit_decreasing`.
+  /// Packs with `best_fit_decreasing`.
   template <class Samples, class Length>
     requires detail::measured_samples<Samples, Length, std::int64_t> &&
         integral_amount<demand_result<Length, sample_reference<Samples>>>
@@ -160,7 +161,7 @@ struct split_long_fn {
     }
     bool const even = options.sizes == piece_sizes::even;
     std::int64_t const least = even ? blocks / count : blocks_of_a_piece;
-    // The longer pieces come last, so that the incomplete last block does not make a short one.
+    // The longer pieces come last, so that the incomplete last block does not cause a short piece.
     std::int64_t const shorter = even ? count - blocks % count : count;
     std::int64_t first = 0;
     for (std::int64_t part = 0; part != count; ++part) {
@@ -172,7 +173,7 @@ struct split_long_fn {
   }
 };
 
-/// Packing of texts of which some are longer than the capacity; see `split_long_fn`.
+/// Packs texts, some of which are longer than the capacity; see `split_long_fn`.
 inline constexpr split_long_fn split_long{};
 
 }  // namespace omnibal::inline v0

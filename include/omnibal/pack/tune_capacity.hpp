@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Capacities for a wanted mean batch.
+/// Search for capacities with a wanted mean batch.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -30,7 +30,7 @@ template <class Packer, class Objective, class Amounts>
 concept tunes = packer<Packer, std::span<Amounts const>, std::identity, Amounts> &&
     packing_objective<Objective, packed_samples<Amounts::size(), typename Amounts::value_type>>;
 
-/// True where `Packer` packs the demands of the samples, and `Objective` judges the result.
+/// A packer of the demands of the samples, and an objective that rates the result.
 template <class Samples, class Demand, class Packer, class Objective>
 concept tunable = demand_function<Demand, sample_reference<Samples>> &&
     tunes<Packer, Objective, measured_amounts<Samples, Demand>>;
@@ -38,32 +38,33 @@ concept tunable = demand_function<Demand, sample_reference<Samples>> &&
 }  // namespace detail
 
 struct tune_capacity_fn {
-  /// Searches the capacity at which the groups of `packer` have the wanted mean number of samples,
-  /// from `target` to `target + options.width`, and the least `objective`; several resources
-  /// together.
+  /// Searches the capacity with the least `objective` at which groups of `packer` have the wanted
+  /// size: on average from `target` to `target + options.width` samples. Several resources are
+  /// searched together.
   ///
-  /// `demand` maps a sample to resources or to one weight. The packer is called like those of
-  /// pack/, with a span of demands as samples and `std::identity` as demand; the objective with
-  /// `packed_samples`. The capacities begin with the least that suits the target and go on to twice
-  /// the need of the largest wanted groups: evenly spread ones, multiples of the commonest demand,
-  /// and what lies between the best of these. They are tried on a random part of the samples, the
-  /// best eighth on a part four times as large, and so on; `options.finalists` of them, up to four
-  /// times as many where none is accepted, on all samples. With fewer samples than the first part
-  /// has, all capacities are. The result has a warning where two samples with the commonest demand
-  /// never fit one group; see `capacity_warnings`.
+  /// `demand` maps a sample to resources or to one weight. The packer is called as the packers of
+  /// pack/ are, with a span of demands as samples and `std::identity` as demand; the objective is
+  /// called with `packed_samples`. The capacities range from the least that suits the target to
+  /// twice the need of the largest wanted groups. They are evenly spread capacities, multiples of
+  /// the commonest demand, and capacities between the best of these. They are tried on a random
+  /// part of the samples; the best eighth continues on a part four times as large, and so forth.
+  /// `options.finalists` of them are tried on all samples, or up to four times this number if none
+  /// is accepted. If there are fewer samples than the first part has, all capacities are tried on
+  /// all samples. The result has a warning if two samples with the commonest demand never fit one
+  /// group; see `capacity_warnings`.
   ///
-  /// The reference's rule is: `packer` an `isf` that keeps groups with all images or with tokens up
-  /// to 128 below the capacity, `published_rule` as the objective, granularity 16 for tokens, and
-  /// `capacity_walk::together`.
+  /// The reference's rule has these arguments: `packer` is an `isf` that keeps groups with all
+  /// images or with tokens up to 128 below the capacity, the objective is `published_rule`, the
+  /// granularity is 16 for tokens, and the walk is `capacity_walk::together`.
   ///
-  /// Complexity: some 200 packings of the first part, and as many samples again in each of the
-  /// following, until the finalists are more; three sorts of the samples. Memory: 12R + 28 bytes
-  /// per sample and what the packer takes. Determinism: portable for integers, with a portable
-  /// packer and objective. Errors: `std::invalid_argument` for a target that is not positive and
-  /// finite, options out of range, a demand that is negative or not finite, an objective that is
-  /// not finite and a packer that loses samples; `std::length_error` above 2^32 - 1 samples.
-  /// Sources: Yao et al., OmniBal, ICML 2025; Karnin, Koren, Somekh, "Almost optimal exploration in
-  /// multi-armed bandits", ICML 2013 (successive halving).
+  /// Complexity: about 200 packings of the first part, and the same number of samples in each
+  /// following part, until the finalists have more; three sorts of the samples. Memory: 12R + 28
+  /// bytes per sample and the packer's memory. Determinism: portable for integers, with a portable
+  /// packer and objective. Errors: `std::invalid_argument` if the target is not positive and
+  /// finite, options are out of range, a demand is negative or not finite, an objective is not
+  /// finite, or the packer loses samples; `std::length_error` if there are more than 2^32 - 1
+  /// samples. Sources: Yao et al., OmniBal, ICML 2025; Karnin, Koren, Somekh, "Almost optimal
+  /// exploration in multi-armed bandits", ICML 2013 (successive halving).
   template <sample_range Samples, class Demand, class Packer, class Objective>
     requires detail::tunable<Samples, Demand, Packer, Objective>
   [[nodiscard]] auto operator()(
@@ -91,7 +92,7 @@ struct tune_capacity_fn {
     return result;
   }
 
-  /// The same with `published_rule` for 8 ranks.
+  /// Searches with `published_rule` for 8 ranks as the objective.
   template <sample_range Samples, class Demand, class Packer>
     requires detail::tunable<Samples, Demand, Packer, published_rule<>>
   [[nodiscard]] auto operator()(
@@ -118,7 +119,7 @@ struct tune_capacity_fn {
   }
 };
 
-/// Capacities for a wanted mean batch; see `tune_capacity_fn`.
+/// Searches the capacity for a wanted mean group size; see `tune_capacity_fn`.
 inline constexpr tune_capacity_fn tune_capacity{};
 
 }  // namespace omnibal::inline v0
