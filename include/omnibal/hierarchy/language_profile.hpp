@@ -24,10 +24,10 @@ namespace omnibal::inline v0 {
 /// models of a language model. It serves as long as nothing can be measured.
 ///
 /// - Memory: the state of all layers as `degrees` shards it, the memory that the layers keep of a
-///   pack, and the largest transient of any layer. A checkpointed layer keeps its input. With
-///   sharded parameters and gradients, the transient includes the whole parameters and gradients of
-///   the running layer. With sharded parameters, the whole parameters of one more layer are added,
-///   which is arriving.
+///   pack, and the largest transient of any layer. A checkpointed layer keeps its input. The
+///   transient includes the whole parameters and gradients of the running layer if these are
+///   sharded. With sharded parameters, the whole parameters of one more layer, which is being
+///   gathered, are added.
 /// - Time: forward, backward and recomputation on `device`; the all-to-all of queries, keys, values
 ///   and outputs among the ranks that share a pack, forward, backward and in the recomputation, as
 ///   in Ulysses; and `pack_overhead_nanoseconds`.

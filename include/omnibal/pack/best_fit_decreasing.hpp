@@ -41,10 +41,10 @@ struct best_fit_decreasing_fn {
   ///
   /// `best_packing` finds fewer groups, because it tries more than this one order.
   ///
-  /// Neighbors among the groups resemble each other: assign the groups in turn or shuffle them
-  /// before training. Complexity: linear for one integer resource, except for comparisons among
-  /// sizes or rooms with equal leading bits; for several, linear for the sort and at most 64 cells
-  /// for each sample. Memory: at most 24 + 8R bytes per sample, including the result, and 256 KiB.
+  /// Neighbors among the groups resemble each other: apply `deal` or a shuffle to the groups before
+  /// training. Complexity: linear for one integer resource, except for comparisons among sizes or
+  /// rooms with equal leading bits; for several, linear for the sort and at most 64 cells for each
+  /// sample. Memory: at most 24 + 8R bytes per sample, including the result, and 256 KiB.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` if a capacity is not
   /// positive, if a demand is negative or not finite, or if a score is not a number;
   /// `std::length_error` if there are more than 2^32 - 1 samples. Sources: Johnson, 1973;

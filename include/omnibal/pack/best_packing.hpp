@@ -47,7 +47,7 @@ struct best_packing_fn {
   /// from this packing in more time.
   ///
   /// `demand`, `capacity`, the order of the groups, memory, determinism and errors are the same as
-  /// in `best_fit_decreasing`. `std::invalid_argument` is also thrown for zero orders, and
+  /// in `best_fit_decreasing`. Zero orders are a further error, `std::invalid_argument`. The effort
   /// `thorough` requires at most 16 + 8R bytes per sample more. The report counts the attempts as
   /// rounds. Complexity: the complexity of `best_fit_decreasing` for each attempt. If there are
   /// more samples than the effort permits, one attempt and a test of 1024 to 8192 samples.

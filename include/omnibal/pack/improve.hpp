@@ -260,8 +260,8 @@ class group_evener {
   /// The most samples of a group that an exchange considers.
   static constexpr std::size_t most_candidates = 16;
 
-  /// Returns the number of samples of a group that are considered, evenly spaced. The candidate
-  /// after the last one stands for no sample.
+  /// Returns the number of samples of a group that are considered, evenly spaced. The index after
+  /// the last candidate means no sample.
   [[nodiscard]] static std::size_t candidates(group const& from) {
     return std::min(from.samples.size(), most_candidates);
   }
@@ -350,9 +350,9 @@ struct improve_fn {
   ///
   /// The passes end at the lower bound or at `options.passes`. With floating-point numbers they
   /// also end when passes of all sizes have gained nothing. `go_on` may end the passes earlier, for
-  /// example at a time limit. A run with more passes continues exactly as a run with fewer passes
-  /// would. The bound is the bound of `packing_bound`, at thorough effort once the annealing has
-  /// run as long as that bound takes.
+  /// example at a time limit. More passes continue from the point at which fewer passes ended. The
+  /// bound is the bound of `packing_bound`, at thorough effort once the annealing has run as long
+  /// as that bound takes.
   ///
   /// The order of the groups is unspecified. `start` may come from any packer, with the same
   /// samples, demand and capacity; empty groups are dropped. The report counts the passes as rounds

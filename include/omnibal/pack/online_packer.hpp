@@ -321,7 +321,7 @@ class online_packer {
 
   /// Adds a sample and returns a group if a group is due. A sample that exceeds the capacity by
   /// itself is rejected, and the result reports it. `demand` is a weight or resources, with the
-  /// same number of kinds as the capacity; `id` is the user's and may repeat. Errors:
+  /// same number of kinds as the capacity. `id` is the user's and may repeat. Errors:
   /// `std::invalid_argument` if the demand is negative or not finite; the packer is unchanged then.
   /// Allocates nothing.
   template <amount Demand>

@@ -180,7 +180,8 @@ template <class Value>
   return std::max(bound, counted_pattern_bound(counts));
 }
 
-/// Returns true if counting the values is cheaper than sorting them. The bounds are the same.
+/// Returns true if counting the values is cheaper than sorting them. Both ways lead to the same
+/// packings.
 [[nodiscard]] inline bool is_countable(std::size_t count, std::int64_t capacity) {
   return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(512, count);
 }
@@ -264,9 +265,9 @@ template <class Value, class T>
 }
 
 /// Returns the bound from conflicts between two resources. For a threshold x up to half of the
-/// capacity of b, consider the samples with a above half of its capacity and b >= x, and the samples
-/// with b > capacity - x. Any two of them exceed a capacity. Thresholds are multiples of a power of
-/// two, which is 1 if the capacity of b is small.
+/// capacity of b, consider the samples with a above half of its capacity and b >= x, and the
+/// samples with b > capacity - x. Any two of these samples exceed a capacity. Thresholds are
+/// multiples of a power of two, which is 1 if the capacity of b is small.
 template <class ValueA, class ValueB>
 [[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
                                          std::int64_t capacity_a, ValueB const& b,
@@ -411,7 +412,7 @@ struct packing_bound_fn {
   ///
   /// Complexity: linear in the samples, times R^2; at worst a radix sort if a capacity is not below
   /// the number of samples. Memory: 8 to 8R + 8 bytes per sample for the demands and at most 16
-  /// bytes more; at thorough effort up to 64 bytes for each different amount, and for column
+  /// bytes more. Thorough effort adds up to 64 bytes for each different amount, and column
   /// generation up to 4 bytes per step. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if a capacity is not positive or a demand is negative or not finite,
   /// `std::length_error` if there are more than 2^32 - 1 samples.

@@ -25,8 +25,8 @@ struct place_oversized_fn {
   /// the packing of any packer, because every packer lists all oversized samples.
   ///
   /// With `alone` the oversized samples follow the existing groups, each in its own group, by
-  /// ascending index. `oversized` is empty then, and the number of these samples is added to the
-  /// lower bound of the report. Call functions that accept the packing of a packer, such as
+  /// ascending index. `oversized` is empty then. The lower bound of the report increases by the
+  /// number of these samples. Call functions that accept the packing of a packer, such as
   /// `improve`, before this function. With `list`, or if no sample is oversized, the packing
   /// remains unchanged.
   ///
