@@ -27,30 +27,29 @@ namespace omnibal::inline v0::detail {
 /// The temperature of simulated annealing, in integers.
 class cooling {
  public:
-  /// Begins with one of so many `parts` of `size`: there a loss of that much is accepted now and
-  /// then.
+  /// Begins with the temperature `size / parts`, the mean of the largest accepted loss.
   cooling(std::int64_t size, std::uint64_t parts)
       : first_(static_cast<uint128>(size) * fraction / parts + 1) {}
 
-  /// Sets the temperature at `step` of `steps`: it falls by a constant factor each, to 2^-12 of the
-  /// first, where no loss of a whole unit is accepted among values below some thousands. To 2^-6
-  /// all of 12 generated lists of 999 triplets stay above the optimum in 0.02 s, to 2^-12 and to
-  /// 2^-24 one; to 2^-24 two of 12 lists of 75 samples under a capacity of 80,000 do so in 0.1 s,
-  /// else none.
+  /// Sets the temperature at `step` of `steps`. The temperature falls by a constant factor per
+  /// step, to 2^-12 of the first temperature. At the end, no loss of a whole unit is accepted among
+  /// values below some thousands.
   void set(std::uint64_t step, std::uint64_t steps) {
     constexpr std::uint64_t halvings = 12;
     auto const passed = static_cast<uint128>(step) * halvings * fraction / steps;
     auto const rest = static_cast<std::uint64_t>(passed % fraction);
-    // Between powers of two a line.
+    // The temperature is linear between powers of two.
     temperature_ = (first_ >> static_cast<unsigned>(passed / fraction)) * (2 * fraction - rest) /
                    (2 * fraction);
   }
 
-  /// The largest loss that is accepted: exponentially distributed, the temperature in the mean.
+  /// Returns the largest loss that is accepted: a random number with an exponential distribution,
+  /// whose mean is the temperature.
   [[nodiscard]] std::int64_t largest_loss(rng::engine& words) const {
     std::uint64_t const word = words() | 1;
     auto const zeros = static_cast<unsigned>(std::countl_zero(word));
-    // The logarithm to base 2 of 2^(-zeros - 1) (1 + part), that of 1 + part by a parabola.
+    // The logarithm to base 2 of 2^(-zeros - 1) (1 + part); a parabola approximates the logarithm
+    // of 1 + part.
     std::uint64_t const part = word << zeros << 1 >> 48;
     std::uint64_t const bend = part * (fraction - part) / fraction * 344 / 1000;
     std::uint64_t const log2 = (zeros + 1) * fraction - part - bend;
@@ -65,14 +64,14 @@ class cooling {
   uint128 temperature_ = 0;
 };
 
-/// What samples are worth in a packing: of one kind of demand what they take; of several, and of
-/// one where values rise, the sum of what they take as shares of the capacity, weighted by how
-/// scarce each kind is.
+/// The values of samples in a packing. With one kind of demand and values that do not rise, the
+/// value of a sample is its demand. Otherwise, the value is the sum of the demands as shares of the
+/// capacity, weighted by the scarcity of each kind.
 ///
-/// Where groups cannot be full, some samples are harder to place than their size tells, as the
-/// prices of a linear program would: such a sample gains value whenever it comes in at no gain.
-/// Source of that: Nagata, Braysy, "A powerful route minimization heuristic for the vehicle routing
-/// problem with time windows", 2009.
+/// If groups cannot be full, some samples are harder to place than their size tells. The prices of
+/// a linear program would show this. Such a sample therefore gains value whenever it enters a group
+/// without a gain. Source: Nagata, Braysy, "A powerful route minimization heuristic for the vehicle
+/// routing problem with time windows", 2009.
 template <class Layout>
 class sample_values {
  public:
@@ -88,14 +87,12 @@ class sample_values {
 
   [[nodiscard]] std::int64_t operator[](std::uint32_t sample) const { return values_[sample]; }
   [[nodiscard]] amounts_type demand(std::uint32_t sample) const { return input_.amounts(sample); }
-  /// True where values are demands.
+  /// Returns true if values are demands.
   [[nodiscard]] bool are_sizes() const { return kinds == 1 && !are_rising_; }
 
-  /// Of several kinds values may rise from now on where all samples leave a 64th or more of so many
-  /// groups empty: in fuller ones what counts is what they take. With a 32nd 9 of 10 lists of 150
-  /// generated triplets of three kinds stay above the optimum in 0.1 s, with a 64th two; with a
-  /// 128th and where they rise in all groups ten lists of 1000 samples of two kinds take 21 and 24
-  /// groups above the bound, with a 64th 19.
+  /// Begins a search for `groups` groups. With several kinds, values rise from now on if all
+  /// samples leave more than a 64th of these groups empty. In fuller groups, only the demand of a
+  /// sample counts.
   void begin(std::size_t groups) {
     if constexpr (kinds != 1) {
       auto const room = static_cast<uint128>(size(input_.capacity)) * groups;
@@ -103,29 +100,27 @@ class sample_values {
     }
   }
 
-  /// Of one kind values rise in every other search.
-  /// False of several kinds, where nothing changes.
+  /// Lets values rise in every other search if there is one kind. Returns false if there are
+  /// several kinds, for which nothing changes.
   bool alternate() {
     if constexpr (kinds == 1) set_rising(!are_rising_);
     return kinds == 1;
   }
 
-  /// The sample came into a group that is worth no more with it.
+  /// Raises the value of a sample that entered a group without increasing the value of the group.
+  /// Changes nothing if values do not rise.
   void raise(std::uint32_t sample) {
-    // With 50 some samples outweigh others before those have found a place; with 200 and 800 twenty
-    // lists each of 250 samples from 50 to 350 of 500 and from 266 to 396 of 1000 take as many
-    // groups, in 0.1 s. Where none rises ten lists each of 200 samples of three and of five kinds
-    // take 8 and 22 groups above the bound in place of 1 and 11; lists of one kind take as many,
-    // since its descents with such values begin as hot.
+    // The number of rises that double a value.
     constexpr std::int64_t rises_to_double = 400;
-    // So that 64 of them can be added.
+    // The limit allows the sum of 64 values.
     constexpr std::int64_t most = std::int64_t{1} << 48;
     if (!are_rising_ || values_[sample] > most) return;
     values_[sample] += size(input_.amounts(sample)) / rises_to_double;
   }
 
  private:
-  /// Values that have risen fall back where they no longer rise.
+  /// Resets the values when they no longer rise. With one kind, also resets them when they begin to
+  /// rise, because their unit changes.
   void set_rising(bool are_rising) {
     bool const has_changed = are_rising != are_rising_;
     are_rising_ = are_rising;
@@ -135,7 +130,7 @@ class sample_values {
     for (std::uint32_t k = 0; k != values_.size(); ++k) values_[k] = size(input_.amounts(k));
   }
 
-  /// Shares are up to 2^31, and never nothing.
+  /// Returns the initial value for `amounts`. Shares are up to 2^31 and never zero.
   [[nodiscard]] std::int64_t size(amounts_type const& amounts) const {
     if (are_sizes()) return amounts[0];
     return static_cast<std::int64_t>(size_(amounts) >> 31) + 1;
@@ -144,13 +139,13 @@ class sample_values {
   measured<Layout> const& input_;
   scarcity_weighted_size<kinds, std::int64_t> size_;
   std::vector<std::int64_t> values_;
-  /// Of all values at the beginning.
+  /// The sum of all initial values.
   uint128 sum_ = 0;
   bool are_rising_ = false;
 };
 
-/// The best samples for what a group has left: of one kind of demand by subset sums where values
-/// are what samples take, else by a search.
+/// The best samples for the room that a group has left. With one kind of demand, subset sums find
+/// these samples if values are demands; otherwise, a search finds them.
 template <std::size_t R>
 class group_filling {
  public:
@@ -159,8 +154,8 @@ class group_filling {
 
   explicit group_filling(amounts_type const& capacity) : sums_(sums_for(capacity)) {}
 
-  /// Fills `room` with samples that have these demands and values: the largest sum of values that
-  /// is found. `are_sizes` says whether values are demands.
+  /// Fills `room` with samples that have these demands and values. Returns the largest sum of
+  /// values that is found. `are_sizes` says whether values are demands.
   std::int64_t fill(std::span<amounts_type const> demands, std::span<std::int64_t const> values,
                     bool are_sizes, amounts_type const& room) {
     if constexpr (R == 1) {
@@ -170,7 +165,7 @@ class group_filling {
     return search_.fill(demands, values, room);
   }
 
-  /// True where the last filling has the sample at `position`.
+  /// Returns true if the last filling contains the sample at `position`.
   [[nodiscard]] bool has(std::size_t position) const {
     if constexpr (R == 1) {
       if (by_sums_) return sums_.has(position);
@@ -178,7 +173,7 @@ class group_filling {
     return search_.has(position);
   }
 
-  /// The work of the last call, in operations on a word.
+  /// Returns the work of the last call, in operations on a word.
   [[nodiscard]] std::size_t work() const {
     if constexpr (R == 1) {
       if (by_sums_) return sums_.work();
@@ -203,13 +198,15 @@ class group_filling {
   bool by_sums_ = false;
 };
 
-/// Samples that lie in groups or, loose, in a pool, and the steps between such packings.
+/// A packing of some samples in groups, with a pool of the other samples, and the steps between
+/// such packings.
 ///
-/// A step forces a sample of the pool into a group and fills what that leaves of it with the best
-/// subset of the samples that the group had and of some of the pool. The pool then has what the
-/// others do not hold. Samples above half of the capacity are lifted, of several kinds those of the
-/// one with most such samples: as no two of them share a group they stay where they are, and groups
-/// differ in what they leave.
+/// A step forces a sample of the pool into a group. The step fills the remaining room with the best
+/// subset of the previous samples of the group and of some samples of the pool. All samples that
+/// are then in no group form the pool. Samples above half of the capacity are lifted. With several
+/// kinds, one kind counts: the kind with most such samples. Lifted samples remain in their groups
+/// because no two of them share a group. Groups therefore differ in the room that their lifted
+/// samples leave.
 template <class Layout>
 class partial_packing {
  public:
@@ -225,8 +222,9 @@ class partial_packing {
     choose_lifted_kind(input);
   }
 
-  /// Takes over `groups` but those that `is_dissolved`, whose samples come into the pool. There
-  /// shall be `target` groups in the end.
+  /// Copies `groups`, except for each group g with `is_dissolved(g)`, whose samples enter the pool.
+  /// `target` is the number of groups in the end. Precondition: no dissolved group contains a
+  /// lifted sample.
   template <class Dissolved>
   void assign(grouping const& groups, Dissolved const& is_dissolved, std::size_t target) {
     groups_.clear();
@@ -264,24 +262,24 @@ class partial_packing {
   [[nodiscard]] std::span<std::uint32_t const> pool() const { return pool_; }
   [[nodiscard]] std::int64_t value(std::uint32_t sample) const { return values_[sample]; }
 
-  /// Of one kind of demand: values rise from now on, or no longer. False of several.
+  /// With one kind of demand, switches whether values rise. Returns false if there are several
+  /// kinds.
   bool alternate_values() { return values_.alternate(); }
   [[nodiscard]] bool are_sizes() const { return values_.are_sizes(); }
 
-  /// True where the pool is no larger than so many groups, and has not been packed as it is.
+  /// Returns true if the load of the pool is at most `most` capacities and the pool has changed
+  /// since the last attempt to pack it.
   [[nodiscard]] bool may_fit(std::size_t most) const {
     return has_changed_ && fits(pool_load_, most);
   }
 
-  /// One step; the work that it took. Precondition: groups and pool are not empty.
+  /// Performs one step and returns its work. Precondition: groups and pool are not empty.
   std::size_t step(cooling const& temperature, rng::engine& words) {
-    // What a step takes beside the filling: an operation is then 1.1 to 1.7 ns in lists of short
-    // and of long fillings, with 32 1.3 to 2.3, with 128 0.8 to 1.2 and only fewer of them for a
-    // time.
+    // The work of a step besides the filling, in operations on a word.
     constexpr std::size_t other_work = 64;
     std::swap(pool_[rng::below(words, pool_.size())], pool_.back());
     std::uint32_t const forced = pool_.back();
-    // Multiples of the golden ratio come to all groups equally often.
+    // Multiples of the golden ratio select all groups equally often.
     cursor_ += 0x9e3779b97f4a7c15u;
     group& into =
         groups_[static_cast<std::size_t>(static_cast<uint128>(cursor_) * groups_.size() >> 64)];
@@ -296,8 +294,8 @@ class partial_packing {
     return other_work + filling_.work();
   }
 
-  /// Packs the pool into `most` groups where it can, the most valuable sample first and the best
-  /// subset of the others beside it; false where a sample is left.
+  /// Packs the pool into at most `most` groups if possible. Each group contains the most valuable
+  /// sample that is left and the best subset of the others. Returns false if a sample is left.
   bool pack_pool(std::size_t most, grouping& packed) {
     has_changed_ = false;
     packed.clear();
@@ -315,7 +313,7 @@ class partial_packing {
     return left_.empty();
   }
 
-  /// Appends the groups; the samples in the pool are in none.
+  /// Appends the groups to `result`, without the samples of the pool.
   void append_to(grouping& result) const {
     for (std::uint32_t const sample : weightless_) result.push(sample);
     auto lifted = lifted_.begin();
@@ -331,12 +329,13 @@ class partial_packing {
 
   static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
   static constexpr std::size_t most_candidates = group_filling<kinds>::most_values;
-  /// Pools and groups mostly have fewer samples. With 16, 24 and 48 of the pool and with 16 and 48
-  /// of the group generated lists of all kinds take as many groups.
+  /// The largest number of candidates from the pool, and from a group. Most pools and groups have
+  /// fewer samples.
   static constexpr std::size_t most_of_pool = most_candidates / 2;
   static constexpr std::size_t most_of_group = most_candidates / 2;
 
-  /// What it has for samples that are not lifted, their load, and the first of their list.
+  /// The room of a group for samples that are not lifted, the load of these samples, and the first
+  /// sample of their list.
   struct group {
     amounts_type room;
     amounts_type load;
@@ -376,8 +375,9 @@ class partial_packing {
     for (std::size_t r = 0; r != kinds; ++r) pool_load_[r] += static_cast<uint128>(demand[r]);
   }
 
-  /// Brings samples of the pool but the last, and of `from`, into random order. Those of the pool
-  /// are before the last; returns their number. Of a long list `from` keeps all but the first.
+  /// Chooses candidates, in random order: samples of the pool except for its last sample, and
+  /// samples of `from`. Moves the chosen samples of the pool before its last sample and returns
+  /// their number. `from` keeps the end of a list with more than `most_of_group` samples.
   std::size_t choose_candidates(group const& from, rng::engine& words) {
     candidates_.clear();
     std::size_t const others = pool_.size() - 1;
@@ -402,7 +402,7 @@ class partial_packing {
     return loose;
   }
 
-  /// The value of the best candidates that fit.
+  /// Finds the best candidates that fit `room` and returns their value.
   std::int64_t fill(amounts_type const& room) {
     worths_.clear();
     demands_.clear();
@@ -413,7 +413,8 @@ class partial_packing {
     return filling_.fill(demands_, worths_, values_.are_sizes(), room);
   }
 
-  /// Gives `into` the forced sample, those of the subset, and those that are kept.
+  /// Assigns to `into` the forced sample, the samples of the subset, and the samples that the group
+  /// keeps.
   void carry_out(group& into, std::size_t loose) {
     has_changed_ = true;
     std::uint32_t const forced = pool_.back();
@@ -433,11 +434,13 @@ class partial_packing {
     for (std::size_t r = 0; r != kinds; ++r) pool_load_[r] -= static_cast<uint128>(into.load[r]);
   }
 
-  /// Takes a group out of `left_`, whose values descend; its load.
+  /// Moves samples from `left_`, whose values descend, into a new group and returns the load of the
+  /// group.
   amounts_type fill_from_left(grouping& packed) {
     amounts_type room = capacity_;
     std::size_t rest = 0;
-    // Of many samples the more valuable ones go in one after the other.
+    // If there are too many samples for one filling, the more valuable samples are placed one after
+    // the other.
     std::size_t const by_filling = std::min(left_.size() - 1, most_candidates);
     std::size_t const in_turn = left_.size() - by_filling;
     for (std::size_t i = 0; i != in_turn; ++i) {
@@ -471,7 +474,7 @@ class partial_packing {
   std::vector<std::uint32_t> next_;
   std::size_t lifted_kind_ = 0;
   std::vector<lifted_sample> lifted_;
-  /// They fit any group, and fill none.
+  /// Samples of zero demand, which fit any group.
   std::vector<std::uint32_t> weightless_;
   std::vector<std::uint32_t> pool_;
   /// The sum of the demands in the pool.
@@ -480,30 +483,31 @@ class partial_packing {
 
   group_filling<kinds> filling_;
   std::vector<std::uint32_t> candidates_;
-  /// Of the candidates.
+  /// The demands of the candidates.
   std::vector<amounts_type> demands_;
   std::vector<std::int64_t> worths_;
   std::uint32_t first_kept_ = none;
   std::uint64_t cursor_ = 0;
   amounts_type kept_load_ = {};
-  /// Of the candidates that the group had.
+  /// The total value of the candidates that the group had.
   std::int64_t replaced_value_ = 0;
   std::vector<std::uint32_t> left_;
 };
 
-/// Makes packings with fewer groups, pass by pass, by simulated annealing of the size of the pool
-/// of a `partial_packing`.
+/// Reduces the number of groups of a packing, pass by pass, by simulated annealing of the size of
+/// the pool of a `partial_packing`.
 ///
-/// The groups with the most room are dissolved: as many as shall be saved, and two more that the
-/// pool may take in the end, where it holds enough for the others to fill exactly. When the pool
-/// fits these, so many groups are saved. Temperature falls over some passes, after which the pool
-/// is packed afresh; where that saves nothing, half as many groups shall be saved and the next
-/// descent takes twice as long. To save a single group, descents of several kinds of demand
-/// dissolve two and four more in turn. Of one kind there are two descents before that time doubles:
-/// one by sizes alone, which fills groups exactly, and one by values that rise, since groups that
-/// hold as many samples as can be may not be full.
+/// The groups with the smallest loads are dissolved: the number of groups to save, and two more.
+/// The pool may fill the two groups in the end, and has enough samples to fill the other groups
+/// exactly. When the pool fits the additional groups, the packing has saved the intended number of
+/// groups. The temperature falls over some passes; then the pool is packed afresh. If the new
+/// packing saves nothing, the next descent is to save half of the groups and takes twice the
+/// passes. To save a single group, descents with several kinds of demand dissolve two and four
+/// additional groups in turn. With one kind, there are two descents before the number of passes
+/// doubles. The first descent uses sizes alone, which fills groups exactly. The second uses values
+/// that rise, because groups that hold the largest possible number of samples may not be full.
 ///
-/// Memory: 16 bytes per sample and 8 + 16R per group; a step allocates nothing but where the pool
+/// Memory: 16 bytes per sample and 8 + 16R per group; a step allocates nothing unless the pool
 /// grows. Sources: Loh, Golden, Wasil, "Solving the one-dimensional bin packing problem with a
 /// weight annealing heuristic", 2008; Buljubasic, Vasquez, "Consistent neighborhood search for
 /// one-dimensional bin packing and two-dimensional vector packing", 2016.
@@ -514,8 +518,8 @@ class exact_fill_walk {
   exact_fill_walk(measured<Layout> const& input, std::uint64_t seed)
       : input_(input), words_(seed, stream), state_(input), temperature_(first_temperature()) {}
 
-  /// One pass over `groups`, after which they are fewer or as many. No packing has fewer than
-  /// `bound`. Precondition: they are more than that.
+  /// Performs one pass over `groups`, which never increases their number. No packing has fewer than
+  /// `bound` groups. Precondition: there are more than `bound` groups.
   void run(grouping& groups, std::size_t bound) {
     if (!is_open_) open(groups, groups.size() - bound);
     if (is_exhausted_) return;
@@ -536,31 +540,24 @@ class exact_fill_walk {
     if (done_ >= budget * passes_) end_descent(groups);
   }
 
-  /// The work of all passes, in operations on words.
+  /// Returns the work of all passes, in operations on words.
   [[nodiscard]] std::size_t work() const { return work_; }
 
-  /// True where no step is possible.
+  /// Returns true if no step is possible.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
 
  private:
   static constexpr std::uint64_t lifted = std::uint64_t{1} << 63;
-  /// The exchanges have stream 0.
+  /// The stream of random numbers; the exchanges use stream 0.
   static constexpr std::uint64_t stream = 1;
   static constexpr std::size_t kinds = Layout::amounts_type::size();
-  /// Of one group the pool would have too few samples to choose from: of 12 generated lists of 25
-  /// triplets under a capacity of 80,000 all fail in 0.1 s, none with two or three. Of more too few
-  /// groups are left to fill: of 16 lists of 25 groups of four under 6000 one fails with three,
-  /// eight do with four, none with two.
+  /// The number of additional groups that are dissolved. With one, the pool has too few samples to
+  /// choose from; with more, too few groups are left to fill.
   static constexpr std::size_t few_spare = 2;
-  /// Of several kinds every other descent for a single group has more: without them and with three
-  /// all of ten lists of 150 generated triplets of three kinds stay above the optimum in 0.1 s, two
-  /// with four, none with six, with which seven of ten lists of 99 triplets of two kinds do, four
-  /// with four. With four in all descents packings of pairs, as of Caprara and Toth's class 6, have
-  /// more groups.
+  /// The number of additional groups in every other descent for a single group, with several kinds.
   static constexpr std::size_t many_spare = 4;
-  /// For each sample of the pool, as much work as so many operations on words: a limit to passes
-  /// whose pool often fits. In generated lists of all kinds that is rare, and 0 to 64 make no
-  /// difference.
+  /// The work of an attempt to pack the pool, in operations on words per sample of the pool. The
+  /// work limits passes whose pool often fits.
   static constexpr std::size_t sort_work = 16;
 
   [[nodiscard]] std::int64_t mean_value() const {
@@ -574,28 +571,22 @@ class exact_fill_walk {
     return count == 0 ? 0 : static_cast<std::int64_t>(sum / count);
   }
 
-  /// Of the mean value an 80th where values are sizes: of 24 generated lists of 999 triplets 3 stay
-  /// above the optimum in 0.02 s, with a 40th 8 of 12, with a 20th all, with a 160th none, which
-  /// gains nothing for triplets under a capacity of 80,000. A fifth where values rise: of 24 lists
-  /// of 500 samples from 266 to 396 of 1000 none stays above, with a tenth 3 of 12, with a 20th 7
-  /// of 24, with a third none, which is slower for those triplets. Of several kinds a 28th: 20
-  /// lists each of 150 triplets of three kinds and 201 of five take 3 and 36 groups above the
-  /// optimum in 0.1 s, with a 20th 9 and 33, with a 40th 1 and 41, with an 80th none and 41.
+  /// Returns a fraction of the mean value. With one kind, the fraction is an 80th if values are
+  /// sizes and a fifth if values rise. With several kinds, the fraction is a 28th.
   [[nodiscard]] cooling first_temperature() const {
     std::uint64_t const parts = kinds != 1 ? 28 : state_.are_sizes() ? 80 : 5;
     return cooling(mean_value(), parts);
   }
 
-  /// Of one kind about 14 ns for each sample, as long as a pass by exchanges takes when most groups
-  /// are full; of several about 20 ns for each of its demands, less than such a pass. A few more,
-  /// so that a pass over few samples has some steps. Half and twice as much in a pass, and 16 or
-  /// 256 samples more, find as many groups in a time.
+  /// Returns the work of a pass, in operations on words: with one kind, similar to a pass by
+  /// exchanges when most groups are full; with several kinds, less. The constant gives a pass over
+  /// few samples some steps.
   [[nodiscard]] std::size_t work_of_pass() const {
     constexpr std::size_t of_sample = kinds == 1 ? 14 : 32 * kinds;
     return of_sample * (64 + input_.size());
   }
 
-  /// Dissolves the groups with the smallest loads, of those without a lifted sample.
+  /// Dissolves the groups with the smallest loads among the groups without a lifted sample.
   void open(grouping const& groups, std::size_t above_bound) {
     save_ = std::min(most_saved_, above_bound);
     std::vector<std::uint64_t> const loads = loads_of(groups);
@@ -608,7 +599,7 @@ class exact_fill_walk {
     std::vector<std::uint64_t> order(loads);
     auto const last = order.begin() + static_cast<std::ptrdiff_t>(dissolved - 1);
     std::nth_element(order.begin(), last, order.end());
-    // Of equal loads the first groups.
+    // Among equal loads, the first groups are dissolved.
     auto ties =
         dissolved - static_cast<std::size_t>(std::count_if(
                         loads.begin(), loads.end(), [&](auto load) { return load < *last; }));
@@ -621,7 +612,7 @@ class exact_fill_walk {
     done_ = 0;
   }
 
-  /// The loads, from 2^63 on those of groups with a lifted sample.
+  /// Returns the load of each group, with bit 63 set if the group contains a lifted sample.
   [[nodiscard]] std::vector<std::uint64_t> loads_of(grouping const& groups) const {
     std::vector<std::uint64_t> loads(groups.size());
     for (std::size_t g = 0; g != groups.size(); ++g) {
@@ -633,7 +624,7 @@ class exact_fill_walk {
     return loads;
   }
 
-  /// The groups of the state and those of its pool.
+  /// Replaces `groups` by the groups of the state and the groups of its pool.
   void adopt(grouping& groups, grouping const& of_pool) {
     grouping after;
     after.reserve(state_.size() + of_pool.size(), input_.size());
@@ -646,7 +637,8 @@ class exact_fill_walk {
     is_open_ = false;
   }
 
-  /// Goes on from the packing with the pool packed afresh where that has no more groups.
+  /// Ends a descent. Continues from the packing with the pool packed afresh if this packing has no
+  /// more groups.
   void end_descent(grouping& groups) {
     grouping const packed = pack_afresh(input_, state_.pool());
     std::size_t const count = groups.size();
@@ -662,10 +654,7 @@ class exact_fill_walk {
       spare_ = few_spare + many_spare - spare_;
       is_open_ = false;
     }
-    // A quarter and three quarters as many find as much. In one and a half times the time instead
-    // of twice, twelve lists of 5000 samples take 31 groups above the bound in 0.02 s, with twice
-    // 22, with four times 16, but then two of twelve lists of 75 samples under a capacity of 80,000
-    // stay above the optimum in 0.1 s, with twice none. The steps of 2^20 passes fit 64 bits.
+    // The steps of 2^20 passes fit 64 bits.
     most_saved_ = std::max<std::size_t>(1, save_ / 2);
     passes_ = std::min(2 * passes_, std::size_t{1} << 20);
   }
