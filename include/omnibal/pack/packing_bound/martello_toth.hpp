@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The bound of Martello and Toth on the number of groups for one integer resource.
+/// Bound of Martello and Toth on the number of groups for one integer resource.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -14,11 +14,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Martello and Toth's L2 over values in ascending order, `value(k)` occurring `count(k)` times:
-/// for each threshold alpha <= capacity / 2 the values above capacity - alpha take a group alone,
-/// the others above capacity / 2 one each, and what the values from alpha on exceed the room beside
-/// the latter takes further groups. Thresholds that are values suffice; the lowest gives the volume
-/// bound.
+/// Returns the bound L2 of Martello and Toth over values in ascending order, in which `value(k)`
+/// occurs `count(k)` times. For each threshold alpha <= capacity / 2, each value above capacity -
+/// alpha needs a group alone, and each other value above capacity / 2 needs one group. The values
+/// from alpha on that do not fit into the room next to the latter values need further groups.
+/// Thresholds that are values suffice; the lowest threshold yields the volume bound.
 template <class Value, class Count>
 [[nodiscard]] std::size_t martello_toth_bound(std::size_t entries, Value const& value,
                                               Count const& count, std::int64_t capacity) {
@@ -56,12 +56,13 @@ template <class Value, class Count>
   return bound;
 }
 
-/// The same bound from values in any order, of which it sorts only few.
+/// The same bound for values in any order, of which only few are sorted.
 ///
-/// With f(alpha) the sum of the small values, those up to half of the capacity, that are at least
-/// alpha, less the rooms of at least alpha beside large values, the bound is the number of large
-/// values and the largest ceil(f / capacity). f is known between buckets of small values and rooms;
-/// what lies in a bucket is sorted only where f might be larger within.
+/// Small values are values up to half of the capacity. Let f(alpha) be the sum of the small values
+/// of at least alpha, less the rooms of at least alpha next to large values. The bound is the
+/// number of large values plus the largest ceil(f / capacity). The value of f between buckets of
+/// small values and rooms is known. The contents of a bucket are sorted only if f might be larger
+/// within it.
 class bucketed_martello_toth {
  public:
   bucketed_martello_toth(std::size_t count, std::int64_t capacity) : capacity_(capacity) {
@@ -71,7 +72,7 @@ class bucketed_martello_toth {
     buckets_.resize((half >> shift_) + 1);
   }
 
-  /// Takes each value, which is at least zero and at most the capacity.
+  /// Adds a value, which is at least zero and at most the capacity. Must be called for each value.
   void add(std::int64_t value) {
     part const own = part_of(value);
     bucket& around = buckets_[bucket_of(own)];
@@ -79,7 +80,8 @@ class bucketed_martello_toth {
     large_count_ += own.is_room ? 1 : 0;
   }
 
-  /// After all values, once: true where all of them must be given to `add_within` too.
+  /// Returns true if all values must also be given to `add_within`. Must be called once, after all
+  /// values.
   [[nodiscard]] bool needs_values() {
     int128 above = 0;
     for (std::size_t k = buckets_.size(); k-- != 0;) {
@@ -94,11 +96,11 @@ class bucketed_martello_toth {
   void add_within(std::int64_t value) {
     part const own = part_of(value);
     if (!may_raise(buckets_[bucket_of(own)])) return;
-    // Where a room and a value are equal, the room comes first from above.
+    // If a room and a value are equal, the room precedes the value from above.
     words_.push_back(own.size << 1 | (own.is_room ? 1 : 0));
   }
 
-  /// Last, once.
+  /// Returns the bound. Must be called last, and once.
   [[nodiscard]] std::size_t bound() {
     std::vector<std::uint64_t> spare;
     auto const half = static_cast<std::uint64_t>(capacity_) / 2;
@@ -120,13 +122,13 @@ class bucketed_martello_toth {
   }
 
  private:
-  /// A small value, or the room beside a large one.
+  /// A small value, or the room next to a large one.
   struct part {
     std::uint64_t size;
     bool is_room;
   };
 
-  /// Sums of its values and its rooms, and f from the bucket above on.
+  /// The sums of the values and of the rooms of a bucket, and f from the next higher bucket on.
   struct bucket {
     int128 values = 0;
     int128 rooms = 0;
@@ -142,7 +144,8 @@ class bucketed_martello_toth {
     return static_cast<std::size_t>(own.size >> shift_);
   }
 
-  /// True where a threshold within the bucket may give more groups than those between buckets.
+  /// Returns true if a threshold within the bucket may require more groups than the thresholds
+  /// between buckets.
   [[nodiscard]] bool may_raise(bucket const& around) const {
     auto const size = static_cast<int128>(capacity_);
     return around.above + around.values > (most_ + size - 1) / size * size;
@@ -154,7 +157,7 @@ class bucketed_martello_toth {
   std::size_t large_count_ = 0;
   /// The largest f so far.
   int128 most_ = 0;
-  /// Twice the size of each part in buckets that may raise it, and one more for rooms.
+  /// Twice the size of each part in buckets that may raise the bound, plus one for rooms.
   std::vector<std::uint64_t> words_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The linear program over patterns, the ways to fill a group.
+/// Linear program over patterns, the ways to fill a group.
 
 #include <omnibal/config.hpp>
 
@@ -15,32 +15,34 @@
 
 namespace omnibal::inline v0::detail {
 
-/// How often a group has samples of one type.
+/// The number of samples of one type in a group.
 struct pattern_entry {
   std::uint32_t type;
   std::uint32_t count;
 };
 
-/// What a group holds, each type once.
+/// The contents of a group, each type once.
 using pattern = std::vector<pattern_entry>;
 
 /// The restricted master problem: known patterns, as fractions of groups, hold all samples in the
-/// fewest groups. A revised simplex method, whose dual solution are prices of the types. Source:
-/// Gilmore, Gomory, "A linear programming approach to the cutting-stock problem", 1961.
+/// fewest groups. The method is a revised simplex method, whose dual solution is the prices of the
+/// types. Source: Gilmore, Gomory, "A linear programming approach to the cutting-stock problem",
+/// 1961.
 ///
-/// The inverse of the basis is made of `float`. A product of two of these, or of one and an integer
-/// below 2^29, is exact in `double`, so that results are the same where a compiler fuses it with a
-/// sum. Prices are integers, whose residuals are exact, so that iterative refinement makes them
-/// precise where the inverse is not.
+/// The inverse of the basis consists of `float`. A product of two of these, or of one and an
+/// integer below 2^29, is exact in `double`. Results are therefore the same if a compiler fuses the
+/// product with a sum. Prices are integers with exact residuals. Iterative refinement therefore
+/// makes them precise even if the inverse is not.
 ///
-/// Each type has a few more samples than given, by a share that differs from type to type: without
-/// that many patterns fill no group, and the method changes them without end.
+/// Each type has a few more samples than given, by a share that differs from type to type. Without
+/// this perturbation, many patterns fill no group, and the method changes them without end.
 class pattern_master {
  public:
   /// The price of a whole group.
   static constexpr std::int64_t one = std::int64_t{1} << 30;
 
-  /// `counts[i]` samples are of type i, of which `alone[i]` fill a group; all are positive.
+  /// Begins with a basis of one pattern per type. `counts[i]` samples have type i, and `alone[i]`
+  /// of them fill a group; all are positive.
   pattern_master(std::span<std::uint32_t const> counts, std::span<std::uint32_t const> alone)
       : types_(counts.size()) {
     std::size_t const types = size();
@@ -59,18 +61,18 @@ class pattern_master {
 
   [[nodiscard]] std::size_t size() const { return types_; }
 
-  /// Of which no pattern of the basis is worth more than `one`, but for rounding; some may be below
-  /// zero.
+  /// Returns the prices, for which no pattern of the basis is worth more than `one`, except for
+  /// rounding. Some prices may be below zero.
   [[nodiscard]] std::span<std::int64_t const> prices() const { return prices_; }
 
-  /// What a pattern is worth.
+  /// Returns the worth of a pattern.
   [[nodiscard]] std::int64_t worth(pattern const& of) const {
     std::int64_t sum = 0;
     for (pattern_entry const entry : of) sum += prices_[entry.type] * entry.count;
     return sum;
   }
 
-  /// Takes a pattern into the basis in place of another; false where none may leave.
+  /// Replaces a pattern of the basis by `entering`. Returns false if none may leave.
   bool enter(pattern const& entering) {
     multiply(entering);
     std::size_t const leaving = leaving_row();
@@ -86,14 +88,14 @@ class pattern_master {
   [[nodiscard]] static float perturbed(std::uint32_t count, std::size_t type) {
     // The high bits of multiples of an odd number of 32 bits are spread evenly.
     std::uint32_t const spread = static_cast<std::uint32_t>(type) * 0x9e3779b9U >> 22;
-    // From a quarter to twice of it bounds of generated lists are the same, in as much time;
-    // without, they take 0.9 to 1.5 times as long.
+    // The largest relative increase of a count by the perturbation.
     constexpr float largest_share = 1.0F / 8192;
     float const share = static_cast<float>(spread) * (largest_share / 1024);
     return static_cast<float>(count) * (1.0F + share);
   }
 
-  /// The row whose groups reach zero first as those of the column grow; the lowest of equal ones.
+  /// Returns the row whose groups reach zero first when the groups of the column grow; among equal
+  /// rows, the row with the largest entry in the column.
   [[nodiscard]] std::size_t leaving_row() const {
     std::size_t best = size();
     float best_ratio = 0.0F;
@@ -143,17 +145,16 @@ class pattern_master {
     }
   }
 
-  /// The price as an integer of at most eight groups either way, also where it is not a number.
+  /// Returns the price as an integer of at most eight groups either way, even if the price is not a
+  /// number.
   [[nodiscard]] static std::int64_t limited(double price) {
     constexpr std::int64_t most = 8 * one;
     if (!(price > static_cast<double>(-most))) return -most;
     return price < static_cast<double>(most) ? static_cast<std::int64_t>(price) : most;
   }
 
-  /// Iterative refinement: prices for which the patterns of the basis are worth `one`. With one
-  /// round 5 of 16 bounds of lists of few generated types are lower, others take 0.6 to 1.7 times
-  /// as long; with two and eight they are the same, as with a tolerance 16 times as large. With one
-  /// a 16th as large lists take 1.0 to 1.4 times as long.
+  /// Refines prices iteratively until the patterns of the basis are worth `one`, in at most four
+  /// rounds.
   void correct_prices() {
     constexpr std::int64_t tolerated = one >> 24;
     constexpr std::int64_t most = (std::int64_t{1} << 29) - 1;
@@ -178,8 +179,8 @@ class pattern_master {
     }
   }
 
-  /// Makes the inverse anew, by taking the patterns of the basis one after the other into one of
-  /// which each holds a single sample.
+  /// Computes the inverse anew. Starts from a basis of patterns that each hold a single sample, and
+  /// enters the patterns of the basis one after the other.
   void invert() {
     std::size_t const types = size();
     std::vector<pattern> patterns;
@@ -209,7 +210,7 @@ class pattern_master {
     correct_prices();
   }
 
-  /// The same of the groups: they hold all samples.
+  /// Refines the groups in the same way, so that they hold all samples.
   void correct_groups() {
     std::size_t const types = size();
     std::fill(corrections_.begin(), corrections_.end(), 0.0);
@@ -233,19 +234,19 @@ class pattern_master {
   }
 
   std::size_t types_;
-  /// The samples of each type.
+  /// The number of samples of each type, perturbed.
   std::vector<float> needed_;
   std::vector<pattern> basis_;
-  /// Row by row; a row for each pattern of the basis, a column for each type.
+  /// The inverse of the basis, row by row: a row for each pattern of the basis, a column for each
+  /// type.
   std::vector<float> inverse_;
-  /// The groups that are filled by each pattern of the basis.
+  /// The number of groups that each pattern of the basis fills.
   std::vector<float> groups_;
   std::vector<std::int64_t> prices_;
   std::vector<float> column_;
   std::vector<double> corrections_;
   std::size_t changes_ = 0;
-  /// With 64 and 256, and with a tenth and ten times of the pivot, bounds of generated lists are
-  /// the same, in 0.8 to 1.2 times the time.
+  /// The number of changes of the basis after which the inverse is computed anew.
   static constexpr std::size_t changes_between_inversions = 128;
   static constexpr float least_pivot = 1e-3F;
 };

@@ -20,20 +20,21 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Where more samples of a type fit into a group, patterns are not looked at: what one is worth
-/// would not fit an integer. A price is at most 2^33 either way, so that this many samples of each
-/// of 4096 types are worth up to 2^61.
+/// The largest number of samples of one type in a group of a linear program. With more, the worth
+/// of a pattern would not fit an integer. A price is at most 2^33 either way, so that this number
+/// of samples of each of 4096 types is worth up to 2^61.
 inline constexpr std::uint32_t most_alone = 1U << 16;
 
-/// The best pattern for given prices, of one kind of demand: a bounded knapsack.
+/// The best pattern for given prices and one kind of demand: a bounded knapsack.
 ///
 /// Dynamic programming over lists of states of which no larger one is worth less (Nemhauser,
-/// Ullmann, "Discrete dynamic programming and capital allocation", 1969); states that cannot become
-/// better than the best known pattern, with the most efficient types that are left cut to fit, are
-/// dropped.
+/// Ullmann, "Discrete dynamic programming and capital allocation", 1969). A state is dropped if it
+/// cannot become better than the best known pattern. The bound of a state cuts the most efficient
+/// types that are left to fit.
 class scalar_pricing {
  public:
-  /// Positive values up to the capacity, which is below 2^32, and how often each occurs.
+  /// Keeps positive values up to the capacity, which is below 2^32, and the number of times that
+  /// each occurs.
   scalar_pricing(std::span<std::uint64_t const> values, std::span<std::uint32_t const> counts,
                  std::uint64_t capacity)
       : values_(values.begin(), values.end()), capacity_(capacity) {
@@ -97,7 +98,7 @@ class scalar_pricing {
  private:
   static constexpr std::uint32_t none = 0xffffffffU;
 
-  /// Several samples of a type, which are taken together or not.
+  /// Several samples of a type, which a pattern contains together or not at all.
   struct item {
     std::uint32_t type;
     std::uint32_t count;
@@ -114,7 +115,7 @@ class scalar_pricing {
     std::uint32_t item;
   };
 
-  /// Items of 1, 2, 4 ... samples of each type, the most efficient ones first.
+  /// Creates items of 1, 2, 4 ... samples of each type, the most efficient items first.
   void make_items(std::span<std::int64_t const> prices) {
     items_.clear();
     for (std::size_t i = 0; i != prices.size(); ++i) {
@@ -135,7 +136,7 @@ class scalar_pricing {
     });
   }
 
-  /// False where a state cannot become better than the best with items from `next` on.
+  /// Returns false if a state cannot become better than the best with items from `next` on.
   [[nodiscard]] bool is_promising(state const& of, std::size_t next) const {
     if (next == items_.size()) return false;
     auto const missing = static_cast<uint128>(best_worth_ - of.worth);
@@ -143,7 +144,7 @@ class scalar_pricing {
     return room * static_cast<uint128>(items_[next].worth) > missing * items_[next].size;
   }
 
-  /// Merges the states with those that have the item as well.
+  /// Merges the states with the states that also contain the item.
   void add(std::size_t index) {
     item const& adding = items_[index];
     merged_.clear();
@@ -194,15 +195,16 @@ class scalar_pricing {
   std::uint32_t best_state_ = none;
 };
 
-/// The best pattern for given prices, of several kinds of demand: a knapsack with several
-/// capacities, by depth-first branch and bound. The bound is that of the sum of the shares of all
-/// capacities, of which the most efficient types that are left are cut to fit.
+/// The best pattern for given prices and several kinds of demand: a knapsack with several
+/// capacities, solved by depth-first branch and bound. The bound adds the shares of all capacities
+/// and cuts the most efficient types that are left to fit the sum.
 template <class Layout>
 class vector_pricing {
  public:
   using demand_type = typename Layout::demand_type;
 
-  /// Different demands, and how often each occurs. `input` must outlive this object.
+  /// Keeps different demands and the number of times that each occurs. `input` must outlive this
+  /// object.
   vector_pricing(measured<Layout> const& input, std::span<demand_type const> demands,
                  std::span<std::uint32_t const> counts)
       : input_(input), demands_(demands.begin(), demands.end()) {
@@ -279,7 +281,8 @@ class vector_pricing {
     return static_cast<uint128>(left) * static_cast<uint128>(right);
   }
 
-  /// Tries all patterns that have what is taken, and of the others those from `next` on.
+  /// Tries all patterns that contain the samples of `taken_` and otherwise only items from `next`
+  /// on.
   void search(std::size_t next, room_type const& room, std::int64_t left, std::int64_t worth) {
     for (std::size_t i = next; i != order_.size() && steps_ != 0; ++i) {
       --steps_;
@@ -295,7 +298,7 @@ class vector_pricing {
     }
   }
 
-  /// Tries all patterns with `count` or fewer samples of an item, but one at least.
+  /// Tries all patterns with at least one and at most `count` samples of an item.
   void take_up_to(std::uint32_t count, std::size_t index, room_type const& room, std::int64_t left,
                   std::int64_t worth) {
     item const& adding = order_[index];

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Trying capacities: many on a part of the samples, the best on more, the last few on all.
+/// Search for capacities: many on a part of the samples, the best on more, the last few on all.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
@@ -28,7 +28,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// An amount in another type, rounded up; at most half of its range, so that two have a sum.
+/// Returns an amount in another type, rounded up. The result is limited so that two results can be
+/// added.
 template <class T>
 [[nodiscard]] T rounded_up(double amount) {
   if constexpr (std::floating_point<T>) {
@@ -44,27 +45,27 @@ template <class T>
 struct capacity_axis {
   T first{};
   T last{};
-  /// Zero for any amount of a floating-point resource.
+  /// The step between capacities; zero if any amount of a floating-point resource is possible.
   T granularity{};
   T commonest{};
   /// The mean demand.
   double mean = 0.0;
 
-  /// How many capacities there are; infinite for any amount.
+  /// Returns the number of capacities; infinity if any amount is possible.
   [[nodiscard]] double size() const {
     if (!(last > first)) return 1.0;
     return static_cast<double>(last - first) / static_cast<double>(granularity) + 1.0;
   }
 
-  /// At most `points` evenly spread capacities, ascending.
+  /// Returns at most `points` evenly spread capacities, ascending.
   [[nodiscard]] std::vector<T> even_values(std::size_t points) const {
     std::vector<T> result{first};
     for (std::size_t k = 1; k < points && last > first; ++k) result.push_back(at(k, points));
     return in_order(std::move(result));
   }
 
-  /// Capacities from `amount / 2` to `2 * amount`, closer to each other the closer they are to
-  /// `amount`: that amount and `levels` on either side of it.
+  /// Returns capacities from `amount / 2` to `2 * amount`: `amount` and `levels` capacities on
+  /// either side of it. Distances are smaller closer to `amount`.
   [[nodiscard]] std::vector<T> values_near(double amount, std::size_t levels) const {
     std::vector<T> result;
     auto const add = [&](double value) {
@@ -80,7 +81,7 @@ struct capacity_axis {
     return in_order(std::move(result));
   }
 
-  /// These capacities and below each a multiple of the commonest demand, ascending.
+  /// Returns these capacities and, below each, a multiple of the commonest demand, ascending.
   [[nodiscard]] std::vector<T> with_multiples(std::vector<T> values) const {
     for (std::size_t k = values.size(); commonest > T{} && k-- != 0;) {
       T const whole = next_multiple(whole_multiple(values[k], commonest), granularity);
@@ -89,7 +90,8 @@ struct capacity_axis {
     return in_order(std::move(values));
   }
 
-  /// The distance of neighbours among even capacities, halved; zero where nothing lies between.
+  /// Returns the distance of neighbors among even capacities, halved `halvings` times. Returns zero
+  /// if no capacity is between neighbors.
   [[nodiscard]] T distance(std::size_t points, std::size_t halvings) const {
     T result = points < 2 ? T{} : (last - first) / static_cast<T>(points - 1);
     for (std::size_t k = 0; k != halvings; ++k) result /= 2;
@@ -141,14 +143,14 @@ class capacity_grid {
     capacities_.push_back(smallest);
   }
 
-  /// True where there is nothing between the capacities.
+  /// Returns true if no capacity is between the capacities of the grid.
   [[nodiscard]] bool is_complete() const { return points_ == 0; }
 
-  /// Without duplicates, at least one.
+  /// Returns the capacities of the grid: at least one, without duplicates.
   [[nodiscard]] std::vector<resources<R, T>> const& capacities() const { return capacities_; }
 
-  /// The neighbours of a capacity in each resource, after so many halvings of the distance between
-  /// the even capacities; none where nothing is left between them.
+  /// Returns the neighbors of a capacity in each resource, after `halvings` halvings of the
+  /// distance between the even capacities. Returns none if no capacity is left between them.
   [[nodiscard]] std::vector<resources<R, T>> around(resources<R, T> const& capacity,
                                                     std::size_t halvings) const {
     std::vector<resources<R, T>> result;
@@ -169,7 +171,7 @@ class capacity_grid {
     return result;
   }
 
-  /// The least capacity, not above this one, that holds groups with these loads.
+  /// Returns the least capacity, not above `capacity`, that holds groups with these loads.
   [[nodiscard]] resources<R, T> tightened(resources<R, T> capacity,
                                           std::vector<resources<R, T>> const& loads) const {
     for (std::size_t r = 0; r != R; ++r) {
@@ -181,22 +183,23 @@ class capacity_grid {
   }
 
  private:
-  /// A resource gets up to so many times what the largest wanted groups need of it in the mean.
+  /// The largest capacity of a resource, as a multiple of the average need of the largest wanted
+  /// groups.
   static constexpr double spare = 2.0;
-  /// The same for the scarcest resource of a capacity.
+  /// The same multiple for the scarcest resource of a capacity.
   static constexpr double spare_of_scarcest = 1.25;
 
   [[nodiscard]] capacity_axis<T> axis_of(double target, T granularity,
                                          amount_profile<T> const& profile) const {
     T const finest = std::max(granularity, std::integral<T> ? T{1} : T{0});
     T const need = std::max(profile.reach, rounded_up<T>(target * profile.mean));
-    // Of a resource that no sample takes any capacity will do.
+    // If no sample requires the resource, any capacity is right.
     T const first = next_multiple(need > T{} ? need : T{1}, finest);
     T const last = next_multiple(rounded_up<T>(spare * largest_group_ * profile.mean), finest);
     return {first, std::max(first, last), finest, profile.commonest, profile.mean};
   }
 
-  /// True where the groups need not be larger than wanted.
+  /// Returns true if the capacity does not force groups to be larger than wanted.
   [[nodiscard]] bool is_worth_a_try(resources<R, T> const& capacity) const {
     double largest = std::numeric_limits<double>::infinity();
     for (std::size_t r = 0; r != R; ++r) {
@@ -206,7 +209,7 @@ class capacity_grid {
     return largest <= spare_of_scarcest * largest_group_;
   }
 
-  /// The resource whose mean demand has the fewest granules.
+  /// Returns the resource whose mean demand has the fewest granules.
   [[nodiscard]] std::size_t coarsest() const {
     auto const granules = [this](std::size_t r) {
       capacity_axis<T> const& axis = axes_[r];
@@ -218,8 +221,9 @@ class capacity_grid {
     return result;
   }
 
-  /// Every capacity where these are few; else of the coarsest resource even capacities, and of the
-  /// others, whose best capacities are near the proportion of the means, capacities around that.
+  /// Takes every capacity if there are at most `candidates`. Otherwise, takes even capacities of
+  /// the coarsest resource. For the other resources, the best capacities are near the proportion of
+  /// the means, so it takes capacities around the proportional amount.
   void walk_each_alone(std::size_t candidates) {
     double all = 1.0;
     for (auto const& axis : axes_) all *= axis.size();
@@ -240,13 +244,14 @@ class capacity_grid {
     }
   }
 
-  /// Even capacities that go with so many levels on either side.
+  /// Returns the number of even capacities that corresponds to `levels` levels on either side.
   [[nodiscard]] static constexpr std::size_t points_of(std::size_t levels) {
     return 2 * (2 * levels + 1);
   }
 
-  /// All combinations worth a try of `values(axis, amount)` of each resource, where `amount` is in
-  /// proportion to that of the coarsest resource, and zero for this.
+  /// Returns all combinations worth a try of `values_of(axis, amount)` for each resource. `amount`
+  /// is zero for the coarsest resource, and in proportion to the amount of the coarsest resource
+  /// for the others.
   template <class Values>
   [[nodiscard]] std::vector<resources<R, T>> combinations(Values const& values_of) const {
     std::vector<resources<R, T>> result;
@@ -277,7 +282,8 @@ class capacity_grid {
     }
   }
 
-  /// Even capacities of the coarsest resource, and the multiples of their granules of the others.
+  /// Takes even capacities of the coarsest resource, and the corresponding multiples of the
+  /// granules of the others.
   void walk_together(std::size_t candidates) {
     auto const lead = coarsest();
     for (T const amount : axes_[lead].even_values(candidates)) {
@@ -306,7 +312,8 @@ class capacity_grid {
 
   double largest_group_;
   capacity_axis<T> axes_[R];
-  /// Even capacities of a resource; zero where nothing is left between the capacities.
+  /// The number of even capacities of a resource; zero if no capacity is left between the
+  /// capacities.
   std::size_t points_ = 0;
   std::vector<resources<R, T>> capacities_;
 };
@@ -316,7 +323,8 @@ class capacity_search {
  public:
   using demands_type = std::span<resources<R, T> const>;
 
-  /// The arguments must outlive this object. Precondition: there are demands.
+  /// Keeps references to the arguments, which must outlive this object. Precondition: there are
+  /// demands.
   capacity_search(demands_type demands, double target, Packer const& packer,
                   Objective const& objective, tune_capacity_options<R, T> const& options,
                   capacity_grid<R, T> const& grid)
@@ -327,7 +335,7 @@ class capacity_search {
         objective_(objective),
         options_(options) {}
 
-  /// Tries the capacities of the grid and what lies between the best of them.
+  /// Tries the capacities of the grid and capacities between the best of them.
   void run(tuned<R, T>& result) {
     std::size_t count = first_count();
     auto const part = part_of(count);
@@ -336,7 +344,7 @@ class capacity_search {
     rank();
     refine(part, tolerance);
     while (count != demands_.size()) {
-      // Not on nearly all samples and then on all.
+      // Nearly all samples, and then all, would cost twice the time.
       bool const is_last = count >= demands_.size() / (2 * growth);
       count = is_last ? demands_.size() : count * growth;
       narrow(count);
@@ -352,21 +360,23 @@ class capacity_search {
     tuned_capacity<R, T> judged;
     /// The least capacity of the grid that holds every group.
     resources<R, T> tight;
-    /// How far it is from what is accepted, beyond the tolerance.
+    /// The distance from what is accepted, beyond the tolerance.
     double miss;
-    /// Without any tolerance.
+    /// True if the group size and the oversized samples are accepted without any tolerance.
     bool wanted;
   };
 
   static constexpr std::size_t growth = 4;
-  /// A larger part is for one in so many of the capacities that were tried on the smaller one.
+  /// One in `selection` of the capacities that were tried on a part is tried on the next larger
+  /// part.
   static constexpr std::size_t selection = 8;
-  /// So many times the finalists are tried on all samples where none is accepted.
+  /// The largest number of capacities tried on all samples, as a multiple of the finalists, if none
+  /// is accepted.
   static constexpr std::size_t most_tries = 4;
   static constexpr std::size_t most_halvings = 8;
-  /// By so much, relatively, a group size on a part may miss the target.
+  /// The relative deviation from the target that a group size on a part may have.
   static constexpr double sampling_error = 0.02;
-  /// A part should be enough for so many groups.
+  /// The number of groups for which the samples of a part should suffice.
   static constexpr double groups_of_part = 256.0;
 
   [[nodiscard]] std::size_t first_count() const {
@@ -376,7 +386,8 @@ class capacity_search {
     return wanted < all ? static_cast<std::size_t>(wanted) : demands_.size();
   }
 
-  /// `count` samples chosen at random, in their order; a larger part includes the smaller ones.
+  /// Returns `count` samples chosen at random, in their order. A larger part includes the smaller
+  /// ones.
   [[nodiscard]] demands_type part_of(std::size_t count) {
     if (count == demands_.size()) return demands_;
     if (order_.empty()) {
@@ -391,7 +402,7 @@ class capacity_search {
     return part_;
   }
 
-  /// Between the best capacities, ever closer to each.
+  /// Tries capacities between the best capacities, ever closer to each.
   void refine(demands_type part, double tolerance) {
     if (grid_.is_complete()) return;
     for (std::size_t halvings = 1; halvings <= most_halvings; ++halvings) {
@@ -406,7 +417,8 @@ class capacity_search {
     }
   }
 
-  /// Tries the best on `count` samples, on all until one is accepted, and forgets the others.
+  /// Tries the best capacities on `count` samples and forgets the others. On all samples, continues
+  /// until one is accepted or there are `most_tries * kept` tries.
   void narrow(std::size_t count) {
     bool const is_last = count == demands_.size();
     demands_type const part = part_of(count);
@@ -422,9 +434,9 @@ class capacity_search {
     rank();
   }
 
-  /// The best trials, at most `count`: in turn one whose group size is as wanted and any one, as on
-  /// a part of the samples a size just outside may be due to chance, or not. Of those that led to
-  /// the same groups only the one with the smallest capacity.
+  /// Returns the best trials, at most `count`: in turn one whose group size is as wanted, and any
+  /// one. On a part of the samples, a size just outside may be due to chance. Among trials that led
+  /// to the same groups, only the one with the smallest capacity is returned.
   [[nodiscard]] std::vector<trial> best_different(std::size_t count) const {
     std::vector<trial> result;
     std::size_t next[] = {0, 0};
@@ -481,8 +493,9 @@ class capacity_search {
                             list_text(packed.capacity.amounts) + ", must be finite");
   }
 
-  /// How far, relatively, a group size and the oversized samples are from what is accepted. Without
-  /// a product that a compiler could fuse with a sum, so portable.
+  /// Returns the relative distance of the group size and of the oversized samples from what is
+  /// accepted. The sum is portable because it contains no product that a compiler could fuse with
+  /// it.
   [[nodiscard]] double miss_of(tuned_capacity<R, T> const& judged, std::size_t samples,
                                double tolerance) const {
     double const too_small = 1.0 - judged.mean_group_size / target_;
@@ -496,7 +509,8 @@ class capacity_search {
     return sum;
   }
 
-  /// The best first; of equally good ones that with the smaller capacities.
+  /// Sorts trials, the best first; among equally good trials, the one with the smaller capacities
+  /// first.
   void rank() {
     std::sort(trials_.begin(), trials_.end(), [](trial const& left, trial const& right) {
       if (left.miss != right.miss) return left.miss < right.miss;
@@ -518,7 +532,7 @@ class capacity_search {
   Objective const& objective_;
   tune_capacity_options<R, T> const& options_;
   std::size_t packings_ = 0;
-  /// The best first, but for those that were tried since.
+  /// The trials, the best first, except for trials since the last `rank`.
   std::vector<trial> trials_;
   std::vector<std::uint32_t> order_;
   std::vector<resources<R, T>> part_;
