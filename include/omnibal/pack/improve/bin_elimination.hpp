@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Fewer groups by dissolving some and filling the others from them.
+/// Reduction of groups by dissolving some and filling the others from them.
 
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -22,8 +22,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The shares of the capacity, each times the square of how scarce its resource is: all demands
-/// together take so many capacities of it, divided by those of the scarcest. Below 2^62.
+/// The size of a demand: the sum of its shares of the capacity, each weighted by the square of the
+/// scarcity of its resource. The scarcity of a resource is the number of its capacities that all
+/// demands require, divided by this number for the scarcest resource. Sizes are below 2^62.
 ///
 /// Source of the weights: Panigrahy, Talwar, Uyeda, Wieder, "Heuristics for vector bin packing",
 /// 2011.
@@ -36,7 +37,7 @@ class scarcity_weighted_size {
     std::uint64_t most = 1;
     for (std::size_t r = 0; r != R; ++r) {
       auto const amount = input.amounts_of(r);
-      // Shares of 2^31 at most, so that those of 2^32 samples can be added.
+      // Shares are at most 2^31, so that the shares of 2^32 samples can be added.
       for (std::size_t k = 0; k != input.size(); ++k) totals[r] += share_(amount(k), r) >> 32;
       most = std::max(most, totals[r]);
     }
@@ -57,11 +58,11 @@ class scarcity_weighted_size {
   std::uint64_t weights_[R] = {};
 };
 
-/// Samples without a group, which groups take in exchange for others of theirs.
+/// Samples without a group, which groups exchange for some of their own samples.
 ///
-/// The largest sample within a limit is looked up as groups are looked up by their room: a sample
-/// is a group that has nothing but it, and what the limit leaves of the capacity is the demand that
-/// must still fit.
+/// The largest sample within a limit is looked up in the same way as groups are looked up by their
+/// room. A sample is a group that contains nothing else. The demand that must still fit is the
+/// capacity less the limit.
 template <class Layout>
 class exchange_pool {
  public:
@@ -70,7 +71,8 @@ class exchange_pool {
   static constexpr std::size_t kinds = amounts_type::size();
   using size_type = scarcity_weighted_size<kinds, weight_type>;
 
-  /// A pool for the samples of `input`, to be cleared before use. Both arguments must outlive it.
+  /// Creates a pool for the samples of `input`, which must be cleared before use. Both arguments
+  /// must outlive the pool.
   exchange_pool(measured<Layout> const& input, size_type const& size)
       : input_(input),
         size_(size),
@@ -83,7 +85,7 @@ class exchange_pool {
     is_in_.assign(input_.size(), false);
   }
 
-  /// Precondition: the sample is not in the pool.
+  /// Adds a sample. Precondition: the sample is not in the pool.
   void add(std::uint32_t sample) {
     cells_->push(sample, input_.layout.left(rooms_[sample]));
     is_in_[sample] = true;
@@ -91,10 +93,10 @@ class exchange_pool {
 
   [[nodiscard]] bool contains(std::uint32_t sample) const { return is_in_[sample]; }
 
-  /// Exchanges samples of the group for others of the pool, as long as that leaves less of the
-  /// capacity and at most `most_exchanges` times: up to two of its samples against one or two.
+  /// Exchanges up to two samples of the group for one or two samples of the pool. Repeats this
+  /// while the exchange leaves less of the capacity, at most `most_exchanges` times.
   void fill(std::vector<std::uint32_t>& group, rng::engine& words) {
-    // Few groups take as many: with 4 and with 16 generated lists take as many groups.
+    // Few groups reach the limit.
     constexpr unsigned most_exchanges = 8;
     for (unsigned i = 0; i != most_exchanges; ++i) {
       exchange const best = best_exchange(group, words);
@@ -108,7 +110,8 @@ class exchange_pool {
   static constexpr std::uint32_t none = cells_type::none;
   static constexpr std::size_t no_position = static_cast<std::size_t>(-1);
 
-  /// What a group gives, by position in it, and what it takes, by place in the pool.
+  /// The samples that a group gives, by position in it, and the samples that it receives, by place
+  /// in the pool.
   struct exchange {
     std::size_t goes[2] = {no_position, no_position};
     place comes[2] = {};
@@ -121,7 +124,7 @@ class exchange_pool {
     return rooms;
   }
 
-  /// `whole` less `part`, and not below zero for all rounding.
+  /// Returns `whole` less `part`, never below zero in spite of rounding.
   [[nodiscard]] static amounts_type difference(amounts_type whole, amounts_type const& part) {
     for (std::size_t r = 0; r != kinds; ++r) {
       whole[r] = std::max(weight_type{0}, static_cast<weight_type>(whole[r] - part[r]));
@@ -129,7 +132,7 @@ class exchange_pool {
     return whole;
   }
 
-  /// The sample of the pool that leaves the least of `limit`.
+  /// Returns the sample of the pool that leaves the least of `limit`.
   [[nodiscard]] place largest_within(amounts_type const& limit) const {
     auto const size_left = [this](amounts_type const& left, amounts_type const&) {
       return size_(left);
@@ -138,7 +141,8 @@ class exchange_pool {
                         input_.layout.encode(difference(input_.capacity, limit)), size_left);
   }
 
-  /// Between a half and the whole of `amounts`, the same share of each.
+  /// Returns a random part of `amounts`, between a half and the whole, the same share for each
+  /// resource.
   [[nodiscard]] static amounts_type random_part(amounts_type amounts, rng::engine& words) {
     std::uint64_t const share = (words() >> 48) + 65536;
     for (std::size_t r = 0; r != kinds; ++r) {
@@ -152,14 +156,12 @@ class exchange_pool {
     return amounts;
   }
 
-  /// The exchange that leaves the least of the capacity, of those that are tried; without samples
-  /// that come where none leaves less than the group has left now.
+  /// Returns the exchange that leaves the least of the capacity, among the exchanges that are
+  /// tried. The result receives no samples if no exchange leaves less than the group has left now.
   [[nodiscard]] exchange best_exchange(std::vector<std::uint32_t> const& group,
                                        rng::engine& words) const {
-    // Of nine generated families of six lists each, of one to ten kinds, exchanges end with 153
-    // groups above the bounds in 1 s. With one pair 130: fewer of long lists, 63 in place of 40 of
-    // five and ten kinds; with two 143, with six 146 in 1.2 s. With 4 samples tried 158, with 16
-    // 148, as fast.
+    // The number of pairs that are tried for each limit, and of samples of the group that may
+    // leave.
     constexpr unsigned pairs = 3;
     constexpr std::size_t most_tried = 8;
     amounts_type const room = difference(input_.capacity, input_.load(group));
@@ -198,7 +200,8 @@ class exchange_pool {
     return best;
   }
 
-  /// False, and nothing changes, where rounding makes the group exceed the capacity.
+  /// Performs an exchange. Returns false and changes nothing if rounding makes the group exceed the
+  /// capacity.
   bool carry_out(exchange const& chosen, std::vector<std::uint32_t>& group) {
     std::vector<std::uint32_t>& after = scratch_;
     after.clear();
@@ -236,18 +239,13 @@ class exchange_pool {
   std::vector<std::uint32_t> scratch_;
 };
 
-/// Makes packings with fewer groups, pass by pass.
+/// Reduces the number of groups of a packing, pass by pass.
 ///
-/// A pass dissolves a share of the groups into a pool, those with much room and some by chance,
-/// fills the other groups from the pool, the fullest first, and packs the pool afresh. The demands
-/// in the pool shrink by what the others gain, so that the pool takes fewer groups. What a packing
-/// of the pool wastes is the larger the larger the pool, and what the others gain is too: the share
-/// begins with a half and falls whenever a pass gains too little.
-///
-/// On the lists named at `pairs`, where 153 groups are left in 1 s: beginning with a quarter leaves
-/// 158 in 0.6 s, with three quarters 152 in 1.3; falling to a half 157 in 0.65 s, to 85 % 139 in
-/// 1.5. Gains of a 100th and a 400th of the pool, least pools of one and four groups and half and
-/// twice the noise leave 151 to 155.
+/// A pass dissolves a share of the groups into a pool: groups with much room, and some by chance.
+/// The pass then fills the other groups from the pool, the fullest first, and packs the pool
+/// afresh. The demands in the pool shrink by the gain of the other groups, so that the pool
+/// requires fewer groups. A larger pool wastes more when it is packed, but the other groups gain
+/// more from it. The share therefore begins with a half and falls whenever a pass gains too little.
 template <class Layout>
 class group_reducer {
  public:
@@ -255,12 +253,14 @@ class group_reducer {
   group_reducer(measured<Layout> const& input, std::uint64_t seed)
       : input_(input), size_(input), pool_(input, size_), words_(seed) {}
 
-  /// One pass over `groups`, after which they are fewer or as many. Precondition: two at least.
+  /// Performs one pass over `groups`, which never increases their number. Precondition: there are
+  /// at least two groups.
   void run(grouping& groups) {
     std::size_t const count = groups.size();
     grouping after = dissolve_and_refill(groups, pool_groups(count));
     std::size_t const gain = count - std::min(count, after.size());
-    // Groups as many as before are welcome: the next pass finds other ways from there.
+    // A packing with the same number of groups is kept because the next pass finds other ways from
+    // there.
     if (after.size() <= count) groups = std::move(after);
     if (gain * 200 < pool_groups(count)) share_ = share_ / 10 * 7;
     if (pool_groups(count) == least_pool_groups) {
@@ -273,11 +273,11 @@ class group_reducer {
     ++pass_;
   }
 
-  /// True after passes with all shares.
+  /// Returns true after passes with all shares.
   [[nodiscard]] bool has_stalled() const { return has_stalled_; }
 
-  /// True after passes with all shares, none of which gained anything. What the last of them gains
-  /// counts for the next round.
+  /// Returns true after passes with all shares, none of which gained anything. The gain of the last
+  /// of these passes counts for the next round.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
 
  private:
@@ -285,7 +285,7 @@ class group_reducer {
   static constexpr std::uint64_t largest_share = std::uint64_t{1} << 31;
   static constexpr std::size_t least_pool_groups = 2;
 
-  /// The number of groups that a pass dissolves.
+  /// Returns the number of groups that a pass dissolves.
   [[nodiscard]] std::size_t pool_groups(std::size_t count) const {
     return std::max(least_pool_groups, static_cast<std::size_t>(count * share_ >> 32));
   }
@@ -297,7 +297,7 @@ class group_reducer {
     std::vector<std::uint32_t> of_no_size;
     for (std::size_t i = kept; i != order.size(); ++i) {
       for (std::uint32_t const sample : groups[order[i]]) {
-        // Samples that take nothing fill nothing, and fit any group.
+        // Samples of zero demand fill no room and fit any group.
         if (kept != 0 && input_.amounts(sample) == amounts_type{}) {
           of_no_size.push_back(sample);
         } else {
@@ -319,7 +319,7 @@ class group_reducer {
     return result;
   }
 
-  /// The groups by descending size of their load, with some noise.
+  /// Returns the groups by descending size of their load, with some noise.
   [[nodiscard]] std::vector<std::uint32_t> fullest_first(grouping const& groups) {
     std::uint64_t const whole = size_(input_.capacity);
     std::uint64_t const noise = whole / (pass_ % 2 == 0 ? 50 : 10) + 1;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Knapsacks of several kinds of demand: which of a few samples are worth most in a room.
+/// Knapsacks of several kinds of demand: the most valuable samples for a room.
 
 #include <omnibal/resources.hpp>
 
@@ -14,9 +14,9 @@
 namespace omnibal::inline v0::detail {
 
 /// Solves the multidimensional knapsack problem for up to 64 samples by a depth-first search of a
-/// bounded number of nodes, which may miss the best.
+/// bounded number of nodes, which may miss the best subset.
 ///
-/// Of several best subsets the first in the order of the samples is taken. Allocates nothing.
+/// Among several best subsets, returns the first in the order of the samples. Allocates nothing.
 /// Source: Kellerer, Pferschy, Pisinger, Knapsack Problems, 2004, chapter 9.
 template <std::size_t R>
 class bounded_knapsack {
@@ -24,9 +24,9 @@ class bounded_knapsack {
   using amounts_type = resources<R, std::int64_t>;
   static constexpr std::size_t most_values = 64;
 
-  /// Fills `room` with samples that have these demands and values, at most `most_values`: the
-  /// largest sum of values that is found. Precondition: no value is negative, and their sum fits
-  /// 63 bits.
+  /// Fills `room` from at most `most_values` samples that have these demands and values. Returns
+  /// the largest sum of values that is found. Precondition: no value is negative, and their sum
+  /// fits 63 bits.
   std::int64_t fill(std::span<amounts_type const> demands, std::span<std::int64_t const> values,
                     amounts_type const& room) {
     candidates_ = 0;
@@ -47,22 +47,20 @@ class bounded_knapsack {
     return best_;
   }
 
-  /// True where the last subset has the sample at `position`.
+  /// Returns true if the last subset contains the sample at `position`.
   [[nodiscard]] bool has(std::size_t position) const { return (chosen_ >> position & 1) != 0; }
 
-  /// The work of the last call, in operations on a word.
+  /// Returns the work of the last call, in operations on a word.
   [[nodiscard]] std::size_t work() const { return work_; }
 
  private:
-  /// As in `subset_sum`. Of generated triplets a quarter finds less, and four times as many gain
-  /// nothing.
+  /// The largest number of nodes of a search, as in `subset_sum`.
   static constexpr std::size_t most_nodes = 256;
-  /// An operation is then 0.8 to 0.95 ns of two kinds, 1.1 to 1.2 of three and 1.2 to 1.4 of five
-  /// and of ten.
+  /// The work of a node, in operations on a word.
   static constexpr std::size_t words_of_node = 4 + R;
 
-  /// Adds candidates from `first` on to those of `mask`, which have the value `sum` and leave
-  /// `room`.
+  /// Adds candidates from `first` on to the candidates in `mask`, which have the value `sum` and
+  /// leave `room`.
   void search(std::size_t first, amounts_type const& room, std::int64_t sum, std::uint64_t mask) {
     if (sum > best_) {
       best_ = sum;
@@ -79,10 +77,10 @@ class bounded_knapsack {
 
   std::span<amounts_type const> demands_;
   std::span<std::int64_t const> values_;
-  /// Of the samples that fit the room.
+  /// The positions of the samples that fit the room.
   std::array<std::size_t, most_values> position_ = {};
   std::size_t candidates_ = 0;
-  /// The values of the candidates from the k-th on.
+  /// The sum of the values of the candidates from the k-th on.
   std::array<std::int64_t, most_values + 1> sum_from_ = {};
   std::int64_t best_ = 0;
   std::uint64_t chosen_ = 0;

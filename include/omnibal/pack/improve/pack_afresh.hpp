@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The packing of some of the samples.
+/// Packing of some of the samples.
 
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
@@ -18,7 +18,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A packing with few groups of samples that all fit.
+/// Returns a packing with few groups of samples that all fit.
 template <class Layout>
 [[nodiscard]] grouping pack_afresh(measured<Layout>&& input) {
   using amounts_type = typename Layout::amounts_type;
@@ -32,7 +32,7 @@ template <class Layout>
   }
 }
 
-/// The same of some of the samples, by their numbers.
+/// Returns a packing of some of the samples, given by their numbers in `input`.
 template <class Layout>
 [[nodiscard]] grouping pack_afresh(measured<Layout> const& input,
                                    std::span<std::uint32_t const> samples) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Subset sums: which of a few values fill a room best.
+/// Subset sums: the values that fill a room best.
 
 #include <omnibal/detail/measure.hpp>
 
@@ -14,45 +14,42 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Solves the subset-sum problem for up to 64 positive values: by Bellman's dynamic program, with
-/// the sums that can be reached as bits of words, or where a room has too many bits by a bounded
-/// depth-first search, which may miss the best.
+/// Solves the subset-sum problem for up to 64 positive values. The method is Bellman's dynamic
+/// program, with the sums that can be reached as bits of words. If the largest room has too many
+/// bits, the method is a bounded depth-first search, which may miss the best subset.
 ///
-/// Of several best subsets one is taken that depends on the order of the values. Allocates at
-/// construction alone. Source: Kellerer, Pferschy, Pisinger, Knapsack Problems, 2004, chapter 4.
+/// Among several best subsets, the choice depends on the order of the values. Allocates only at
+/// construction. Source: Kellerer, Pferschy, Pisinger, Knapsack Problems, 2004, chapter 4.
 class subset_sum {
  public:
   static constexpr std::size_t most_values = 64;
 
-  /// For rooms up to `largest_room`.
+  /// Allocates memory for rooms up to `largest_room`.
   explicit subset_sum(std::int64_t largest_room) : by_bits_(largest_room < most_bits) {
     if (by_bits_) reached_.resize((most_values + 1) * words_of(largest_room));
   }
 
-  /// Fills `room` from `values`, at most `most_values`: the largest sum that is found.
-  /// Precondition: the room is at most the largest and not negative.
+  /// Fills `room` from at most `most_values` values and returns the largest sum that is found.
+  /// Precondition: the room is at most the largest room and not negative.
   std::int64_t fill(std::span<std::int64_t const> values, std::int64_t room) {
     chosen_ = 0;
     return by_bits_ ? fill_by_bits(values, room) : fill_by_search(values, room);
   }
 
-  /// True where the last subset has the value at `position`.
+  /// Returns true if the last subset contains the value at `position`.
   [[nodiscard]] bool has(std::size_t position) const { return (chosen_ >> position & 1) != 0; }
 
-  /// The work of the last call, in operations on a word.
+  /// Returns the work of the last call, in operations on a word.
   [[nodiscard]] std::size_t work() const { return work_; }
 
  private:
-  /// Above this a table of bits, which grows with the room, takes longer than a search that is as
-  /// good: eight generated lists of 500 samples under capacities of 12,000 and of 30,000 take 370
-  /// ms either way, 25 groups of four under 6000 200 by tables and 180 by searches, under 3000 17
-  /// and 42.
+  /// The number of bits above which a search replaces the table of bits. The table grows with the
+  /// room and then takes longer than a search that is as good.
   static constexpr std::int64_t most_bits = std::int64_t{1} << 14;
-  /// Of random values nearly all searches end below this with the best subset; with 64 and with 512
-  /// packings of triplets under a capacity of 80,000 are the same.
+  /// The largest number of nodes of a search. Nearly all searches of random values end earlier with
+  /// the best subset.
   static constexpr std::size_t most_nodes = 256;
-  /// A node of the search takes about as long as so many words: an operation of searches is then
-  /// 1.0 to 1.4 ns in generated lists, one of tables 0.6 to 1.2.
+  /// The work of a node of the search, in operations on a word.
   static constexpr std::size_t words_of_node = 8;
 
   [[nodiscard]] static std::size_t words_of(std::int64_t room) {
@@ -63,7 +60,7 @@ class subset_sum {
     return (sums[bit / 64] >> bit % 64 & 1) != 0;
   }
 
-  /// `to` = the sums of `from` with and without `value`.
+  /// Sets `to` to the sums of `from` with and without `value`.
   static void add_value(std::uint64_t const* from, std::uint64_t* to, std::size_t words,
                         std::int64_t value) {
     std::size_t const whole = static_cast<std::size_t>(value) / 64;
@@ -104,7 +101,7 @@ class subset_sum {
     return best;
   }
 
-  /// The largest that is reached up to `room`.
+  /// Returns the largest reached sum up to `room`.
   [[nodiscard]] static std::int64_t largest_sum(std::uint64_t const* sums, std::int64_t room) {
     auto const highest = static_cast<std::uint64_t>(room);
     std::size_t word = highest / 64;
@@ -133,7 +130,7 @@ class subset_sum {
     return right > INT64_MAX - left ? INT64_MAX : left + right;
   }
 
-  /// Adds values from position `first` on to `sum`, which has those of `mask`.
+  /// Adds values from position `first` on to `sum`, the sum of the values in `mask`.
   void search(std::size_t first, std::int64_t sum, std::uint64_t mask) {
     if (sum > best_) {
       best_ = sum;
@@ -148,7 +145,7 @@ class subset_sum {
   }
 
   bool by_bits_;
-  /// Of the first k values, the sums.
+  /// The sums of the first k values as bits, for each k.
   std::vector<std::uint64_t> reached_;
   std::uint64_t chosen_ = 0;
   std::size_t work_ = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The bound on the number of groups from patterns, by column generation.
+/// Bound on the number of groups from patterns, by column generation.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
@@ -19,26 +19,25 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The steps of a thorough bound: mostly below a tenth of a second. Of 120 generated lists of one
-/// to ten kinds half as many lower one bound by one, in half of the time where they end it; twice
-/// as many raise three, in up to three times the time.
+/// The number of steps of a thorough bound.
 inline constexpr std::size_t most_pattern_steps = std::size_t{1} << 24;
 
-/// The steps of a change of the basis, with which a step takes as long in it as in a search of
-/// patterns; with half and twice as many bounds are as with twice and half of all steps.
+/// Returns the number of steps of a change of the basis. A step then costs a similar time in a
+/// change as in a search of patterns.
 [[nodiscard]] constexpr std::size_t steps_of_change(std::size_t types) { return types * types / 4; }
 
-/// The most types for which a linear program may end in so many steps: few end with fewer changes
-/// of the basis than they have types.
+/// Returns the most types for which a linear program may end in `steps` steps. Few programs end
+/// with fewer changes of the basis than types.
 [[nodiscard]] constexpr std::size_t most_pattern_types(std::size_t steps) {
-  // The inverse of the basis then takes 64 MB.
+  // At the limit, the inverse of the basis requires 64 MB.
   constexpr std::size_t most = 4096;
   std::size_t types = 1;
   while (types != most && steps_of_change(types + 1) * (types + 1) <= steps) ++types;
   return types;
 }
 
-/// The different demands of samples but that for nothing, and how often each occurs.
+/// The different demands of samples, except for zero demands, and the number of times that each
+/// occurs.
 template <class Layout>
 struct sample_types {
   using demand_type = typename Layout::demand_type;
@@ -46,7 +45,7 @@ struct sample_types {
   std::vector<demand_type> demands;
   std::vector<std::uint32_t> counts;
 
-  /// None where there are more than `most`.
+  /// Returns the types of the samples; none if there are more than `most` types.
   [[nodiscard]] static sample_types of(measured<Layout> const& input, std::size_t most) {
     std::vector<std::pair<demand_type, std::uint32_t>> found;
     auto const precedes = [](auto const& entry, demand_type const& demand) {
@@ -78,19 +77,20 @@ struct sample_types {
   }
 };
 
-/// A lower bound on the number of groups by column generation: patterns are added to a linear
-/// program for as long as one is worth more than a group at its prices. In each step the prices,
-/// divided by what the best of all patterns is worth, are a bound (Farley, "A note on bounding a
-/// class of linear programming problems, including cutting stock problems", 1990), in integers, so
-/// that it holds for any prices.
+/// A lower bound on the number of groups by column generation. Patterns are added to a linear
+/// program while one is worth more than a group at the prices of the program. In each step, the
+/// prices divided by the worth of the best of all patterns yield a bound (Farley, "A note on
+/// bounding a class of linear programming problems, including cutting stock problems", 1990). The
+/// bound is computed in integers, so that it holds for any prices.
 template <class Pricing>
 class column_generation {
  public:
-  /// `counts[i]` samples are of type i. `pricing` must outlive this object.
+  /// Keeps views of the arguments, which must outlive this object. `counts[i]` samples are of type
+  /// i.
   column_generation(std::span<std::uint32_t const> counts, Pricing& pricing)
       : counts_(counts), pricing_(pricing) {}
 
-  /// The larger of `bound` and what is found in so many steps.
+  /// Returns the larger of `bound` and the bound that is found in `steps` steps.
   [[nodiscard]] std::size_t run(std::size_t bound, std::size_t steps) {
     std::span<std::uint32_t const> const alone = pricing_.alone();
     std::size_t const change = steps_of_change(counts_.size());
@@ -108,7 +108,7 @@ class column_generation {
     while (steps > change) {
       steps -= change;
       std::span<std::int64_t const> const prices = master.prices();
-      // The value of the linear program, which falls from step to step, but for rounding.
+      // The value of the linear program falls from step to step, except for rounding.
       if (!is_above(bound, prices, pattern_master::one) || !pricing_.run(prices, steps)) break;
       while (is_above(bound, prices, pricing_.best_worth())) ++bound;
       if (groups_ <= bound || pricing_.best_worth() <= tolerated) break;
@@ -118,10 +118,11 @@ class column_generation {
   }
 
  private:
-  /// What a pattern must be worth to be looked at.
+  /// The worth that a pattern must exceed to enter the basis.
   static constexpr std::int64_t tolerated = pattern_master::one + (pattern_master::one >> 24);
 
-  /// True where all samples are worth more than `bound` groups, each of which is worth `worth`.
+  /// Returns true if all samples are worth more than `bound` groups, each of which is worth
+  /// `worth`.
   [[nodiscard]] bool is_above(std::size_t bound, std::span<std::int64_t const> prices,
                               std::int64_t worth) const {
     uint128 sum = 0;
@@ -131,7 +132,7 @@ class column_generation {
     return sum > static_cast<uint128>(worth) * bound;
   }
 
-  /// The patterns of first-fit decreasing, each once, and the number of its groups.
+  /// Returns the patterns of first-fit decreasing, each once, and counts its groups in `groups_`.
   [[nodiscard]] std::vector<pattern> greedy_packing() {
     std::vector<pattern> result;
     std::vector<std::uint32_t> left(counts_.begin(), counts_.end());

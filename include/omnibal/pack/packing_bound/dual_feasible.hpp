@@ -14,30 +14,33 @@
 namespace omnibal::inline v0::detail {
 
 /// A dual feasible function of integers: values that fit `capacity` together have images that fit
-/// `whole()` together, so that the images of all samples, divided by it, are a lower bound.
+/// `whole()` together. The sum of the images of all samples, divided by `whole()`, is therefore a
+/// lower bound.
 ///
 /// Parameters are at most 2^14 or values, and a capacity is at most `most_capacity`, so that images
 /// are below 2^63. Survey: Alves, Clautiaux, Valerio de Carvalho, Rietz, Dual-Feasible Functions
 /// for Integer Programming and Combinatorial Optimization, 2016.
 enum class dual_feasible {
-  /// Rounds shares to parts of k, up where k + 1 parts are whole. Parameter k >= 1. Source: Fekete,
-  /// Schepers, "New classes of fast lower bounds for bin packing problems", 2001, u^(k).
+  /// Keeps a share x if (k + 1) x is an integer; otherwise, rounds it to floor((k + 1) x) / k.
+  /// Parameter k >= 1. Source: Fekete, Schepers, "New classes of fast lower bounds for bin packing
+  /// problems", 2001, u^(k).
   rounded_parts,
-  /// Rounds down to parts of k, half stays half, and the rest is symmetric. Parameter k >= 2.
-  /// Source: Vanderbeck, "Exact algorithm for minimising the number of setups in the
-  /// one-dimensional cutting stock problem", 2000.
+  /// Counts the parts of k strictly below a share of less than a half, keeps a half, and is
+  /// symmetric for larger shares. Parameter k >= 2. Source: Vanderbeck, "Exact algorithm for
+  /// minimising the number of setups in the one-dimensional cutting stock problem", 2000.
   parts_below,
-  /// Counts whole k below half, and for values above half those of the room that they leave.
-  /// Parameter 1 <= k <= capacity. Source: Carlier, Clautiaux, Moukrim, "New reduction procedures
-  /// and lower bounds for the two-dimensional bin packing problem with fixed orientation", 2007.
+  /// Counts the whole k in values below a half. For values above a half, subtracts the whole k in
+  /// the room that they leave. Parameter 1 <= k <= capacity. Source: Carlier, Clautiaux, Moukrim,
+  /// "New reduction procedures and lower bounds for the two-dimensional bin packing problem with
+  /// fixed orientation", 2007.
   counted_room,
-  /// Counts whole k, and of the rest what exceeds the rest of the capacity. Parameter
-  /// 1 <= k <= capacity. Source: Burdett, Johnson, "A subadditive approach to solve linear integer
-  /// programs", 1977.
+  /// Counts whole k, and adds the excess of the rest of the value over the rest of the capacity.
+  /// Parameter 1 <= k <= capacity. Source: Burdett, Johnson, "A subadditive approach to solve
+  /// linear integer programs", 1977.
   counted_rest,
 };
 
-/// One of the functions with its parameter and capacity.
+/// A dual feasible function with its parameter and capacity.
 class dual_feasible_function {
  public:
   static constexpr std::uint64_t most_capacity = std::uint64_t{1} << 31;
@@ -45,7 +48,7 @@ class dual_feasible_function {
   constexpr dual_feasible_function(dual_feasible kind, std::uint64_t k, std::uint64_t capacity)
       : kind_(kind), k_(k), capacity_(capacity) {}
 
-  /// The image of the capacity.
+  /// Returns the image of the capacity.
   [[nodiscard]] constexpr std::uint64_t whole() const {
     switch (kind_) {
       case dual_feasible::rounded_parts: return k_ * capacity_;
@@ -56,7 +59,7 @@ class dual_feasible_function {
     return capacity_ / k_ * (k_ - capacity_ % k_);
   }
 
-  /// The image of a value up to the capacity.
+  /// Returns the image of a value up to the capacity.
   [[nodiscard]] constexpr std::uint64_t operator()(std::uint64_t value) const {
     switch (kind_) {
       case dual_feasible::rounded_parts: {
@@ -80,7 +83,7 @@ class dual_feasible_function {
   }
 
  private:
-  /// The parts of k that lie wholly below the value and are not the value.
+  /// Returns the number of parts of k that end strictly below the value.
   [[nodiscard]] constexpr std::uint64_t parts_below(std::uint64_t value) const {
     std::uint64_t const parts = (k_ * value + capacity_ - 1) / capacity_;
     return parts == 0 ? 0 : parts - 1;
@@ -91,34 +94,32 @@ class dual_feasible_function {
   std::uint64_t capacity_;
 };
 
-/// A value and how often it occurs.
+/// A value and the number of times that it occurs.
 struct counted_value {
   std::uint64_t value;
   std::uint64_t count;
 };
 
-/// The largest bound of the functions, each after those of Fekete and Schepers that count values
-/// above `capacity - threshold` as the capacity and those below `threshold` as nothing.
+/// The largest bound of the functions. Each function is applied after the functions of Fekete and
+/// Schepers, which count values above `capacity - threshold` as the capacity and values below
+/// `threshold` as zero.
 ///
-/// Parameters are those at which images of the given values jump, evenly thinned out where they are
-/// more than the steps allow.
+/// Parameters are the numbers at which images of the given values jump, thinned out evenly if there
+/// are more than the steps allow.
 class dual_feasible_bounds {
  public:
-  /// The most images that are looked at, but for eight of each value: below a millisecond. Half as
-  /// many take half of the time and give the same bounds of generated lists of up to 1000 samples,
-  /// and 0.4 % less of 5000 different ones; twice as many raise one of 240 bounds by one, and those
-  /// 0.2 %.
+  /// The largest number of images that are computed, in addition to eight for each value.
   static constexpr std::size_t most_steps = std::size_t{1} << 19;
 
-  /// Positive values in ascending order, each once, and a capacity up to `most_capacity`. `values`
-  /// must outlive this object.
+  /// Keeps positive values in ascending order, each once, and a capacity up to `most_capacity`.
+  /// `values` must outlive this object.
   dual_feasible_bounds(std::span<counted_value const> values, std::uint64_t capacity)
       : values_(values), capacity_(capacity) {}
 
-  /// The largest bound.
+  /// Returns the largest bound.
   [[nodiscard]] std::size_t largest() {
     if (values_.empty()) return 0;
-    // With 16 and with 64 all of 240 bounds of generated lists are the same.
+    // The largest number of parts of the functions that round.
     constexpr std::uint64_t most_parts = 32;
     steps_left_ = most_steps + 8 * values_.size();
     std::vector<std::uint64_t> const widths = halves_and_parts();
@@ -130,7 +131,7 @@ class dual_feasible_bounds {
     std::size_t const thresholds =
         std::clamp<std::size_t>(most_steps / (functions * values_.size()), 1, small + 1);
     for (std::size_t i = 0; i != thresholds; ++i) {
-      // The first is none.
+      // The first threshold is zero.
       std::size_t const first = i * (small + 1) / thresholds;
       set_threshold(first == 0 ? 0 : values_[first - 1].value + 1);
       for (std::uint64_t k = 1; k <= most_parts; ++k) {
@@ -146,10 +147,9 @@ class dual_feasible_bounds {
   }
 
  private:
-  /// Widths that divide the capacity into whole numbers, and values up to half of it.
+  /// Returns widths just above a whole part of the capacity, and values up to half of the capacity.
   [[nodiscard]] std::vector<std::uint64_t> halves_and_parts() const {
-    // Of 240 generated lists 32 values lower 8 bounds by one, 128 raise 4; 8 parts lower one and 32
-    // raise two.
+    // The approximate number of values, and the largest number of parts.
     constexpr std::uint64_t most_values = 64;
     constexpr std::uint64_t most_parts = 16;
     std::vector<std::uint64_t> widths;
@@ -191,8 +191,8 @@ class dual_feasible_bounds {
     bound_ = std::max(bound_, static_cast<std::size_t>(full_ + (sum + whole - 1) / whole));
   }
 
-  /// A function, and its images rounded down to parts: of two dual feasible functions one after the
-  /// other is one again.
+  /// Considers a function, and its images rounded down to parts. The composition of two dual
+  /// feasible functions is dual feasible.
   void consider_rounded(dual_feasible_function const& function) {
     consider(seen_, function);
     std::uint64_t const whole = function.whole();
@@ -205,12 +205,12 @@ class dual_feasible_bounds {
     }
   }
 
-  /// With 6 one of 240 bounds of generated lists is less by one, with 24 none is more.
+  /// The largest number of parts to which images are rounded.
   static constexpr std::uint64_t most_outer_parts = 12;
 
   std::span<counted_value const> values_;
   std::uint64_t capacity_;
-  /// The values between the thresholds, and how many are above.
+  /// The values between the thresholds, and the number of values above.
   std::vector<counted_value> seen_;
   std::uint64_t full_ = 0;
   std::vector<counted_value> images_;

@@ -60,8 +60,8 @@ template <class Value, class Count>
 ///
 /// Small values are values up to half of the capacity. Let f(alpha) be the sum of the small values
 /// of at least alpha, less the rooms of at least alpha next to large values. The bound is the
-/// number of large values plus the largest ceil(f / capacity). The value of f between buckets of
-/// small values and rooms is known. The contents of a bucket are sorted only if f might be larger
+/// number of large values plus the largest ceil(f / capacity). The values of f between buckets of
+/// small values and rooms are known. The contents of a bucket are sorted only if f might be larger
 /// within it.
 class bucketed_martello_toth {
  public:

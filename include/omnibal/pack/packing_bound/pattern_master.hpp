@@ -94,8 +94,8 @@ class pattern_master {
     return static_cast<float>(count) * (1.0F + share);
   }
 
-  /// Returns the row whose groups reach zero first when the groups of the column grow; among equal
-  /// rows, the row with the largest entry in the column.
+  /// Returns the row whose groups reach zero first when the groups of the column grow. Among equal
+  /// rows, returns the row with the largest entry in the column, and then the lowest row.
   [[nodiscard]] std::size_t leaving_row() const {
     std::size_t best = size();
     float best_ratio = 0.0F;

@@ -46,7 +46,7 @@ class scalar_pricing {
 
   [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
 
-  /// A group of what is left, the largest samples first.
+  /// Returns a group of the samples that are left, the largest samples first.
   [[nodiscard]] pattern greedy(std::span<std::uint32_t const> left) const {
     pattern result;
     std::uint64_t room = capacity_;
@@ -59,8 +59,8 @@ class scalar_pricing {
     return result;
   }
 
-  /// Looks for the pattern that is worth most, if that is above `pattern_master::one`. Takes work
-  /// from `steps`; false where these do not suffice.
+  /// Searches for the most valuable pattern, if it is worth more than `pattern_master::one`. Takes
+  /// work from `steps` and returns false if these do not suffice.
   bool run(std::span<std::int64_t const> prices, std::size_t& steps) {
     make_items(prices);
     best_worth_ = pattern_master::one;
@@ -76,10 +76,10 @@ class scalar_pricing {
     return true;
   }
 
-  /// What the best pattern is worth; `pattern_master::one` where none is worth more.
+  /// Returns the worth of the best pattern; `pattern_master::one` if none is worth more.
   [[nodiscard]] std::int64_t best_worth() const { return best_worth_; }
 
-  /// The best pattern; empty where none is worth more than `pattern_master::one`.
+  /// Returns the best pattern; empty if none is worth more than `pattern_master::one`.
   [[nodiscard]] pattern best() const {
     pattern result;
     for (std::uint32_t at = best_state_; at != none; at = history_[at].parent) {
@@ -226,7 +226,7 @@ class vector_pricing {
 
   [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
 
-  /// A group of what is left, the largest samples first.
+  /// Returns a group of the samples that are left, the largest samples first.
   [[nodiscard]] pattern greedy(std::span<std::uint32_t const> left) const {
     pattern result;
     auto room = input_.layout.empty_room();
@@ -240,8 +240,8 @@ class vector_pricing {
     return result;
   }
 
-  /// Looks for the pattern that is worth most, if that is above `pattern_master::one`. Takes work
-  /// from `steps`; false where these do not suffice.
+  /// Searches for the most valuable pattern, if it is worth more than `pattern_master::one`. Takes
+  /// work from `steps` and returns false if these do not suffice.
   bool run(std::span<std::int64_t const> prices, std::size_t& steps) {
     order_.clear();
     for (std::size_t i = 0; i != prices.size(); ++i) {
@@ -261,10 +261,10 @@ class vector_pricing {
     return steps != 0;
   }
 
-  /// What the best pattern is worth; `pattern_master::one` where none is worth more.
+  /// Returns the worth of the best pattern; `pattern_master::one` if none is worth more.
   [[nodiscard]] std::int64_t best_worth() const { return best_worth_; }
 
-  /// The best pattern; empty where none is worth more than `pattern_master::one`.
+  /// Returns the best pattern; empty if none is worth more than `pattern_master::one`.
   [[nodiscard]] pattern best() const { return best_; }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// One kind of demand instead of several.
+/// One kind of demand in place of several.
 
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
@@ -11,8 +11,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The sum of the shares that amounts take of all capacities, each rounded down to 2^-24: what fits
-/// together has sums that fit `whole()` together. Surrogate relaxation (Glover, 1968).
+/// The sum of the shares that amounts require of all capacities, each rounded down to 2^-24.
+/// Amounts that fit together have sums that fit `whole()` together. The method is surrogate
+/// relaxation (Glover, 1968).
 template <std::size_t R>
 class summed_shares {
  public:

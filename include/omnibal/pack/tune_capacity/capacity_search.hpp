@@ -344,7 +344,7 @@ class capacity_search {
     rank();
     refine(part, tolerance);
     while (count != demands_.size()) {
-      // Nearly all samples, and then all, would cost twice the time.
+      // Continues with all samples if the next part has half of the samples or more.
       bool const is_last = count >= demands_.size() / (2 * growth);
       count = is_last ? demands_.size() : count * growth;
       narrow(count);
@@ -417,8 +417,8 @@ class capacity_search {
     }
   }
 
-  /// Tries the best capacities on `count` samples and forgets the others. On all samples, continues
-  /// until one is accepted or there are `most_tries * kept` tries.
+  /// Tries the best capacities on `count` samples and forgets the others. On all samples, tries
+  /// more capacities until one is accepted, at most `most_tries` times the finalists.
   void narrow(std::size_t count) {
     bool const is_last = count == demands_.size();
     demands_type const part = part_of(count);
