@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How packers collect their groups: one after the other, or by the group of each sample.
+/// Collection of groups by packers: one after the other, or by the group of each sample.
 
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/unset_array.hpp>
@@ -14,22 +14,22 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Frees the memory of a vector, which assigning `{}` does not.
+/// Frees the memory of a vector, which an assignment of `{}` does not free.
 template <class T>
 void release(std::vector<T>& values) noexcept {
   std::vector<T>().swap(values);
 }
 
-/// Collects groups in arrays that are allocated once.
+/// A writer of groups into arrays that are allocated once.
 class group_writer {
  public:
-  /// For at most `item_count` items, and no empty groups.
+  /// Allocates memory for at most `item_count` items. No group may be empty.
   explicit group_writer(std::size_t item_count)
       : offsets_(item_count + 2), items_(item_count + 1) {}
 
-  /// Writes items and the ends of groups without branches: a write that does not advance is
-  /// overwritten. The two sides are independent; in the end the sizes of the groups must add up to
-  /// the items.
+  /// A position that writes items and the ends of groups without branches: the next write replaces
+  /// a write that does not advance. Items and ends are independent. In the end, the sizes of the
+  /// groups must add up to the number of items.
   class cursor {
    public:
     cursor(std::uint32_t* last_offset, std::uint32_t* next_item)
@@ -56,7 +56,8 @@ class group_writer {
     std::uint32_t end_;
   };
 
-  /// A cursor at the end; `set_end` takes it back, and only one may be in use.
+  /// Returns a cursor at the end. `set_end` sets the end to this cursor; only one cursor may be in
+  /// use.
   [[nodiscard]] cursor end() {
     return {offsets_.data() + group_count_, items_.data() + item_count_};
   }
@@ -79,7 +80,7 @@ class group_writer {
   std::size_t item_count_ = 0;
 };
 
-/// Groups with neighbouring indices, ascending or descending.
+/// Groups with neighboring indices, ascending or descending.
 struct group_run {
   std::uint32_t first;
   std::uint32_t last;
@@ -109,7 +110,7 @@ class group_assignment {
     return {first, static_cast<std::uint32_t>(sizes_.size() - 1)};
   }
 
-  /// Puts the next `count` samples into each of some groups.
+  /// Assigns the next `count` samples to each of some groups.
   void assign(group_run groups, std::size_t count) {
     std::uint32_t* next = group_of_.data() + assigned_;
     assigned_ += groups.size() * count;
@@ -119,13 +120,14 @@ class group_assignment {
     }
   }
 
-  /// Puts the next sample into a group.
+  /// Assigns the next sample to a group.
   void assign(std::uint32_t group) {
     group_of_[assigned_++] = group;
     ++sizes_[group];
   }
 
-  /// The groups; `items` names the samples in the order of packing. Precondition: all are assigned.
+  /// Returns the groups; `items` contains the samples in the order of packing. Precondition: all
+  /// samples are assigned.
   [[nodiscard]] grouping collect(std::vector<std::uint32_t> const& items) && {
     sizes_.push_back(0);
     std::vector<std::uint32_t> grouped(count_);

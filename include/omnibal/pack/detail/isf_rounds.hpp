@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The rounds of iterative sampling and filtering.
+/// Rounds of iterative sampling and filtering.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/measure.hpp>
@@ -36,7 +36,7 @@ class isf_rounds {
  public:
   using record_type = record<typename Layout::demand_type>;
 
-  /// All samples of `input` are in the pool.
+  /// Starts with all samples of `input` in the pool.
   isf_rounds(measured<Layout>& input, demands_after after, Keep const& keep)
       : layout_(input.layout),
         units_(input.units),
@@ -46,8 +46,8 @@ class isf_rounds {
 
   [[nodiscard]] std::vector<record_type> const& pool() const { return pool_; }
 
-  /// Shuffles the pool, packs it by next-fit, and leaves the samples of the groups that are not
-  /// kept in the pool; the last round keeps all.
+  /// Shuffles the pool and packs it by next-fit. The samples of groups that are not kept remain in
+  /// the pool. The last round keeps all groups.
   template <class Shuffle>
   void run(Shuffle const& shuffle, std::size_t round, bool last, packing_report& report) {
     report.item_rounds += pool_.size();
@@ -56,7 +56,8 @@ class isf_rounds {
     pool_.resize(regroup(last, report));
   }
 
-  /// Adds groups of records of the pool, `items` naming them by their place in it, and ends.
+  /// Adds groups of records of the pool and returns all groups. The items of `tail` are places in
+  /// the pool.
   [[nodiscard]] grouping take_with(grouping const& tail) && {
     auto output = groups_.end();
     for (std::size_t g = 0; g != tail.size(); ++g) {
@@ -110,12 +111,12 @@ class isf_rounds {
     pool_.swap(spare_);
   }
 
-  /// Next-fit over the pool: appends the kept groups to the result and moves the records of the
-  /// others to the front of the pool; returns how many those are.
+  /// Packs the pool by next-fit. Appends the kept groups to the result, moves the records of the
+  /// others to the front of the pool, and returns the number of these records.
   ///
-  /// Where a group ends and whether it is kept is unpredictable, so the loops over samples have no
-  /// branches on either: a block of samples is cut into groups, the groups are judged, and each
-  /// sample is written to both places, of which one advances.
+  /// The end of a group and whether the group is kept are unpredictable. The loops over samples
+  /// therefore have no branches on either. A block of samples is cut into groups, and the groups
+  /// are judged. Each sample is then written to both places, of which one advances.
   std::size_t regroup(bool last, packing_report& report) {
     constexpr std::size_t block = 1024;
     std::uint16_t ordinals[block];
@@ -123,7 +124,7 @@ class isf_rounds {
     room_type rooms[block];
     std::uint8_t kept[block];
 
-    // Copies that no write through a pointer can change, so that they stay in registers.
+    // Copies remain in registers because no write through a pointer can change them.
     Layout const layout = layout_;
     auto const units = units_;
     auto output = groups_.end();
@@ -185,7 +186,7 @@ class isf_rounds {
   group_writer groups_;
 };
 
-/// All rounds of `isf`.
+/// Runs all rounds of `isf` and returns the groups.
 template <class Layout, class Keep, class Shuffle>
 [[nodiscard]] grouping run_isf(measured<Layout>& input, isf_options const& options,
                                Keep const& keep, Shuffle const& shuffle, packing_report& report) {

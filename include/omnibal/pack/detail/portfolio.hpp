@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Best-fit decreasing in several orders, and random groups that come out full.
+/// Best-fit decreasing in several orders, and random groups that are full.
 
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
@@ -22,14 +22,15 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The bytes that a sample takes in the input of `pack_sampled` and in its pool.
+/// The bytes of a sample in the input of `pack_sampled` and in its pool.
 template <class Layout>
 inline constexpr std::size_t pool_bytes = sizeof(typename Layout::demand_type) +
                                           sizeof(record<typename Layout::demand_type>);
 
-/// Random groups that come out full, and best-fit decreasing of the samples that are left: the
-/// better way where sizes are alike and only a mixture of them fills a group. Nothing where more
-/// samples are left than there is memory for: a half or, of large records, a quarter.
+/// Packs samples into random groups that are full, and packs the samples that are left by best-fit
+/// decreasing. This is the better method if sizes are similar and only a mixture of them fills a
+/// group. Returns nothing if more samples are left than there is memory for: a half or, with large
+/// records, a quarter.
 template <class Layout>
 [[nodiscard]] std::optional<grouping> pack_sampled(measured<Layout>& input, size_measure measure,
                                                    packing_report& report) {
@@ -55,7 +56,8 @@ template <class Layout>
                                                      least_slack(input.capacity)));
 }
 
-/// True where random groups are as few as by best-fit decreasing, judged by some random samples.
+/// Returns true if random groups are no more than the groups of best-fit decreasing, judged by some
+/// random samples.
 template <class Layout>
 [[nodiscard]] bool sampling_pays(measured<Layout> const& input, size_measure measure) {
   std::size_t const draws = std::clamp<std::size_t>(input.size() / 16, 1024, 8192);
@@ -73,22 +75,23 @@ template <class Layout>
   return sampled->size() <= vector_best_fit(some, demands_after::freed, size, score).size();
 }
 
-/// What a portfolio may cost.
+/// Limits on the cost of a portfolio.
 struct portfolio_limits {
-  /// The most orders.
+  /// The largest number of orders.
   std::size_t orders;
-  /// Orders are tried as long as their samples are at most so many altogether.
+  /// The largest number of samples in all orders together.
   std::size_t samples;
 };
 
 inline constexpr portfolio_limits normal_portfolio{256, 16384};
 
-/// The packing with the fewest groups of several attempts, as many as are cheap; one that reaches
-/// the lower bound is the last. Of many samples the attempt is one, the more promising.
+/// Returns the packing with the fewest groups among several attempts, as many as `limits` allow. An
+/// attempt that reaches the lower bound is the last. If there are many samples, only the more
+/// promising attempt is made.
 template <class Layout>
 [[nodiscard]] packing pack_portfolio(measured<Layout>&& input, size_measure measure,
                                      portfolio_limits const& limits) {
-  // A pool of wide demands beside the demands themselves would take more than 24 + 8R bytes.
+  // A pool of wide demands in addition to the demands would require more than 24 + 8R bytes.
   constexpr bool has_memory = pool_bytes<Layout> <= 8 + 8 * Layout::amounts_type::size();
   bool const may_sample = has_memory && limits.orders > 1;
 

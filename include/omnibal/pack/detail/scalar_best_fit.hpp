@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// From measured samples to groups by best-fit decreasing of one integer resource.
+/// Best-fit decreasing of measured samples with one integer resource.
 
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -19,7 +19,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// What is known of a run of groups with equal room, under the first of them, in memory of its own.
+/// The room, the last group and the successor of runs of groups with equal room, stored under the
+/// first group of each run, in memory of its own.
 template <class Room>
 class run_rooms {
  public:
@@ -46,8 +47,8 @@ class run_rooms {
   unset_array<linked_run> runs_;
 };
 
-/// The same for runs of one group, with the rooms in place of sizes that have been read: group g is
-/// opened by a sample of its own, so the first g sizes are read by then.
+/// The room and the successor of runs of one group. Rooms overwrite sizes that have been read: a
+/// sample of its own opens group g, so the first g sizes are read by then.
 class overlaid_rooms {
  public:
   using room_type = std::uint64_t;
@@ -68,15 +69,15 @@ class overlaid_rooms {
 
 /// The groups with room, for sizes that only fall.
 ///
-/// A group is active while the current size fits it. The rooms of all active groups are at least
-/// the current size and those of the others are below it, so a group that becomes active as the
-/// size falls has less room than all that are active already: the active groups are a stack with
-/// the least room on top, and the best fit is its top. The others wait in buckets by the leading
-/// bits of their room; the bucket through which the size is falling is a heap where it holds more
-/// than one value.
+/// A group is active while the current size fits it. The rooms of active groups are at least the
+/// current size; the rooms of the others are below it. A group that becomes active when the size
+/// falls therefore has less room than all active groups. The active groups are a stack with the
+/// least room on top, and the top is the best fit. The others wait in buckets by the leading bits
+/// of their room. The bucket through which the size is falling is a heap if it holds more than one
+/// value.
 ///
-/// Of groups with equal room, the one that has had it for the shortest time is the best fit. Groups
-/// that follow each other in this order and in their indices are one entry, a run.
+/// Among groups with equal room, the best fit is the group that has had this room for the shortest
+/// time. Groups that follow each other in this order and in their indices are one entry, a run.
 template <class Rooms>
 class sorted_open_bins {
  public:
@@ -91,13 +92,14 @@ class sorted_open_bins {
     if (shift_ != 0) ages_.resize(sample_count);
   }
 
-  /// True where no group is active.
+  /// Returns true if no group is active.
   [[nodiscard]] bool empty() const { return top_ == none; }
 
-  /// The room of the best fit. Precondition: not empty.
+  /// Returns the room of the best fit. Precondition: not empty.
   [[nodiscard]] room_type best_room() const { return rooms_.room(top_); }
 
-  /// Removes the best fit and up to `most - 1` that follow it with equal room. There must be one.
+  /// Removes the best fit and up to `most - 1` groups that follow it with equal room. Precondition:
+  /// not empty.
   group_run take(std::size_t most) {
     group_run const run{top_, rooms_.last(top_)};
     std::uint32_t const next = rooms_.next(top_);
@@ -112,7 +114,7 @@ class sorted_open_bins {
     return {run.first, run[most - 1]};
   }
 
-  /// Makes the groups active that fit `size`, which is at most the size of the call before.
+  /// Activates the groups that fit `size`, which is at most the size of the previous call.
   void fall_to(room_type size) {
     std::size_t const target = bucket_of(size);
     for (;;) {
@@ -126,7 +128,7 @@ class sorted_open_bins {
     }
   }
 
-  /// Adds groups, the best fit first, with less room than the active ones at the current `size`.
+  /// Adds groups, the best fit first, with less room than the active groups at the current `size`.
   void push(group_run run, room_type room, room_type size) {
     rooms_.set(run, room);
     if (room >= size) {
@@ -151,7 +153,8 @@ class sorted_open_bins {
     return static_cast<std::size_t>(std::uint64_t{room} >> shift_);
   }
 
-  /// The most room on top, of equal rooms the oldest, because the stack reverses it.
+  /// Returns the order of the heap: the most room on top, and among equal rooms the oldest run,
+  /// because the stack reverses the order.
   [[nodiscard]] auto heap_order() const {
     return [this](std::uint32_t left, std::uint32_t right) {
       room_type const left_room = rooms_.room(left);
@@ -186,10 +189,11 @@ class sorted_open_bins {
   std::vector<std::uint32_t> heap_;
 };
 
-/// Best-fit decreasing of `sample_count` samples in runs of equal size. `next_run()` gives the size
-/// and the number of samples of the next run, sizes descending; `smallest` is the last of them.
+/// Packs `sample_count` samples in runs of equal size by best-fit decreasing. `next_run()` returns
+/// the size and the number of samples of the next run, sizes descending; `smallest` is the last
+/// size.
 ///
-/// Linear but for heaps of groups whose rooms agree in their leading bits.
+/// Complexity: linear, except for heaps of groups whose rooms agree in their leading bits.
 template <class Rooms, class NextRun>
 [[nodiscard]] group_assignment scalar_best_fit(std::size_t sample_count, Rooms rooms,
                                                typename Rooms::room_type capacity,
@@ -203,7 +207,7 @@ template <class Rooms, class NextRun>
     groups.fall_to(size);
     for (std::size_t left = run; left != 0;) {
       bool const opens = groups.empty();
-      // Equal samples follow each other into a group for as long as they fit.
+      // Equal samples follow each other into a group while they fit.
       auto room = opens ? capacity : groups.best_room();
       std::size_t count = 0;
       do {
@@ -220,7 +224,8 @@ template <class Rooms, class NextRun>
   return result;
 }
 
-/// Best-fit decreasing by counting the values of one integer resource, and its lower bound.
+/// Packs samples by best-fit decreasing with a count of the values of one integer resource, and
+/// sets the lower bound.
 template <class Layout>
 [[nodiscard]] grouping pack_counted_line(measured<Layout>& input, packing_report& report) {
   auto counts = count_values(input.size(), input.amounts_of(0), input.capacity[0]);
@@ -236,7 +241,7 @@ template <class Layout>
   };
   run_rooms<std::uint32_t> rooms(input.size());
   auto assigned = scalar_best_fit(input.size(), std::move(rooms), capacity, smallest, next_run);
-  // Where the samples of each size begin in the order of packing.
+  // The position of the first sample of each size in the order of packing.
   std::uint32_t position = 0;
   for (std::size_t v = counts.size(); v-- != 0;) position += std::exchange(counts[v], position);
   std::vector<std::uint32_t> items(input.size());
@@ -249,7 +254,7 @@ template <class Layout>
   return std::move(assigned).collect(items);
 }
 
-/// The same by sorting the values.
+/// Packs samples by best-fit decreasing with sorted values, and sets the lower bound.
 template <class Layout>
 [[nodiscard]] grouping pack_sorted_line(measured<Layout>& input, packing_report& report) {
   std::size_t const count = input.size();
@@ -280,7 +285,7 @@ template <class Layout>
   return std::move(assigned).collect(order);
 }
 
-/// Best-fit decreasing of one integer resource.
+/// Packs samples by best-fit decreasing of one integer resource.
 template <class Layout>
 [[nodiscard]] packing pack_line(measured<Layout>&& input) {
   packing result;
@@ -290,7 +295,7 @@ template <class Layout>
   report.item_rounds = count;
   result.groups = is_countable(count, input.capacity[0]) ? pack_counted_line(input, report)
                                                          : pack_sorted_line(input, report);
-  // Samples that take nothing need a group all the same.
+  // Samples of zero demand also need a group.
   report.lower_bound = std::max<std::size_t>(report.lower_bound, count == 0 ? 0 : 1);
   result.oversized = std::move(input.oversized);
   return result;

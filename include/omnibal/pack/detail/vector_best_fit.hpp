@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// Best-fit decreasing of several resources: an index of the open groups by their room, and the
-/// packing of measured samples with it.
+/// Best-fit decreasing of several resources, with an index of the open groups by their room.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
@@ -25,7 +24,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Maps the room in one resource to levels 0 .. count() - 1, which rise with it.
+/// A map of the room in one resource to levels 0 .. count() - 1, which rise with the room.
 template <class T>
 class quantised_axis {
  public:
@@ -51,7 +50,7 @@ class quantised_axis {
     }
   }
 
-  /// A room that is not above any room of this level.
+  /// Returns a room that is not above any room of this level.
   [[nodiscard]] T least(std::size_t level) const {
     if constexpr (std::floating_point<T>) {
       return level == 0
@@ -68,19 +67,19 @@ class quantised_axis {
   double capacity_ = 1;
 };
 
-/// What the lookup of groups needs to know of the demands.
+/// Properties of the demands that the lookup of groups uses.
 template <std::size_t R, class T>
 struct demand_traits {
   /// The smallest demand of each resource.
   resources<R, T> smallest;
-  /// False for a resource of which one group has enough for all samples.
+  /// False for a resource if one group has enough of it for all samples.
   bool binds[R];
-  /// Of the resources that bind, that in which the demands differ most often, judged by at most
-  /// 1024 of them; the last of those that are equal in this.
+  /// The binding resource in which the demands have the most different values, judged by at most
+  /// 1024 demands; the last of equal resources.
   std::size_t finest;
 };
 
-/// How many different words there are. None may be 2^64 - 1.
+/// Returns the number of different words. Precondition: no word is 2^64 - 1.
 [[nodiscard]] inline std::size_t count_distinct(std::vector<std::uint64_t> const& words) {
   auto const bits = static_cast<unsigned>(std::bit_width(words.size())) + 1;
   std::vector<std::uint64_t> table(std::size_t{1} << bits, 0);
@@ -95,7 +94,7 @@ struct demand_traits {
   return distinct;
 }
 
-/// Precondition: there are demands.
+/// Returns the traits of the demands. Precondition: there are demands.
 template <std::size_t R, class T, class Layout, class Demands>
 [[nodiscard]] demand_traits<R, T> traits_of(Layout const& layout, Demands const& demands,
                                             resources<R, T> const& capacity) {
@@ -146,7 +145,7 @@ class hierarchical_bitset {
     return cell << depth_bits_ | depth;
   }
 
-  /// A bit for every cell whose set is not empty.
+  /// Returns a bit for every cell whose set is not empty.
   [[nodiscard]] std::uint64_t cells() const { return cells_; }
 
   void insert(std::size_t bucket) {
@@ -162,7 +161,7 @@ class hierarchical_bitset {
     std::size_t const word = word_of(bucket);
     std::uint64_t* const summary = summaries_.data() + (cell << summary_bits());
     words_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
-    // Else without branches: whether a word becomes zero is hard to predict.
+    // Otherwise, the code has no branches because a zero word is hard to predict.
     if (is_deep && words_[bucket / 64] != 0) return;
     std::uint64_t const word_is_empty = words_[bucket / 64] == 0 ? 1 : 0;
     summary[word / 64] &= ~(word_is_empty << word % 64);
@@ -198,7 +197,8 @@ class hierarchical_bitset {
     }
 
    private:
-    /// The position of the first bit. With a bit that is always set compilers omit a test for zero.
+    /// Returns the position of the first bit. Compilers omit a test for zero because one bit is
+    /// always set.
     [[nodiscard]] static std::size_t first_of(std::uint64_t bits) {
       return static_cast<std::size_t>(std::countr_zero(bits | std::uint64_t{1} << 63));
     }
@@ -213,19 +213,19 @@ class hierarchical_bitset {
   };
 
  private:
-  /// The word of a bucket among those of its cell.
+  /// Returns the position of the word of a bucket within the words of its cell.
   [[nodiscard]] std::size_t word_of(std::size_t bucket) const {
     return (bucket & ((std::size_t{1} << depth_bits_) - 1)) / 64;
   }
 
-  /// A cell has two to this power of summaries.
+  /// Returns the logarithm to base 2 of the number of summaries of a cell.
   [[nodiscard]] unsigned summary_bits() const {
     return is_deep ? std::max(12u, depth_bits_) - 12 : 0;
   }
 
   unsigned depth_bits_ = 6;
   std::vector<std::uint64_t> words_;
-  /// For each cell, which of its words are not zero.
+  /// The words of each cell that are not zero, as bits.
   std::vector<std::uint64_t> summaries_;
   std::uint64_t cells_ = 0;
 };
@@ -237,12 +237,13 @@ struct group_rooms {
   typename Layout::room_type const* rooms;
 };
 
-/// The groups with room, by cells of their rooms in all resources but one, the fine one, and within
-/// a cell by levels of the fine room, so that the group with the least fine room that a sample fits
-/// is found by scanning bits. At most 64 cells: a word says which hold groups.
+/// The groups with room, by cells of their rooms in all resources except for one, the fine
+/// resource. Within a cell, groups are sorted by levels of the fine room. The group with the least
+/// fine room that a sample fits is therefore found by scanning bits. There are at most 64 cells, so
+/// that one word says which cells contain groups.
 ///
-/// Where every room has a level of its own, the search is exact; else at most `probes` groups of a
-/// cell are tried, and one that fits may be missed.
+/// If every room has a level of its own, the search is exact. Otherwise, at most `probes` groups of
+/// a cell are tried, and one that fits may be missed.
 template <std::size_t R, class T>
 class open_bin_index {
  public:
@@ -261,9 +262,7 @@ class open_bin_index {
   open_bin_index(amounts_type const& capacity, demand_traits<R, T> const& traits,
                  std::size_t sample_count)
       : fine_(traits.finest), next_(sample_count) {
-    // Enough levels to be exact for common capacities, and no more than the samples are worth. One
-    // for each of a million samples with noise of 40 bits saves at most 0.01 % of the groups, in a
-    // tenth more time.
+    // The number of levels is exact for common capacities and limited by the number of samples.
     std::size_t const most_levels =
         std::max({std::clamp<std::size_t>(16 * sample_count, 4096, 32768),
                   std::min<std::size_t>(sample_count, 131072), sample_count / 4});
@@ -278,7 +277,7 @@ class open_bin_index {
     for (std::size_t r = 0; r != R; ++r) {
       if (r != fine_ && traits.binds[r]) divide(r, root(most_cells / cells, kinds_left--));
     }
-    // A resource that does not bind gets what the fine one can spare.
+    // A resource that does not bind has the levels that the fine resource can spare.
     std::size_t const fine_levels =
         quantised_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells)).count();
     for (std::size_t r = 0; r != R; ++r) {
@@ -296,8 +295,9 @@ class open_bin_index {
     }
   }
 
-  /// The group that fits with the least score, or `none`. Of equal scores the lower cell wins, of
-  /// equal rooms the group that has had it for the shortest time.
+  /// Returns the group with the least score among the groups that fit, or `none`. Among equal
+  /// scores, the lower cell wins. Among equal rooms, the group that has had the room for the
+  /// shortest time wins.
   template <class Layout, class Score>
   [[nodiscard]] place find(group_rooms<Layout> const& groups,
                            typename Layout::demand_type const& demand, Score const& score) const {
@@ -326,7 +326,7 @@ class open_bin_index {
     return best;
   }
 
-  /// Finds and removes.
+  /// Finds a group, removes it and returns it.
   template <class Layout, class Score>
   std::uint32_t take(group_rooms<Layout> const& groups, typename Layout::demand_type const& demand,
                      Score const& score) {
@@ -345,7 +345,7 @@ class open_bin_index {
     if (after == none) occupied_.erase(occupied_.bucket_of(taken.cell, taken.level));
   }
 
-  /// Adds a group with so much room.
+  /// Adds a group with the room `left`.
   void push(std::uint32_t group, amounts_type const& left) {
     std::size_t const cell = cell_of(left);
     std::size_t const level = levels_(left[fine_]);
@@ -360,7 +360,7 @@ class open_bin_index {
   static constexpr std::size_t most_cells = 64;
   static constexpr unsigned probes = 16;
 
-  /// The largest number whose `degree`-th power is at most `value`.
+  /// Returns the largest number whose `degree`-th power is at most `value`.
   [[nodiscard]] static std::size_t root(std::size_t value, std::size_t degree) {
     std::size_t result = 1;
     for (;;) {
@@ -375,7 +375,8 @@ class open_bin_index {
     return cell / strides_[r] % coarse_[r].count();
   }
 
-  /// The cell of groups with this room, and the lowest that can fit these amounts.
+  /// Returns the cell of groups with this room, which is also the lowest cell that can fit these
+  /// amounts.
   [[nodiscard]] std::size_t cell_of(amounts_type const& amounts) const {
     std::size_t cell = 0;
     for (std::size_t r = 0; r != R; ++r) {
@@ -384,7 +385,7 @@ class open_bin_index {
     return cell;
   }
 
-  /// False where the rooms of the cell are too small in a coarse resource.
+  /// Returns false if the rooms of the cell are too small in a coarse resource.
   [[nodiscard]] bool reaches(std::size_t cell, amounts_type const& amounts) const {
     if constexpr (R > 2) {
       for (std::size_t r = 0; r != R; ++r) {
@@ -394,7 +395,7 @@ class open_bin_index {
     return true;
   }
 
-  /// What these amounts leave of the capacity in a group; rounding does not make it negative.
+  /// Returns the room of a group after these amounts; rounding does not make the room negative.
   template <class Layout>
   [[nodiscard]] static amounts_type left_after(group_rooms<Layout> const& groups,
                                                std::uint32_t group, amounts_type const& amounts) {
@@ -405,7 +406,7 @@ class open_bin_index {
     return left;
   }
 
-  /// No group of the cell has less left in any resource after these amounts.
+  /// Returns a lower bound on the room of every group of the cell after these amounts.
   [[nodiscard]] amounts_type least_left(std::size_t cell, amounts_type const& amounts) const {
     amounts_type left{};
     for (std::size_t r = 0; r != R; ++r) {
@@ -418,7 +419,8 @@ class open_bin_index {
   [[nodiscard]] place first_fit(group_rooms<Layout> const& groups, std::size_t cell,
                                 typename Layout::demand_type const& demand,
                                 std::size_t level) const {
-    // In the level of the demand itself the fine room may be too small, above it only the others.
+    // In the level of the demand, the fine room may be too small; above this level, only the other
+    // rooms may be.
     std::size_t const lowest = level;
     unsigned tried = 0;
     for (; level != levels_.count(); ++level) {
@@ -445,20 +447,19 @@ class open_bin_index {
   level_sets occupied_;
   amounts_type least_[most_cells] = {};
   std::vector<std::uint32_t> heads_;
-  /// The group behind each group in its list.
+  /// The successor of each group in its list.
   unset_array<std::uint32_t> next_;
 };
 
-/// Best-fit of the samples in this order, each of which fits an empty group.
+/// Packs samples in this order by best-fit; each sample fits an empty group.
 template <class Layout, class Score>
 [[nodiscard]] group_assignment fit_by_index(measured<Layout>& input, demands_after after,
                                             std::vector<std::uint32_t> const& order,
                                             Score const& score) {
   using demand_type = typename Layout::demand_type;
-  // Demands of one word are read where they lie, which may be anywhere, and so many ahead. Others
-  // are brought into the order first, and rooms overwrite them, as no more groups are open than
-  // demands have been read: that keeps to 24 + 8R bytes a sample. A million samples with noise take
-  // 4 to 5 % less time the first way, with 16 as with 32, 64 and 128.
+  // Demands of one word are read in place, at any address, and `ahead` samples in advance. Wider
+  // demands are first copied into the order. Rooms overwrite these copies, because no more groups
+  // are open than demands have been read. The memory is therefore 24 + 8R bytes per sample.
   constexpr bool is_wide = sizeof(demand_type) > sizeof(std::uint64_t);
   constexpr std::size_t ahead = 16;
   std::size_t const count = order.size();
@@ -491,8 +492,8 @@ template <class Layout, class Score>
   return result;
 }
 
-/// The size of a sample in units of 2^-32, by `measure` and the other one in turn; from attempt 2
-/// on with random weights of resources and factors of samples, all in [1/2, 1).
+/// The size of a sample in units of 2^-32, by `measure` and the other measure in turn. From attempt
+/// 2 on, the size has random weights of resources and factors of samples, all in [1/2, 1).
 template <std::size_t R, class T>
 class sample_size {
  public:
@@ -516,7 +517,7 @@ class sample_size {
     return (word >> 49) | std::uint64_t{1} << 15;
   }
 
-  /// The shares that a sample takes in one number; `share(r)` is that of resource r.
+  /// Returns the shares of a sample as one number; `share(r)` is the share of resource r.
   template <class Share>
   [[nodiscard]] std::uint64_t whole(Share const& share) const {
     std::uint64_t sum = 0;
@@ -535,7 +536,7 @@ class sample_size {
   std::uint64_t weights_[R] = {};
 };
 
-/// Best-fit decreasing by `score`, the largest samples by `size` first.
+/// Packs samples by best-fit decreasing by `score`, the largest samples by `size` first.
 template <class Layout, class Size, class Score>
 [[nodiscard]] grouping vector_best_fit(measured<Layout>& input, demands_after after,
                                        Size const& size, Score const& score) {

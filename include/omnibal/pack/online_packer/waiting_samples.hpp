@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The samples that wait in an online packer, sorted into cells and depths.
+/// The waiting samples of an online packer, sorted into cells and depths.
 
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
@@ -19,10 +19,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Divides the demands up to a capacity into at most 64 cells by all resources but that with the
-/// largest capacity, of equal ones the last, and within a cell into depths by this. Small numbers
-/// mean large amounts: depth zero holds the capacity, and what takes less of a resource than a cell
-/// has a higher number.
+/// A division of the demands up to a capacity into cells and depths. At most 64 cells divide all
+/// resources except for the fine one, the resource with the largest capacity (the last of equal
+/// ones). Within a cell, depths divide the fine resource. Small numbers mean large amounts: depth
+/// zero holds the capacity, and a demand for less of a resource than a cell has a higher number.
 template <std::size_t R, class T>
 class size_classes {
  public:
@@ -40,7 +40,7 @@ class size_classes {
     }
   }
 
-  /// The resource of the depths.
+  /// Returns the resource of the depths.
   [[nodiscard]] std::size_t fine() const { return fine_; }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] std::size_t depth_count() const { return levels_.count(); }
@@ -55,7 +55,7 @@ class size_classes {
     return cell;
   }
 
-  /// The cells, one bit for each, whose samples may fit a room that has left these amounts.
+  /// Returns the cells, one bit for each, whose samples may fit a room with these amounts left.
   [[nodiscard]] std::uint64_t within(amounts_type const& left) const {
     std::uint64_t result = ~std::uint64_t{0};
     for (std::size_t r = 0; r != R; ++r) {
@@ -64,11 +64,12 @@ class size_classes {
     return result;
   }
 
-  /// The share of the capacity, up to `share_scale<T>::whole`.
+  /// Returns the share of the capacity, up to `share_scale<T>::whole`.
   [[nodiscard]] std::uint32_t share(std::size_t kind, T amount) const {
     return scales_[kind](amount);
   }
-  /// The share that every sample of a cell takes at least; zero for the resource of the depths.
+  /// Returns the share that every sample of a cell requires at least; zero for the resource of the
+  /// depths.
   [[nodiscard]] std::uint64_t least_share(std::size_t cell, std::size_t kind) const {
     return kinds_[kind].least_shares[cell];
   }
@@ -87,7 +88,8 @@ class size_classes {
     return kinds_[kind].last_class - kinds_[kind].classes(amount);
   }
 
-  /// The most classes of one resource so that all but the first can have as many.
+  /// Returns the largest number of classes of one resource that all resources except for one can
+  /// have.
   [[nodiscard]] static constexpr std::size_t most_classes() {
     for (std::size_t classes = most_cells; classes > 1; --classes) {
       std::size_t cells = 1;
@@ -121,12 +123,13 @@ class size_classes {
   std::array<kind_cells, R> kinds_{};
 };
 
-/// Samples in the order of their arrival; and in cells and depths, so that the largest sample that
-/// a room takes is found by scanning bits. The samples of a depth of a cell are a ring in the order
-/// of their arrival: every lookup is a function of the waiting samples and their order, not of the
-/// past.
+/// Waiting samples in the order of their arrival, and in cells and depths. The largest sample that
+/// fits a room is found by scanning bits. The samples of a depth of a cell are a ring in the order
+/// of their arrival. Every lookup is therefore a function of the waiting samples and their order,
+/// not of the past.
 ///
-/// All memory is allocated at construction and depends on the most samples, not on the capacity.
+/// All memory is allocated at construction. Its size depends on the largest number of samples, not
+/// on the capacity.
 template <std::size_t R, class T>
 class waiting_samples {
  public:
@@ -151,13 +154,14 @@ class waiting_samples {
   [[nodiscard]] layout_type const& layout() const { return layout_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] slot oldest() const { return oldest_; }
-  /// The sample that came next; `none` after the last.
+  /// Returns the sample that arrived next; `none` after the last.
   [[nodiscard]] slot newer(slot of) const { return nodes_[of].newer; }
   [[nodiscard]] std::uint64_t id(slot of) const { return nodes_[of].id; }
   [[nodiscard]] std::uint64_t push(slot of) const { return nodes_[of].push; }
   [[nodiscard]] amounts_type const& demand(slot of) const { return nodes_[of].demand; }
 
-  /// Precondition: fewer than the most wait, none is hidden, and the demand fits the capacity.
+  /// Adds a sample. Precondition: fewer than the largest number of samples wait, none is hidden,
+  /// and the demand fits the capacity.
   void add(std::uint64_t id, std::uint64_t push, amounts_type const& demand) {
     slot const made = free_;
     node& added = nodes_[made];
@@ -182,7 +186,7 @@ class waiting_samples {
     show(made);
   }
 
-  /// Precondition: the sample is hidden.
+  /// Removes a sample. Precondition: the sample is hidden.
   void erase(slot of) {
     node& erased = nodes_[of];
     for (std::size_t r = 0; r != R; ++r) totals_[r] -= erased.shares[r];
@@ -192,7 +196,7 @@ class waiting_samples {
     --size_;
   }
 
-  /// From now on `most_valuable` passes over the sample.
+  /// Hides a sample, so that `most_valuable` no longer returns it.
   void hide(slot of) {
     node const& hidden = nodes_[of];
     if (hidden.after == of) {
@@ -205,7 +209,7 @@ class waiting_samples {
     if (heads_[hidden.bucket] == of) heads_[hidden.bucket] = hidden.after;
   }
 
-  /// Undoes `hide`. Precondition: what was hidden later has been shown.
+  /// Undoes `hide`. Precondition: all samples that were hidden later have been shown.
   void show(slot of) {
     node const& shown = nodes_[of];
     nodes_[shown.before].after = of;
@@ -215,7 +219,7 @@ class waiting_samples {
     if (head == none || shown.push < nodes_[head].push) head = of;
   }
 
-  /// The weighted sum of the shares of the capacity that are left.
+  /// Returns the weighted sum of the shares of the capacity that are left in a room.
   [[nodiscard]] std::uint64_t worth(room_type const& room) const {
     amounts_type const left = layout_.left(room);
     std::uint64_t sum = 0;
@@ -223,16 +227,16 @@ class waiting_samples {
     return sum;
   }
 
-  /// Where a sample must lie so that a room takes it.
+  /// The cells and depths of the samples that a room may accept.
   struct place {
-    /// None where certainly no sample fits.
+    /// One bit for each cell; zero if certainly no sample fits.
     std::uint64_t cells;
     /// The least depth.
     std::size_t depth;
   };
 
-  /// Prepares lookups for this room and smaller ones: sets the weights of the resources, each in
-  /// proportion to what of it waits. Returns the place of the room.
+  /// Prepares lookups for this room and smaller ones: sets the weight of each resource in
+  /// proportion to the total waiting demand for it. Returns the place of the room.
   [[nodiscard]] place weigh(room_type const& room) {
     place const result = place_of(room);
     if (result.cells == 0) return result;
@@ -254,10 +258,10 @@ class waiting_samples {
     return {depths_.cells() & cells_.within(left), cells_.depth_of(left)};
   }
 
-  /// The sample with the largest weighted share of those that the room takes, at the resolution of
-  /// cells and depths: of equal ones the oldest of the last cell. Where a depth or a cell has both
-  /// samples that fit and samples that do not, `probes` are tried, and one may be missed.
-  /// Adds to `work` about half the nanoseconds that it takes.
+  /// Returns the sample with the largest weighted share among the samples that fit the room, at the
+  /// resolution of cells and depths. Among equal samples, returns the oldest of the last cell. If a
+  /// depth or a cell has both samples that fit and samples that do not, only `probes` are tried,
+  /// and one that fits may be missed. Adds the work to `work`, in units of about 2 ns.
   /// Precondition: `at` is the place of the room, and `weigh` has been called for a room that is
   /// not below this one.
   [[nodiscard]] slot most_valuable(room_type const& room, place const& at,
@@ -272,7 +276,7 @@ class waiting_samples {
       auto const cell = static_cast<std::size_t>(std::countr_zero(cells));
       std::uint64_t const key = key_of(cell);
       work += work_of_cell;
-      // Of two resources a later cell is worth less.
+      // With two resources, a later cell is worth less.
       if (R == 2 && key - least_depth_key <= best) break;
       if (R > 2 && key - least_depth_key <= best) continue;
       std::size_t depth = depth_in(cell);
@@ -290,7 +294,7 @@ class waiting_samples {
   }
 
  private:
-  /// Of a size that makes the address of a node cheap.
+  /// The size makes the computation of the address of a node cheap.
   struct alignas(R <= 2 ? 64 : alignof(std::uint64_t)) node {
     amounts_type demand;
     std::uint32_t shares[R];
@@ -302,21 +306,21 @@ class waiting_samples {
   };
 
   using depth_sets = hierarchical_bitset<false>;
-  /// A bucket is less than two to this power: 64 cells of 4096 depths.
+  /// The number of a bucket is less than two to this power: 64 cells of 4096 depths.
   static constexpr unsigned bucket_bits = 18;
   static constexpr std::size_t probes = 4;
   static constexpr std::uint64_t work_of_lookup = 8;
   static constexpr std::uint64_t work_of_cell = 2;
   static constexpr std::uint64_t work_of_probe = 6;
 
-  /// The worth of a sample at depth zero of the cell above its bucket.
+  /// Returns the worth of a sample at depth zero of the cell, in the bits above its bucket.
   [[nodiscard]] std::uint64_t key_of(std::size_t cell) const {
     std::uint64_t worth = least_worth_;
     for (std::size_t r = 0; r != R; ++r) worth += cells_.least_share(cell, r) * weights_[r];
     return worth << bucket_bits | depths_.bucket_of(cell, 0);
   }
 
-  /// The first depth of the cell, from `depth` on, at which a sample fits the room.
+  /// Returns the first depth of the cell, from `depth` on, at which a sample fits the room.
   [[nodiscard]] std::size_t depth_with_fit(std::size_t cell, std::size_t depth,
                                            room_type const& room, std::uint64_t& work) const {
     for (std::size_t k = 0; k != probes; ++k) {
