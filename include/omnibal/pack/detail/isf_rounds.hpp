@@ -111,8 +111,8 @@ class isf_rounds {
     pool_.swap(spare_);
   }
 
-  /// Packs the pool by next-fit. Appends the kept groups to the result, moves the records of the
-  /// others to the front of the pool, and returns the number of these records.
+  /// Packs the pool by next-fit. Appends the kept groups to the result and moves the records of the
+  /// other groups to the front of the pool. Returns the number of these records.
   ///
   /// The end of a group and whether the group is kept are unpredictable. The loops over samples
   /// therefore have no branches on either. A block of samples is cut into groups, and the groups

@@ -19,8 +19,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The room, the last group and the successor of runs of groups with equal room, stored under the
-/// first group of each run, in memory of its own.
+/// The runs of groups with equal room: the room, the last group and the successor of each run.
+/// These are stored under the first group of the run, in memory of their own.
 template <class Room>
 class run_rooms {
  public:

@@ -13,8 +13,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Solves the multidimensional knapsack problem for up to 64 samples by a depth-first search of a
-/// bounded number of nodes, which may miss the best subset.
+/// Solves the multidimensional knapsack problem for up to 64 samples by a depth-first search. The
+/// number of nodes is bounded, so that the search may miss the best subset.
 ///
 /// Among several best subsets, returns the first in the order of the samples. Allocates nothing.
 /// Source: Kellerer, Pferschy, Pisinger, Knapsack Problems, 2004, chapter 9.

@@ -101,7 +101,7 @@ struct counted_value {
 };
 
 /// The largest bound of the functions. Each function is applied after the functions of Fekete and
-/// Schepers, which count values above `capacity - threshold` as the capacity and values below
+/// Schepers. These count values above `capacity - threshold` as the capacity and values below
 /// `threshold` as zero.
 ///
 /// Parameters are the numbers at which images of the given values jump, thinned out evenly if there

@@ -15,7 +15,7 @@
 namespace omnibal::inline v0::detail {
 
 /// Returns the bound L2 of Martello and Toth over values in ascending order, in which `value(k)`
-/// occurs `count(k)` times. For each threshold alpha <= capacity / 2, each value above capacity -
+/// occurs `count(k)` times. Let alpha <= capacity / 2 be a threshold. Each value above capacity -
 /// alpha needs a group alone, and each other value above capacity / 2 needs one group. The values
 /// from alpha on that do not fit into the room next to the latter values need further groups.
 /// Thresholds that are values suffice; the lowest threshold yields the volume bound.
@@ -56,7 +56,7 @@ template <class Value, class Count>
   return bound;
 }
 
-/// The same bound for values in any order, of which only few are sorted.
+/// The bound L2 of Martello and Toth for values in any order, of which only few are sorted.
 ///
 /// Small values are values up to half of the capacity. Let f(alpha) be the sum of the small values
 /// of at least alpha, less the rooms of at least alpha next to large values. The bound is the

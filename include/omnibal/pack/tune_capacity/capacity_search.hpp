@@ -186,7 +186,7 @@ class capacity_grid {
   /// The largest capacity of a resource, as a multiple of the average need of the largest wanted
   /// groups.
   static constexpr double spare = 2.0;
-  /// The same multiple for the scarcest resource of a capacity.
+  /// The largest capacity of the scarcest resource, as such a multiple.
   static constexpr double spare_of_scarcest = 1.25;
 
   [[nodiscard]] capacity_axis<T> axis_of(double target, T granularity,
