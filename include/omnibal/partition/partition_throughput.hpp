@@ -59,9 +59,9 @@ struct partition_throughput_fn {
   /// micro-batches times that load, plus (sum - load) / (stages of a device), in which the first
   /// micro-batch fills the pipeline, rounded up. No step is shorter than micro-batches times that
   /// load. The schedule requires a multiple of the devices; the search rounds other numbers of
-  /// micro-batches up, and `objective` uses the given number. The stages are those with the shortest
-  /// step that a local search finds in the schedule, with a backward pass of two thirds of each
-  /// cost. Among its starts are equal counts of layers, if memory and rules allow them, with the
+  /// micro-batches up, and `objective` uses the given number. The stages are the ones with the
+  /// shortest step that a local search finds in the schedule, with a backward pass of two thirds of
+  /// each cost. Among its starts are equal counts of layers, if memory and rules allow them, with the
   /// longer stages spread, first or last. `lower_bound` holds for `objective` and all cuts, and
   /// `proven` is false if the stages with the shortest step do not have the smallest objective.
   ///
