@@ -107,7 +107,13 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
   if (options.least_stages == options.most_stages) {
     fit_ranks(app, machine, static_cast<std::int64_t>(options.least_stages), ranks);
   }
-  check_ranks(ranks);
+  check_ranks(ranks, options.models);
+  bool const has_tower = std::ranges::any_of(
+      options.models, [](model_description const& model) { return model.vision.has_value(); });
+  if (app.count("--tiles") != 0 && typed.tiles != 0 && !has_tower) {
+    throw std::runtime_error("--tiles: is " + std::to_string(typed.tiles) +
+                             ", but no model has a vision tower");
+  }
   options.training = {
       .batch = {.tiles = typed.tiles, .documents = omnibal::equal_sequences(typed.documents)},
       .degrees = {.tensor = ranks.tensor,

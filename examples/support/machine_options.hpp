@@ -8,6 +8,7 @@
 #include "model_file.hpp"
 #include "option_checks.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -133,11 +134,21 @@ inline void add_rank_options(CLI::App& group, rank_words& typed) {
       ->capture_default_str();
 }
 
-/// Errors: `std::runtime_error` where the data-parallel ranks cannot share out experts.
-inline void check_ranks(rank_words const& typed) {
-  if (typed.data % typed.expert == 0) return;
-  throw std::runtime_error("--expert: is " + std::to_string(typed.expert) +
-                           ", must divide the data-parallel ranks, " + std::to_string(typed.data));
+/// Errors: `std::runtime_error` if the data-parallel ranks cannot share out experts, or if no model
+/// has any.
+inline void check_ranks(rank_words const& typed, std::vector<model_description> const& models) {
+  if (typed.data % typed.expert != 0) {
+    throw std::runtime_error("--expert: is " + std::to_string(typed.expert) +
+                             ", must divide the data-parallel ranks, " +
+                             std::to_string(typed.data));
+  }
+  bool const has_experts = std::ranges::any_of(models, [](model_description const& model) {
+    return model.language && model.language->layer.experts.routed != 0;
+  });
+  if (typed.expert != 1 && !has_experts) {
+    throw std::runtime_error("--expert: is " + std::to_string(typed.expert) +
+                             ", but no model has experts");
+  }
 }
 
 /// Without a number typed, as many data-parallel ranks as the machine has for such stages. Errors:

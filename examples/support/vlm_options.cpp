@@ -211,7 +211,7 @@ void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& option
   }
   rank_words ranks = words.ranks;
   fit_ranks(app, machine, static_cast<std::int64_t>(words.stages), ranks);
-  check_ranks(ranks);
+  check_ranks(ranks, options.models);
   options.machine_name = machine.name;
   options.scenario = scenario_on("as assumed", machine);
   auto& assumed = options.scenario.assumed;

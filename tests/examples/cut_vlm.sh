@@ -136,6 +136,8 @@ refuses "more stages than layers" '--stages: is 98|6+20B has 97 layers' --stages
 refuses "ranks that do not divide" 'multiple of tensor, which is 3' --tensor 3
 refuses "experts that do not divide" '--expert: is 3, must divide the data-parallel ranks, 8' \
   --expert 3
+refuses "experts of a dense model" '--expert: is 8|no model has experts' --model llama3-8b --expert 8
+refuses "tiles without a tower" '--tiles: is 4|no model has a vision tower' --model llama3-8b --tiles 4
 refuses "no memory" '--memory|is 0' --memory 0
 refuses "no link" '--link|is -1' --link -1
 refuses "memory that is no integer" '--memory|is 80.5' --memory 80.5

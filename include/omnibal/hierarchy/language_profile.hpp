@@ -33,10 +33,10 @@ namespace omnibal::inline v0 {
 ///   in Ulysses; and `pack_overhead_nanoseconds`.
 ///
 /// Complexity: constant. Allocates nothing. Determinism: portable. Errors: the errors of the layers
-/// and of `accelerator`; `std::invalid_argument` if a number is not positive although it must be,
-/// if more layers are checkpointed than exist, or if the degree does not divide the number of
-/// ranks. Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et al.,
-/// "Hierarchical balance packing", NeurIPS 2025.
+/// and of `accelerator`; `std::invalid_argument` if a number is negative, or is zero although it
+/// must be positive, if more layers are checkpointed than exist, or if the degree does not divide
+/// the number of ranks. Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et
+/// al., "Hierarchical balance packing", NeurIPS 2025.
 struct language_profile {
   language_model model{};
   accelerator device{};
