@@ -447,10 +447,10 @@ std::vector<manifest_entry> read_manifest(file_text const& text) {
       check(where, key_of(property).get(key));
       if (key == "repeat_time") {
         json::value times = property.value();
-        std::string const text(token_text(times));
-        if (text != "1" && text != "1.0") {
+        std::string const count(token_text(times));
+        if (count != "1" && count != "1.0") {
           fail(where,
-               subject + "has \"repeat_time\" " + text +
+               subject + "has \"repeat_time\" " + count +
                    ", must be 1: samples are read once; list the entry as often as it counts");
         }
         continue;
