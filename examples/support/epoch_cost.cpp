@@ -40,13 +40,6 @@ amounts used_by(amounts const& fill, pack_options const& options) {
           fill[1] * static_cast<double>(options.capacity[1])};
 }
 
-double share_above(std::span<amounts const> loads, omnibal::resources<2> const& capacity) {
-  amounts const limit{static_cast<double>(capacity[0]), static_cast<double>(capacity[1])};
-  auto const above =
-      std::ranges::count_if(loads, [&](amounts const& load) { return !load.fits(limit); });
-  return loads.empty() ? 0 : static_cast<double>(above) / static_cast<double>(loads.size());
-}
-
 }  // namespace
 
 epoch_cost cost_of_epoch(std::span<std::uint32_t const> order, measured_batches const& batches,
@@ -71,7 +64,10 @@ epoch_cost cost_of_epoch(std::span<std::uint32_t const> order, measured_batches 
   }
   // Rounding must not show as a cost below zero.
   cost.padding = std::max(cost.padding, 0.0);
-  cost.over_capacity = share_above(batches.loads, options.capacity);
+  if (!batches.loads.empty()) {
+    cost.over_capacity = static_cast<double>(count_above(batches.loads, options.capacity)) /
+                         static_cast<double>(batches.loads.size());
+  }
   return cost;
 }
 

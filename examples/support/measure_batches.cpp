@@ -84,12 +84,6 @@ std::vector<amounts> padded_loads(omnibal::grouping const& batches, dataset cons
   return loads;
 }
 
-std::size_t count_above(std::span<amounts const> loads, omnibal::resources<2> const& capacity) {
-  amounts const limit = to_amounts(capacity);
-  return static_cast<std::size_t>(
-      std::ranges::count_if(loads, [&](amounts const& load) { return !load.fits(limit); }));
-}
-
 /// The mean share of rounding in the tokens of a group.
 double rounding_share(std::span<omnibal::resources<2> const> used,
                       std::span<omnibal::resources<2> const> rounded) {
@@ -102,6 +96,12 @@ double rounding_share(std::span<omnibal::resources<2> const> used,
 }
 
 }  // namespace
+
+std::size_t count_above(std::span<amounts const> loads, omnibal::resources<2> const& capacity) {
+  amounts const limit = to_amounts(capacity);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(loads, [&](amounts const& load) { return !load.fits(limit); }));
+}
 
 std::vector<amounts> waiting_per_step(std::span<std::uint32_t const> order, std::size_t ranks,
                                       std::span<omnibal::resources<2> const> loads) {

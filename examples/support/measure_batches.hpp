@@ -44,6 +44,10 @@ struct measured_batches {
   std::vector<amounts> waiting;
 };
 
+/// Returns the number of loads that exceed the capacity.
+[[nodiscard]] std::size_t count_above(std::span<amounts const> loads,
+                                      omnibal::resources<2> const& capacity);
+
 /// The share of each step for which ranks wait where the groups are dealt in this order. A rank
 /// that gets none in the last step waits for all of it.
 [[nodiscard]] std::vector<amounts> waiting_per_step(std::span<std::uint32_t const> order,
