@@ -96,6 +96,8 @@ std::vector<vlm_layer> layers_for(model_description const& given, std::size_t st
                                   cut_options const& options) {
   training_setting setting = options.training;
   setting.degrees.pipeline = static_cast<std::int64_t>(stages);
+  auto& batch = setting.batch;
+  batch.tiles = std::min(batch.tiles, given.max_tiles(batch.documents.tokens));
   auto layers = model_layers(given, setting);
   if (!options.measured.empty()) use_measured_layers(options.measured, layers);
   return layers;

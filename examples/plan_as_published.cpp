@@ -142,18 +142,20 @@ void run(published_options const& options) {
     };
   }
   for (model_description const& model : given.models) {
-    auto const library = plan_scenario(data, given.scenario, model, given.seed,
+    dataset const own = lengths_for(data, model);
+    auto const library = plan_scenario(own, given.scenario, model, given.seed,
                                        profile_of(given, model, given.scenario));
     if (&model == &given.models.front()) {
       std::cout << heading_of(library, given.machine_name) << "\n";
     }
+    std::cout << remark_on(data, own);
     auto const published = plan_as_published(library, options.method, given.seed, measure);
     print_levers(model, library, published);
     print_candidates(published);
     print_readings(published);
     std::cout << '\n';
     if (given.output.empty()) continue;
-    write_plan_files(files, model.name + "-published", published.scenario, {}, {data, given.seed},
+    write_plan_files(files, model.name + "-published", published.scenario, {}, {own, given.seed},
                      given.output);
   }
   if (!given.output.empty()) std::cout << "Plan: " << given.output.string() << '\n';

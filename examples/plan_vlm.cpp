@@ -81,9 +81,12 @@ void print_sensitivity(dataset const& data, vlm_options const& given) {
   for (model_description const& model : given.models) {
     table rows(
         {model.name, "random, GPU s/sample", "all levers", "data", "model", "memory", "all"});
+    dataset const own = lengths_for(data, model);
     for (vlm_scenario const& scenario : vlm_scenarios(given.scenario)) {
+      bool const needs_images = scenario.tiles != tile_mix::as_given;
+      if (needs_images && own.kind == sample_kind::text) continue;
       auto const planned =
-          plan_scenario(data, scenario, model, given.seed, profile_of(given, model, scenario));
+          plan_scenario(own, scenario, model, given.seed, profile_of(given, model, scenario));
       auto const gain = [&](std::size_t from, std::size_t to) {
         return times_or_dash(planned.gpu_seconds(from), planned.gpu_seconds(to));
       };
@@ -128,16 +131,18 @@ void run(vlm_options const& given) {
   staged_files files;
   bool is_first = true;
   for (model_description const& model : given.models) {
-    auto const planned = plan_scenario(data, given.scenario, model, given.seed,
+    dataset const own = lengths_for(data, model);
+    auto const planned = plan_scenario(own, given.scenario, model, given.seed,
                                        profile_of(given, model, given.scenario));
     if (is_first) std::cout << heading_of(planned, given.machine_name) << '\n';
     is_first = false;
+    std::cout << remark_on(data, own);
     print_table(model, planned);
     print_stages(planned.plan);
     auto const megatron = export_to_megatron(planned);
     print_layout(megatron);
     if (!given.output.empty()) {
-      write_plan_files(files, model.name, planned, megatron, {data, given.seed}, given.output);
+      write_plan_files(files, model.name, planned, megatron, {own, given.seed}, given.output);
     }
   }
   if (!given.output.empty()) std::cout << "Plan: " << given.output.string() << "\n\n";

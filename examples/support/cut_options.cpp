@@ -50,7 +50,10 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->allow_extra_args(false)
       ->capture_default_str();
   add_family_option(*group, typed.family);
-  group->add_option("--tiles", typed.tiles, "Image tiles of a micro-batch")
+  group
+      ->add_option("--tiles", typed.tiles,
+                   "Image tiles of a micro-batch; by default fewer if the documents have\n"
+                   "no room for their tokens")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(0, 1 << 16))
       ->capture_default_str();
@@ -92,6 +95,19 @@ void add_machine_options(CLI::App& app, typed_options& typed) {
   add_link_option(*group, typed.machine);
 }
 
+/// Refuses tiles that become more tokens than the documents have.
+void check_tiles(typed_options const& typed, std::vector<model_description> const& models) {
+  std::int64_t const tokens = typed.documents.count * typed.documents.length;
+  for (model_description const& model : models) {
+    std::int64_t const most = model.max_tiles(tokens);
+    if (!model.vision || typed.tiles <= most) continue;
+    throw std::runtime_error("--tiles: is " + std::to_string(typed.tiles) + ", must be at most " +
+                             std::to_string(most) + ", because a tile becomes " +
+                             std::to_string(model.document_tokens_of_tile()) + " tokens of " +
+                             model.name + " and the documents have " + std::to_string(tokens));
+  }
+}
+
 cut_options checked(CLI::App const& app, typed_options const& typed) {
   cut_options options;
   for (std::string const& name : typed.models) {
@@ -114,6 +130,7 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
     throw std::runtime_error("--tiles: is " + std::to_string(typed.tiles) +
                              ", but no model has a vision tower");
   }
+  if (app.count("--tiles") != 0) check_tiles(typed, options.models);
   options.training = {
       .batch = {.tiles = typed.tiles, .documents = omnibal::equal_sequences(typed.documents)},
       .degrees = {.tensor = ranks.tensor,

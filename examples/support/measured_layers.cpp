@@ -101,6 +101,18 @@ share share_of(std::int64_t measured, std::int64_t modelled, double flops, std::
   return {1, all / static_cast<double>(std::max<std::int64_t>(count, 1))};
 }
 
+/// Refuses a column that would be ignored.
+void check_columns(file_text const& text) {
+  constexpr std::array<std::string_view, 5> known{"layer", "forward_ms", "backward_ms", "kept_mb",
+                                                  "state_mb"};
+  for (std::string const& name : column_names(text, ',')) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    fail({text.name()}, "field \"" + name.substr(0, 60) +
+                            "\" is not understood; the fields are \"layer\", \"forward_ms\", "
+                            "\"backward_ms\", \"kept_mb\", \"state_mb\"");
+  }
+}
+
 }  // namespace
 
 measured_layers read_measured_layers(std::filesystem::path const& path, std::size_t layers) {
@@ -121,6 +133,7 @@ measured_layers read_measured_layers(std::filesystem::path const& path, std::siz
   };
   for_each_csv_record(text, ',', take, "layer", "forward_ms", "backward_ms");
   if (!has_records) fail({text.name()}, "has no records");
+  check_columns(text);
   read_bytes(text, "kept_mb", &measured_layer::kept_bytes, result);
   read_bytes(text, "state_mb", &measured_layer::state_bytes, result);
   bool const takes_nothing = std::ranges::all_of(result, [](auto const& one) {

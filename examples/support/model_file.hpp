@@ -9,6 +9,7 @@
 #include <omnibal/cost/models.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,13 @@ struct model_description {
   /// Tokens that a tile adds to its document. Precondition: the model has both parts.
   [[nodiscard]] std::int64_t document_tokens_of_tile() const {
     return cross ? 0 : vision->connector.tile_tokens;
+  }
+
+  /// The most tiles whose tokens fit into documents of so many tokens.
+  [[nodiscard]] std::int64_t max_tiles(std::int64_t document_tokens) const {
+    std::int64_t const of_tile = vision && language ? document_tokens_of_tile() : 0;
+    if (of_tile == 0) return std::numeric_limits<std::int64_t>::max();
+    return document_tokens / of_tile;
   }
 
   template <class Visit>

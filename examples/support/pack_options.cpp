@@ -83,6 +83,17 @@ CLI::Validator number_that_is(std::string const& rule, Rule const& is_good) {
 
 constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max();
 
+/// Accepts the numbers of an option of one or two. A file behind one number is taken for a second.
+CLI::Validator amount_from(std::int64_t least) {
+  auto const is_amount = integer_between<std::int64_t>(least, most_amount);
+  auto const check = [is_amount](std::string const& text) -> std::string {
+    std::string const problem = is_amount(text);
+    if (problem.empty() || text.find_first_not_of("+-.0123456789") == text.npos) return problem;
+    return problem + "; a file comes before the options, or after --";
+  };
+  return CLI::Validator(check, "");
+}
+
 void add_input_options(CLI::App& app, pack_options& options) {
   auto* const group = app.add_option_group("Input");
   auto* const files = add_length_options(*group, options.lengths, image_options::offered);
@@ -122,7 +133,8 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
                    "power of two that holds all samples but one in a thousand")
       ->type_name("[IMAGES] TOKENS")
       ->expected(1, 2)
-      ->check(integer_between<std::int64_t>(1, most_amount));
+      ->allow_extra_args(false)
+      ->check(amount_from(1));
   group
       ->add_option("--target-batch", options.target_batch,
                    "Choose the capacity: the one at which groups have this many samples\n"
@@ -144,7 +156,8 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
                    "tokens; default: 31/32 of the capacity, rounded up")
       ->type_name("[IMAGES] TOKENS")
       ->expected(1, 2)
-      ->check(integer_between<std::int64_t>(0, most_amount));
+      ->allow_extra_args(false)
+      ->check(amount_from(0));
   group->add_option("--rounds", options.rounds, "isf: most rounds")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1000000))

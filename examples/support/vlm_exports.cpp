@@ -349,6 +349,12 @@ std::string heading_of(planned_scenario const& planned, std::string const& machi
          std::to_string(assumed.data_ranks) + " data-parallel ranks\n";
 }
 
+std::string remark_on(dataset const& given, dataset const& planned) {
+  if (given.kind == planned.kind) return {};
+  return "The model has no vision tower: samples are planned as text, with the tokens of their "
+         "images\n";
+}
+
 lever_reference reference_of(planned_scenario const& planned, model_description const& model) {
   return {
       .flops_per_sample = flops_of(planned.plan.balanced_data, model) / planned.samples_of_lever(1),

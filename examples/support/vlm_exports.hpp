@@ -84,6 +84,9 @@ void write_plan_files(staged_files& files, std::string const& name, planned_scen
 /// The samples, the capacity and the devices of a plan: two lines.
 [[nodiscard]] std::string heading_of(planned_scenario const& planned, std::string const& machine);
 
+/// A line if the samples are planned as text although they have images; else nothing.
+[[nodiscard]] std::string remark_on(dataset const& given, dataset const& planned);
+
 /// What the rows of a table are compared with.
 struct lever_reference {
   /// Without padding and recomputation.

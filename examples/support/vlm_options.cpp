@@ -229,6 +229,16 @@ void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& option
   if (!words.capacity.empty()) {
     options.scenario.capacity = {words.capacity[0], words.capacity[1]};
   }
+  if (app.count("--measured-batch") != 0) {
+    auto const& batch = words.measured_batch;
+    std::int64_t const tiles = options.models.front().max_tiles(batch[1] * batch[2]);
+    if (batch[0] > tiles) {
+      throw std::runtime_error("--measured-batch: has " + std::to_string(batch[0]) +
+                               " tiles, must have at most " + std::to_string(tiles) + " in " +
+                               std::to_string(batch[1] * batch[2]) + " tokens of " +
+                               options.models.front().name);
+    }
+  }
   options.measured = words.measured;
   options.measured_batch = {
       .tiles = words.measured_batch[0],
@@ -244,6 +254,13 @@ dataset lengths_of(vlm_options const& given) {
   if (given.lengths.files.empty()) return synthetic_lengths(given.synthetic_samples, given.seed);
   progress hidden(visibility::hidden);
   return read_lengths(given.lengths, hidden);
+}
+
+dataset lengths_for(dataset data, model_description const& model) {
+  if (model.vision) return data;
+  for (sample& one : data.samples) one.images = 0;
+  data.kind = sample_kind::text;
+  return data;
 }
 
 layer_profile profile_of(vlm_options const& given, model_description const& model,

@@ -40,6 +40,9 @@ struct vlm_options {
 /// The samples of the files, or synthetic ones.
 [[nodiscard]] dataset lengths_of(vlm_options const& given);
 
+/// These samples for a model: without a vision tower they are text, with the tokens of their images.
+[[nodiscard]] dataset lengths_for(dataset data, model_description const& model);
+
 /// What the measured layers correct of a model; nothing where none were measured.
 [[nodiscard]] layer_profile profile_of(vlm_options const& given, model_description const& model,
                                        vlm_scenario const& scenario);

@@ -25,7 +25,7 @@ std::ofstream open_log(train_options const& options, std::size_t rank) {
 void print_step(std::uint64_t epoch, std::uint64_t step, step_result const& result) {
   std::printf("epoch %llu step %llu loss %.4f\n", static_cast<unsigned long long>(epoch),
               static_cast<unsigned long long>(step), result.loss);
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to the standard output");
 }
 
 }  // namespace

@@ -138,6 +138,8 @@ refuses "experts that do not divide" '--expert: is 3, must divide the data-paral
   --expert 3
 refuses "experts of a dense model" '--expert: is 8|no model has experts' --model llama3-8b --expert 8
 refuses "tiles without a tower" '--tiles: is 4|no model has a vision tower' --model llama3-8b --tiles 4
+refuses "tiles of more tokens than the documents have" \
+  '--tiles: is 17, must be at most 16|256 tokens of 6+20B|4096' --model 6+20B --tiles 17
 refuses "no memory" '--memory|is 0' --memory 0
 refuses "no link" '--link|is -1' --link -1
 refuses "memory that is no integer" '--memory|is 80.5' --memory 80.5

@@ -305,6 +305,8 @@ TEST_CASE("a file of measured times that is wrong changes nothing and is named")
       {head + "1,1\n", "record 1 (line 2): has fewer columns than the header"},
       {head + "1,1,2,3\n", "record 1 (line 2): has more columns than the header"},
       {"layer,forward,backward_ms\n1,1,2\n", "no field \"forward_ms\"; did you mean \"forward\"?"},
+      {"layer,forward_ms,backward_ms,recompute_ms\n1,1,2,3\n",
+       "times.csv: field \"recompute_ms\" is not understood; the fields are \"layer\""},
       {head, "times.csv: has no records"},
       {head + "0-96,0,0\n", "times.csv: all layers take no time"},
       {"", "times.csv"}};

@@ -26,6 +26,8 @@ small=(--synthetic 4096 --model small.json --stages 2 --machine a100-40gb)
 "$program" "${small[@]}" --recompute none,full --memory 7 --output small >output 2>message ||
   complain "configuration: it fails"
 grep -q '^small  ' output || complain "configuration: no table"
+grep -q '^The model has no vision tower: samples are planned as text' output ||
+  complain "configuration: images are left out without a word"
 grep -q ',full,' small/small.recompute.csv || complain "two choices: nothing is remade"
 grep -q ',selective,' small/small.recompute.csv && complain "two choices: there is a third"
 "$program" --replay small/small.plan.json >replayed 2>message || complain "configuration: other figures"
@@ -96,6 +98,8 @@ refuses "two measured models" '--measured' --measured times.csv
 refuses "times of other layers" 'bad.csv|"layer" is "0-62"' --model deepseek-v2 --measured bad.csv
 refuses "a batch that a capacity sets" '--batch|--capacity' "${small[@]}" --capacity 9 4096 --batch 3
 refuses "a measured batch of nothing" '--measured-batch|--measured' --measured-batch 15 4 1024
+refuses "a measured batch of too many tiles" '--measured-batch: has 17 tiles, must have at most 16' \
+  --model 6+20B --measured times.csv --measured-batch 17 4 1024
 refuses "a seed of a replay" '--seed is not for --replay' --replay plan/6+20B.plan.json --seed 7
 refuses "a capacity of a replay" '--capacity is not for --replay' --replay plan/6+20B.plan.json \
   --capacity 9 4096

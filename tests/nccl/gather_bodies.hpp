@@ -107,6 +107,17 @@ void agree_on_faults(Comm& comm) {
   require(fault_of({1}, room, is_last ? fault::overflow : fault::none) == fault::overflow,
           "a fault from before");
 
+  // The count that only the device knows is above the memory on the last rank.
+  auto const two = gpu::upload(exec, std::vector<std::int64_t>{4, 5});
+  auto const count = gpu::upload(exec, std::vector<std::uint32_t>(1, is_last ? 3 : 2));
+  gpu::device_array<std::uint32_t> const begins(exec, ranks + 1);
+  gpu::device_array<std::int64_t> const gathered(exec, room);
+  auto const faults = gpu::upload(exec, std::vector(1, fault::none));
+  nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(two), constant(count)),
+                       {.most_samples = 3}, nccl::gathered_lengths<>{begins, gathered, faults});
+  require(to_host(exec, comm, faults)[0] == fault::unknown_index, "a count above the memory");
+  require(to_host(exec, comm, begins).back() == 2 * ranks, "what is there is gathered");
+
   // Refused on every rank before anything is sent, also where a product would wrap.
   gpu::device_array<std::uint32_t> const offsets(exec, ranks + 1);
   gpu::device_array<std::int64_t> const lengths(exec, 1);

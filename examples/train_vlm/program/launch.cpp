@@ -32,6 +32,9 @@ void note_signals(int flags) {
   action.sa_handler = note_signal;
   action.sa_flags = flags;
   for (int const signal : {SIGTERM, SIGINT, SIGALRM}) ::sigaction(signal, &action, nullptr);
+  // A write to a rank that has died becomes an error, which says what failed.
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, nullptr);
 }
 
 void copy_input(std::string const& path) {

@@ -38,7 +38,8 @@ struct local_lengths {
       : values(of_samples), count(number) {}
 
   gpu::device_span<T const> values;
-  /// The number of values, one element, or none if all values count.
+  /// The number of values, one element, or none if all values count. A number above the size of
+  /// `values` is the fault `unknown_index`.
   gpu::device_span<std::uint32_t const> count;
 };
 
@@ -100,8 +101,8 @@ struct gather_lengths_fn {
   /// all ranks if the numbers are gathered first; `std::invalid_argument` for several elements of
   /// `local.count`, and on all ranks for different `options.most_samples`; `std::length_error` if
   /// all ranks could have more than 2^32 - 1 samples; the errors of `wait`. Faults on all ranks:
-  /// the faults that a rank had before, `invalid_amount` for a negative length, `no_room` if a rank
-  /// has more than `most_samples`. A rank with too small `out.lengths` also has `no_room`.
+  /// the faults that a rank had before, `invalid_amount` for a negative length, `unknown_index` for a
+  /// `local.count` above the number of values, `no_room` if a rank has more than `most_samples`. A rank with too small `out.lengths` also has `no_room`.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,

@@ -23,10 +23,14 @@ struct local_columns {
   std::uint32_t kinds = 1;
   /// The number of samples, or null if `given_count` is the number.
   std::uint32_t const* count = nullptr;
+  /// The samples that there is memory for.
   std::uint32_t given_count = 0;
 
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool has_count_above_memory() const {
+    return count != nullptr && *count > given_count;
+  }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size() const {
-    return count == nullptr ? given_count : *count;
+    return count == nullptr || has_count_above_memory() ? given_count : *count;
   }
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t columns() const {
     return kinds + (offsets == nullptr ? 0 : 1);
@@ -49,8 +53,11 @@ struct write_length_block {
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
     std::uint32_t const count = local.size();
     if (i == 0) {
-      std::uint64_t const before = faults == nullptr ? 0 : static_cast<std::uint32_t>(*faults);
-      block[0] = static_cast<std::int64_t>(before << 32 | count);
+      gpu::fault const before = faults == nullptr ? gpu::fault::none : *faults;
+      gpu::fault const own =
+          local.has_count_above_memory() ? gpu::fault::unknown_index : gpu::fault::none;
+      std::uint64_t const bits = static_cast<std::uint32_t>(before | own);
+      block[0] = static_cast<std::int64_t>(bits << 32 | count);
       return;
     }
     std::uint32_t const columns = local.columns();
