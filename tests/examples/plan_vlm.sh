@@ -48,6 +48,12 @@ for head in tied own; do
 done
 [ -s tied.row ] || complain "tied head: no plan"
 cmp -s tied.row own.row || complain "a tied head needs another memory than its own"
+# The table rounds to gigabytes, the file of the plan does not.
+for head in tied own; do
+  grep '"bytes":' "$head/$head.plan.json" >"$head.bytes"
+done
+[ "$(wc -l <tied.bytes)" -eq 2 ] || complain "tied head: no bytes of two stages"
+cmp -s tied.bytes own.bytes || complain "a tied head needs other bytes than its own"
 
 # A resampler and cross-attention are in the plan, with what of the model is trained.
 echo '{"name": "crossed", "vision": {"layers": 4, "hidden": 768, "heads": 12, "mlp": 3072,
