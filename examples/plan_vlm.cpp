@@ -113,6 +113,7 @@ void replay(std::filesystem::path const& path) {
             gigabytes(estimate.peak_bytes)});
   rows.print(std::cout);
   if (estimate.steps != given.printed.steps || estimate.nanoseconds != given.printed.nanoseconds ||
+      estimate.waiting_share != given.printed.waiting_share ||
       estimate.peak_bytes != given.printed.peak_bytes) {
     throw std::runtime_error(path.string() + ": the simulation gives other figures");
   }

@@ -51,6 +51,9 @@ using number_array = py::array_t<double, py::array::c_style | py::array::forceca
                                                py::array const& given,
                                                std::string const& wanted = "integers") {
   char const kind = given.dtype().kind();
+  if (kind == 'O' && given.size() != 0) {
+    reject(function, name + " has a number that 64 bits do not hold, or what is no number");
+  }
   if (kind != 'i' && kind != 'u' && given.size() != 0) {
     reject(function, "the type of " + name + " is " + std::string(py::str(given.dtype())) +
                          ", must be " + wanted);

@@ -100,8 +100,8 @@ void add_input_options(CLI::App& app, pack_options& options) {
   add_synthetic_option(*group, options.synthetic_samples, 1, omnibal::max_index_count, files);
   group->add_flag("--describe")
       ->description(
-          "Print statistics of the input and stop; of the other options only\n"
-          "--capacity and --seed act then");
+          "Print statistics of the input and stop; besides the options of the\n"
+          "input only --capacity and --seed act then");
 }
 
 void add_packing_options(CLI::App& app, pack_options& options, typed_options& typed) {

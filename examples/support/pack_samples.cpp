@@ -148,8 +148,8 @@ omnibal::resources<2> usual_most(dataset const& data, pack_options const& option
     std::vector<std::int64_t> values;
     values.reserve(data.samples.size());
     for (sample const& one : data.samples) values.push_back(true_demand(one)[kind]);
-    auto const place =
-        values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) * 999 / 1000);
+    std::size_t const above = values.size() / 1000;
+    auto const place = values.end() - 1 - static_cast<std::ptrdiff_t>(above);
     std::nth_element(values.begin(), place, values.end());
     return *place;
   };

@@ -127,14 +127,20 @@ npy_integer type_of(file_text const& text, std::string_view header) {
 }
 
 /// Nothing where the integer is negative or above 2^63 - 1.
-std::optional<std::int64_t> read_integer(char const* from, npy_integer const& type) {
+std::int64_t read_integer(position const& where, char const* from, npy_integer const& type) {
   unsigned char bytes[8]{};
   std::memcpy(bytes, from, type.bytes);
   if (type.is_big_endian) std::reverse(bytes, bytes + type.bytes);
   std::uint64_t value = 0;
   for (std::size_t i = type.bytes; i-- != 0;) value = value << 8 | bytes[i];
   bool const is_negative = type.is_signed && (value >> (8 * type.bytes - 1)) != 0;
-  if (is_negative || value > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
+  if (is_negative || value > static_cast<std::uint64_t>(INT64_MAX)) {
+    std::uint64_t const above = type.bytes == 8 ? 0 : ~std::uint64_t{0} << (8 * type.bytes);
+    fail(where, "is " +
+                    (is_negative ? std::to_string(static_cast<std::int64_t>(value | above))
+                                 : std::to_string(value)) +
+                    ", must be from 0 to 9223372036854775807");
+  }
   return static_cast<std::int64_t>(value);
 }
 
@@ -180,9 +186,8 @@ void read_npy(file_text const& text, record_fields const& fields, dataset& data)
     // Without images the first column of two is one that nobody asked for.
     std::size_t const first = has_images ? 0 : shape.columns - 1;
     for (std::size_t column = first; column != shape.columns; ++column) {
-      auto const count = read_integer(body.data() + row * row_bytes + column * type.bytes, type);
-      if (!count) fail(where, "is not from 0 to 9223372036854775807");
-      counts[column - first] = *count;
+      counts[column - first] =
+          read_integer(where, body.data() + row * row_bytes + column * type.bytes, type);
     }
     data.samples.push_back(has_images ? fields.make(where, counts) : sample{0, counts[0]});
   }

@@ -80,7 +80,7 @@ echo "[$good]" >good.json
 echo '[300, 400]' >text.json
 refuses "images of text" '--capacity|are text' text.json --capacity 9 4096
 refuses "no images for images" '--capacity is 4096|--text' good.json --capacity 4096
-refuses "all samples oversized" '2 of 2 samples|100 tokens|at most 300 tokens' text.json --capacity 100
+refuses "all samples oversized" '2 of 2 samples|100 tokens|at most 400 tokens' text.json --capacity 100
 printf '5\n7\n' >text.txt
 for shape in '(1, 2)' '(2,)' '(-2,)'; do
   npy_header "$shape" >"$shape.npy"

@@ -113,6 +113,11 @@ refuses "files of a replay" 'files is not for --replay' times.csv --replay plan/
 sed -i '/^60,/d' plan/6+20B.recompute.csv
 refuses "a layer less" '6+20B.recompute.csv|"layer" is "61", must be 60' \
   --replay plan/6+20B.plan.json
+cp plan/6+34B.plan.json kept.json
+sed -i 's/"waiting_share": [0-9.]*/"waiting_share": 0.25/' plan/6+34B.plan.json
+refuses "another waiting time" '6+34B.plan.json: the simulation gives other figures' \
+  --replay plan/6+34B.plan.json
+mv kept.json plan/6+34B.plan.json
 sed -i 's/"nanoseconds": /"nanoseconds": 1/' plan/6+34B.plan.json
 refuses "other figures" '6+34B.plan.json: the simulation gives other figures' \
   --replay plan/6+34B.plan.json

@@ -286,8 +286,9 @@ TEST_CASE("arrays of NumPy are read in every type of integers") {
     check_contains(error_of("a.npy", bytes), {"a.npy: ", part});
   };
   refused(array("<f8", "(1,)", std::string(8, '\0')), "'<f8'");
-  refused(array("|i1", "(2,)", "\x05\xff"), "record 2");
-  refused(array("<u8", "(1,)", std::string(8, '\xff')), "record 1");
+  refused(array("|i1", "(2,)", "\x05\xff"), "record 2: is -1, must be");
+  refused(array("<u8", "(1,)", std::string(8, '\xff')), "record 1: is 18446744073709551615");
+  refused(array("<i8", "(1,)", std::string(8, '\xff')), "record 1: is -1");
   refused(array("<i2", "(2,)", std::string(3, '\0')), "3 bytes");
   refused(array("<i2", "(2,)", std::string(5, '\0')), "5 bytes");
   refused(array("<i2", "(1, 3)", std::string(6, '\0')), "(1, 3)");

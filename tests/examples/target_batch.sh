@@ -32,5 +32,12 @@ prints "hopeless" 'have 5 images, and a capacity of 9 images holds no two of the
   mostly_fives.csv --capacity 9 4096
 prints "outside" 'No capacity suits a mean of 5000.00' mostly_fives.csv --target-batch 5000
 
+# Of few samples none may be left out by the chosen capacity of text.
+echo '[1341, 77]' >few.json
+"$program" few.json --quiet --no-picture --output few >output 2>message || complain "few: it fails"
+[ ! -s message ] || complain "few: $(cat message)"
+grep -A2 '"capacity"' few/plan.json | grep -q '"tokens": 2048' ||
+  complain "few: another capacity than 2048"
+
 [ "$failures" -eq 0 ] && echo "all as promised"
 exit "$((failures != 0))"

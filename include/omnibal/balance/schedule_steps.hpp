@@ -47,8 +47,9 @@ struct schedule_steps_fn {
   /// one group for each rank. Each step then joins one such step for each group of a rank, and
   /// their totals complement each other.
   ///
-  /// Every group is in one step, and carried groups are in one more. `options.remainder` determines
-  /// the treatment of the last groups if they do not fill a step. A short last step has the
+  /// Every group runs once, and carried groups run once more, possibly on another rank of the same
+  /// step. `options.remainder` determines the treatment of the last groups if they do not fill a
+  /// step. A short last step has the
   /// smallest groups; a last step that repeats groups repeats groups with similar loads. With
   /// several groups per rank the last step has random groups. If each rank has at least two groups,
   /// the ranks with one more have lighter groups. `max_dist_ratio` may be out of reach in a
