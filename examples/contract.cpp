@@ -1,6 +1,6 @@
 // What a caller has to look at: docs/contract.md.
 
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 
 #include <cstdint>
@@ -30,7 +30,7 @@ int main() {
   }
 
   // A question without an answer is a status.
-  auto const parts = omnibal::balance_within(checked, 2, tokens, tokens, 4096);
+  auto const parts = omnibal::balance_under_capacity(checked, 2, tokens, tokens, 4096);
   if (parts.status == omnibal::solve_status::infeasible) std::printf("no two parts hold all\n");
 
   // A wrong argument is an exception.

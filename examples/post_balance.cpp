@@ -12,8 +12,8 @@
 #include "support/table.hpp"
 #include "support/toy_model.hpp"
 
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
@@ -52,7 +52,7 @@ double seconds_of(Call&& call) {
 template <class GoOn>
 void with_balancer(plan_rule rule, GoOn const& go_on) {
   switch (rule) {
-    case plan_rule::keep_home: go_on(omnibal::keep_home); return;
+    case plan_rule::rebalance: go_on(omnibal::rebalance); return;
     case plan_rule::lpt: go_on(omnibal::lpt); return;
   }
 }

@@ -17,8 +17,8 @@
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/permutation.hpp>
-#include <omnibal/sample/loss_scale.hpp>
-#include <omnibal/step_mix.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
+#include <omnibal/step_spread.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -188,7 +188,7 @@ enum class weights {
     tokens[rank] = rank_losses[rank].tokens;
   }
   double const step_scale =
-      by == weights::tokens_of_step ? omnibal::loss_scale(tokens) : epoch_scale;
+      by == weights::tokens_of_step ? omnibal::loss_normalizer(tokens) : epoch_scale;
   vector result{};
   for (std::size_t rank = 0; rank != ranks; ++rank) {
     double const scale = by != weights::tokens_of_rank ? step_scale
@@ -200,7 +200,7 @@ enum class weights {
   return result;
 }
 
-/// `loss_scale` of the tokens of every rank in every step: the same for all of them.
+/// `loss_normalizer` of the tokens of every rank in every step: the same for all of them.
 [[nodiscard]] double scale_of_epoch(omnibal::steps const& schedule, packs const& of) {
   std::vector<std::int64_t> tokens(schedule.size() * ranks, 0);
   for (std::size_t cell = 0; cell != tokens.size(); ++cell) {
@@ -208,7 +208,7 @@ enum class weights {
       tokens[cell] += of.losses[group].tokens;
     }
   }
-  return omnibal::loss_scale(tokens);
+  return omnibal::loss_normalizer(tokens);
 }
 
 /// Of the gradients of the steps of an epoch, all at the same weights, over that of the epoch.
@@ -257,7 +257,7 @@ void add_row(examples::table& rows, std::string const& name, packs const& of,
   omnibal::steps const first = schedule(0);
   auto const waiting = omnibal::dist_ratio(first, of.loads);
   auto const mix =
-      omnibal::step_mix(first, [&](std::uint32_t group) { return of.losses[group].tokens; });
+      omnibal::step_spread(first, [&](std::uint32_t group) { return of.losses[group].tokens; });
   std::vector<std::string> row{name, fixed(std::max(waiting[0], waiting[1]), 3),
                                fixed(mix.totals, 2), fixed(mix.variation, 2)};
   for (weights const by :

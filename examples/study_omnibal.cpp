@@ -23,8 +23,8 @@
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/metrics.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
@@ -571,7 +571,7 @@ void print_cuts(std::ostream& out) {
     bool const is_first = model == "6+20B";
     add("equal parameters", by_parameters, "-", "-");
     add("greedy walk over times: the anchor", published.anchor, "-", "-");
-    add("equal times, exactly", omnibal::minimax(times, stages).boundaries,
+    add("equal times, exactly", omnibal::partition_minimax(times, stages).boundaries,
         is_first ? "+16.6" : "-", is_first ? "30.9" : "-");
     add("published search, by variance alone",
         by_variance.search.candidates[by_variance.search.best].boundaries, "-", "-");

@@ -245,7 +245,7 @@ void print_baselines(std::ostream& out, step_size const& size, std::string const
       }));
   add("each phase by itself: as published", each_phase(batches, unpadded, orchestration_rule::lpt));
   add("the same, samples kept at home",
-      each_phase(batches, unpadded, orchestration_rule::keep_home));
+      each_phase(batches, unpadded, orchestration_rule::rebalance));
   rows.print_markdown(out);
 }
 
@@ -360,7 +360,7 @@ struct placed_rule {
 constexpr std::array placed_rules{
     placed_rule{"as published, nodes not looked at", orchestration_rule::lpt, 1},
     placed_rule{"as published", orchestration_rule::lpt, node},
-    placed_rule{"samples kept at home", orchestration_rule::keep_home, node}};
+    placed_rule{"samples kept at home", orchestration_rule::rebalance, node}};
 
 void print_exchange(std::ostream& out) {
   table rows({"2,560 ranks", "samples of a rank", "inputs, GB", "outputs and gradients, GB",
@@ -411,7 +411,7 @@ void print_planning(std::ostream& out) {
     for (std::size_t const samples : sample_counts) {
       batch_measures batch;
       add_step(batch, {.ranks = ranks, .samples = samples}, 0);
-      constexpr auto rule = orchestration_rule::keep_home;
+      constexpr auto rule = orchestration_rule::rebalance;
       auto const plans = orchestrate_step(batch, unpadded, rule, node);
       double const wire = wire_time_of(batch, plans, machine()).seconds;
       double const planning = planning_seconds(batch, rule);
@@ -446,7 +446,7 @@ void draw_ranks(std::ostream& out) {
   add_step(batch, size, 0);
   step_arrangement const before = at_home(batch);
   step_arrangement const after =
-      arrangement_of(orchestrate_step(batch, unpadded, orchestration_rule::keep_home, node));
+      arrangement_of(orchestrate_step(batch, unpadded, orchestration_rule::rebalance, node));
   step_curve ranks;
   for (std::size_t rank = 0; rank <= size.ranks; ++rank) {
     ranks.edges.push_back(static_cast<double>(rank));

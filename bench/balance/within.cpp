@@ -5,11 +5,11 @@
 #include "balancing.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/balance_set.hpp>
-#include <omnibal/balance/balance_within.hpp>
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/grouping.hpp>
@@ -106,14 +106,14 @@ std::vector<std::size_t> relabelled(omnibal::groups_argument parts, costs_type c
 
 /// Moved bytes against `lpt` with the best relabelling, at no larger a load than that of `lpt`, or
 /// at the tolerance of the options.
-void keep_home(benchmark::State& state) {
+void rebalance(benchmark::State& state) {
   std::size_t const samples = bench::size_of(state);
   auto const ranks = static_cast<std::size_t>(state.range(1));
   bool const is_exact = state.range(2) == 0;
   auto const home = home_in_turn(samples, ranks);
   bench::cost_batches batches(samples);
   std::vector<costs_type> bytes_of;
-  std::vector<omnibal::keep_home_options> options_of;
+  std::vector<omnibal::rebalance_options> options_of;
   double worst = 0;
   double worst_load = 0;
   double moved = 0;
@@ -122,8 +122,8 @@ void keep_home(benchmark::State& state) {
     auto const of_lpt = omnibal::lpt(costs, ranks);
     double const load_of_lpt = bench::load_over_bound(of_lpt, costs);
     options_of.push_back(
-        {is_exact ? load_of_lpt - 1 + 1e-9 : omnibal::keep_home_options{}.max_overload});
-    auto const parts = omnibal::keep_home(home, costs, bytes_of.back(), options_of.back());
+        {is_exact ? load_of_lpt - 1 + 1e-9 : omnibal::rebalance_options{}.max_overload});
+    auto const parts = omnibal::rebalance(home, costs, bytes_of.back(), options_of.back());
     double const share = moved_share(parts, bytes_of.back(), [](std::size_t p) { return p; });
     moved += share / 24;
     worst_load = std::max(worst_load, bench::load_over_bound(parts, costs));
@@ -133,13 +133,13 @@ void keep_home(benchmark::State& state) {
         moved_share(of_lpt, bytes_of.back(), [&](std::size_t p) { return rank_of[p]; });
     worst = std::max(worst, share / of_relabelled);
   }
-  omnibal::keep_home_workspace<> workspace;
+  omnibal::rebalance_workspace<> workspace;
   std::size_t next = 0;
   bench::compare(
       state, bench::standard_sort(batches),
       [&] {
         next = (next + 1) % bytes_of.size();
-        return omnibal::keep_home(home, batches.current(), bytes_of[next], options_of[next],
+        return omnibal::rebalance(home, batches.current(), bytes_of[next], options_of[next],
                                   workspace)
             .item_count();
       },
@@ -152,7 +152,7 @@ void keep_home(benchmark::State& state) {
                          (is_exact ? " ranks at the load of lpt" : " ranks");
   if (ranks == 64) {
     bench::make_promises(state,
-                         {{"keep_home: moved bytes / those of lpt" + at, "moved_over_lpt", 0.25}});
+                         {{"rebalance: moved bytes / those of lpt" + at, "moved_over_lpt", 0.25}});
   }
 }
 
@@ -175,7 +175,7 @@ constexpr auto images_and_tokens = omnibal::demand_of(&long_text::images, &long_
 std::int64_t square(long_text const& text) { return text.tokens * text.tokens; }
 
 /// Caps that leave two per cent of the tokens free.
-void balance_within(benchmark::State& state) {
+void balance_under_capacity(benchmark::State& state) {
   bench::cost_batches batches(bench::size_of(state));
   auto const parts = static_cast<std::size_t>(state.range(1));
   auto const texts = texts_of(batches);
@@ -192,7 +192,7 @@ void balance_within(benchmark::State& state) {
     capacities.push_back(
         {static_cast<std::int64_t>(4 * text.size() / parts), std::max(longest, mean + mean / 50)});
     auto const result =
-        omnibal::balance_within(text, parts, square, images_and_tokens, capacities.back());
+        omnibal::balance_under_capacity(text, parts, square, images_and_tokens, capacities.back());
     bool const is_found = result.status == omnibal::solve_status::solved;
     worst = std::max(worst, is_found ? static_cast<double>(result.largest_load) /
                                            static_cast<double>(result.lower_bound)
@@ -203,8 +203,8 @@ void balance_within(benchmark::State& state) {
       state, bench::standard_sort(batches),
       [&] {
         next = (next + 1) % texts.size();
-        return omnibal::balance_within(texts[next], parts, square, images_and_tokens,
-                                       capacities[next])
+        return omnibal::balance_under_capacity(texts[next], parts, square, images_and_tokens,
+                                               capacities[next])
             .parts.item_count();
       },
       [](std::size_t count) { return count; });
@@ -294,9 +294,9 @@ void micro_batches_of_tokens(benchmark::State& state, bench::workload const& wor
                        omnibal::resources{work.tokens}, 1);
 }
 
-void balance_set(benchmark::State& state) {
+void balance_set_cost(benchmark::State& state) {
   bench::compare_with_sort(state, [](costs_type const& costs, std::size_t parts) {
-    return omnibal::balance_set(costs, parts, omnibal::padded_batch{length_of});
+    return omnibal::balance_set_cost(costs, parts, omnibal::padded_batch{length_of});
   });
 }
 
@@ -308,10 +308,10 @@ void home_sizes(benchmark::internal::Benchmark* made) {
   made->Args({65536, 512, 1})->Args({65536, 4096, 1});
 }
 
-BENCHMARK(keep_home)->Apply(home_sizes);
-BENCHMARK(balance_within)->Apply(bench::balance_sizes);
+BENCHMARK(rebalance)->Apply(home_sizes);
+BENCHMARK(balance_under_capacity)->Apply(bench::balance_sizes);
 BENCHMARK(micro_batches)->Apply(bench::balance_sizes);
-BENCHMARK(balance_set)->Apply(bench::balance_sizes);
+BENCHMARK(balance_set_cost)->Apply(bench::balance_sizes);
 
 void sizes_of_pairs(benchmark::internal::Benchmark* made) {
   made->ArgName("n")->Arg(10'000)->Arg(100'000)->Arg(300'000)->UseManualTime();

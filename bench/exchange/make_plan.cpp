@@ -4,8 +4,8 @@
 #include "balancing.hpp"
 #include "compare.hpp"
 
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -138,8 +138,8 @@ double most_milliseconds(benchmark::State const& state) {
   return state.range(1) <= 64 ? 1.0 : state.range(1) <= 2560 ? 30.0 : 60.0;
 }
 
-void plan_keep_home(benchmark::State& state) {
-  plan_batches(state, squared_lengths, {.ranks_per_node = 8}, omnibal::keep_home);
+void plan_rebalance(benchmark::State& state) {
+  plan_batches(state, squared_lengths, {.ranks_per_node = 8}, omnibal::rebalance);
   if (bench::size_of(state) == bench::size_of_test_runs) return;
   std::string const at = ", " + std::to_string(state.range(0)) + " samples on " +
                          std::to_string(state.range(1)) + " ranks";
@@ -151,13 +151,13 @@ void plan_keep_home(benchmark::State& state) {
                         {"make_plan: share of the bytes that move" + at, "moved_share", 0.1}});
 }
 
-void plan_keep_home_without_nodes(benchmark::State& state) {
-  plan_batches(state, squared_lengths, {}, omnibal::keep_home);
+void plan_rebalance_without_nodes(benchmark::State& state) {
+  plan_batches(state, squared_lengths, {}, omnibal::rebalance);
 }
 
 /// The balancer sees the outputs of encoders as bytes, as `make_orchestration` lets it.
 void plan_language_phase(benchmark::State& state) {
-  plan_batches(state, mixed_samples, {.ranks_per_node = 8}, omnibal::keep_home);
+  plan_batches(state, mixed_samples, {.ranks_per_node = 8}, omnibal::rebalance);
   if (bench::size_of(state) == bench::size_of_test_runs) return;
   bench::make_promises(
       state, {{"make_plan of a language phase, milliseconds, " + std::to_string(state.range(0)) +
@@ -175,8 +175,8 @@ void plan_sizes(benchmark::internal::Benchmark* made) {
   made->Args({131'072, 4096});
 }
 
-BENCHMARK(plan_keep_home)->Apply(plan_sizes);
-BENCHMARK(plan_keep_home_without_nodes)->Apply(plan_sizes);
+BENCHMARK(plan_rebalance)->Apply(plan_sizes);
+BENCHMARK(plan_rebalance_without_nodes)->Apply(plan_sizes);
 BENCHMARK(plan_language_phase)->Apply(plan_sizes);
 BENCHMARK(plan_lpt)->Apply(plan_sizes);
 

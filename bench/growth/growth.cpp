@@ -11,8 +11,8 @@
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/improve.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -94,9 +94,9 @@ std::vector<std::int64_t> layer_costs(std::size_t layers) {
   return costs;
 }
 
-void minimax(benchmark::State& state) {
+void partition_minimax(benchmark::State& state) {
   auto const costs = layer_costs(bench::size_of(state));
-  time_growth(state, [&] { return omnibal::minimax(costs, 1024); });
+  time_growth(state, [&] { return omnibal::partition_minimax(costs, 1024); });
 }
 
 /// A cut costs up to a hundredth of the mean stage.
@@ -142,7 +142,7 @@ BENCHMARK(pack_images_and_tokens)->Apply(doubled);
 BENCHMARK(improve_pass)->Apply(doubled);
 BENCHMARK(lpt)->Apply(doubled);
 BENCHMARK(schedule_steps)->Apply(doubled);
-BENCHMARK(minimax)->Apply(doubled);
+BENCHMARK(partition_minimax)->Apply(doubled);
 BENCHMARK(partition_layers)->Apply(doubled_layers);
 BENCHMARK(pack_tokens)->Name("large_pack_tokens")->Apply(hundred_million);
 BENCHMARK(pack_images_and_tokens)->Name("large_pack_images_and_tokens")->Apply(hundred_million);

@@ -11,9 +11,9 @@ set xrange [400:2e7]
 set yrange [1e-3:5e4]
 set samples 2
 set key outside bottom center horizontal maxrows 3 noenhanced
-names = "pack_tokens pack_images_and_tokens improve_pass lpt schedule_steps minimax partition_layers"
+names = "pack_tokens pack_images_and_tokens improve_pass lpt schedule_steps partition_minimax partition_layers"
 labels = "'best fit, tokens' 'best packing, images and tokens' 'a pass of improve' 'lpt, 512 parts' \
-  'schedule_steps, 64 ranks' 'minimax, 1024 stages' 'partition_layers, 16 stages'"
+  'schedule_steps, 64 ranks' 'partition_minimax, 1024 stages' 'partition_layers, 16 stages'"
 points_of(name) = sprintf("< sed -n 's|^%s/n:\\([0-9]*\\)/.*_per_item=\\(.*\\)|\\1 \\2|p' '%s'", name, ARG1)
 # Thousands are printed with a k.
 number(text) = strstrt(text, "k") == 0 ? real(text) : 1000 * real(text[1:strlen(text) - 1])

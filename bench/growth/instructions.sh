@@ -25,7 +25,7 @@ count_doubled() {
 }
 
 count_doubled partition_layers 625 40000
-for name in minimax pack_tokens pack_images_and_tokens lpt schedule_steps; do
+for name in partition_minimax pack_tokens pack_images_and_tokens lpt schedule_steps; do
   count_doubled "$name" 10000 2560000
 done
 count_doubled improve_pass 10000 320000

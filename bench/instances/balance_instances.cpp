@@ -12,14 +12,14 @@
 /// bins; -1 or nothing where that is not known.
 ///
 /// Jobs go through `lpt` and `refine`, whose splits are 256, 2048 or 16384. Items go through
-/// `balance_within`, in as many parts as the optimum, and must be found there, and in one less,
-/// where they never may. For each set it prints how many are optimal or found, how many lower
+/// `balance_under_capacity`, in as many parts as the optimum, and must be found there, and in one
+/// less, where they never may. For each set it prints how many are optimal or found, how many lower
 /// bounds are equal to the optimum, and the time. A contradiction is printed as well, and the
 /// program then ends with 1.
 
 #include "instance_files.hpp"
 
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/group_loads.hpp>
@@ -111,8 +111,9 @@ outcome fill(instance const& of, std::int64_t optimum, omnibal::effort effort) {
   outcome result;
   if (optimum < 1) return result;
   auto const try_parts = [&](std::int64_t parts) {
-    return omnibal::balance_within(of.amounts, static_cast<std::size_t>(parts), std::identity{},
-                                   std::identity{}, of.machines_or_capacity, {.effort = effort});
+    return omnibal::balance_under_capacity(of.amounts, static_cast<std::size_t>(parts),
+                                           std::identity{}, std::identity{},
+                                           of.machines_or_capacity, {.effort = effort});
   };
   double const begin = bench::processor_seconds();
   auto const found = try_parts(optimum);

@@ -4,9 +4,9 @@
 
 #include "compare.hpp"
 
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -171,18 +171,18 @@ std::string at(benchmark::State const& state) {
          " stages";
 }
 
-/// Times `minimax` with a workspace for costs of type `T`.
+/// Times `partition_minimax` with a workspace for costs of type `T`.
 template <class T, class Cost>
-void compare_minimax(benchmark::State& state, std::string const& name, spread kind,
-                     Cost const& cost) {
+void compare_partition_minimax(benchmark::State& state, std::string const& name, spread kind,
+                               Cost const& cost) {
   chains const all(state, kind);
-  omnibal::minimax_workspace<T> workspace;
+  omnibal::partition_minimax_workspace<T> workspace;
   bench::compare(
       state, prefix_sums(all),
       [&] {
         return for_each_chain(
             all, [&](chain const& c) -> auto const& {
-              return omnibal::minimax(c.costs, all.stages(), cost, workspace);
+              return omnibal::partition_minimax(c.costs, all.stages(), cost, workspace);
             });
       },
       number_of_chains);
@@ -195,17 +195,19 @@ void compare_minimax(benchmark::State& state, std::string const& name, spread ki
 
 constexpr auto in_seconds = [](std::int64_t cost) { return 1e-9 * static_cast<double>(cost); };
 
-void minimax(benchmark::State& state) {
-  compare_minimax<std::int64_t>(state, "minimax", spread::narrow, std::identity{});
+void partition_minimax(benchmark::State& state) {
+  compare_partition_minimax<std::int64_t>(state, "partition_minimax", spread::narrow,
+                                          std::identity{});
 }
 
-void minimax_of_doubles(benchmark::State& state) {
-  compare_minimax<double>(state, "minimax of doubles", spread::narrow, in_seconds);
+void partition_minimax_of_doubles(benchmark::State& state) {
+  compare_partition_minimax<double>(state, "partition_minimax of doubles", spread::narrow,
+                                    in_seconds);
 }
 
-void minimax_of_heavy_tail(benchmark::State& state) {
-  compare_minimax<std::int64_t>(state, "minimax of a heavy tail", spread::heavy_tail,
-                                std::identity{});
+void partition_minimax_of_heavy_tail(benchmark::State& state) {
+  compare_partition_minimax<std::int64_t>(state, "partition_minimax of a heavy tail",
+                                          spread::heavy_tail, std::identity{});
 }
 
 void partition_layers(benchmark::State& state) {
@@ -283,7 +285,7 @@ class score_all {
 /// The best 20 of the 5^7 neighbours of eight stages.
 void search_cuts(benchmark::State& state) {
   chain const c(bench::size_of(state), 8, 0);
-  auto const anchor = omnibal::minimax(c.costs, 8);
+  auto const anchor = omnibal::partition_minimax(c.costs, 8);
   auto const near = omnibal::neighbours(anchor.boundaries, 2);
   omnibal::cut_score const score(c.costs, c.costs, 8);
   auto const measure = [](std::span<std::uint32_t const> boundaries) { return boundaries[1]; };
@@ -356,9 +358,9 @@ void general_sizes(benchmark::internal::Benchmark* made) {
   made->Args({97, 16})->Args({1000, 64})->Args({10'000, 2});
 }
 
-BENCHMARK(minimax)->Apply(chain_sizes);
-BENCHMARK(minimax_of_doubles)->Apply(chain_sizes);
-BENCHMARK(minimax_of_heavy_tail)->Apply(chain_sizes);
+BENCHMARK(partition_minimax)->Apply(chain_sizes);
+BENCHMARK(partition_minimax_of_doubles)->Apply(chain_sizes);
+BENCHMARK(partition_minimax_of_heavy_tail)->Apply(chain_sizes);
 BENCHMARK(partition_layers)->Apply(general_sizes);
 BENCHMARK(partition_layers_without_base)->Apply(general_sizes);
 BENCHMARK(partition_throughput)->Apply(general_sizes);

@@ -17,7 +17,7 @@
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/step_mix.hpp>
+#include <omnibal/step_spread.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ template <class Schedule>
     auto const ratios = omnibal::dist_ratio(current, loads);
     result.images += ratios[0] / epochs;
     result.tokens += ratios[1] / epochs;
-    auto const mix = omnibal::step_mix(current, loads);
+    auto const mix = omnibal::step_spread(current, loads);
     result.mix += std::max(mix.totals[0], mix.totals[1]) / epochs;
     result.variation += std::max(mix.variation[0], mix.variation[1]) / epochs;
     omnibal::steps next = schedule(epoch + 1);
@@ -154,7 +154,7 @@ inline void measure_even_packs(benchmark::State& state, std::vector<sample> cons
   auto const fewest = static_cast<double>(improve({.even_passes = 0}).groups.size());
   auto const loads = omnibal::group_loads(even.groups, samples, images_and_tokens);
   auto const alone = omnibal::schedule_steps(loads, 1, {.max_dist_ratio = 1.0});
-  auto const of_groups = omnibal::step_mix(alone, loads).variation;
+  auto const of_groups = omnibal::step_spread(alone, loads).variation;
   state.counters["images"] = static_cast<double>(capacity[0]);
   state.counters["tokens"] = static_cast<double>(capacity[1]);
   state.counters["more_percent"] = 100 * (static_cast<double>(loads.size()) / fewest - 1);

@@ -6,7 +6,7 @@
 /// Every function here is the one of its name in omnibal, which has the contract. What differs is
 /// how samples are given: as rows of integers, or as one cost each.
 
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/refine.hpp>
@@ -130,9 +130,9 @@ struct within_result {
 };
 
 /// Errors also: `std::invalid_argument` where costs and demands differ in number.
-[[nodiscard]] within_result balance_within(cost_list const& costs, std::size_t parts,
-                                           demand_table const& demands, integers capacity,
-                                           omnibal::balance_within_options const& options);
+[[nodiscard]] within_result balance_under_capacity(
+    cost_list const& costs, std::size_t parts, demand_table const& demands, integers capacity,
+    omnibal::balance_under_capacity_options const& options);
 [[nodiscard]] omnibal::micro_batch_steps micro_batches(
     cost_list const& costs, std::size_t ranks, demand_table const& demands, integers capacity,
     omnibal::micro_batches_options const& options);
@@ -163,8 +163,8 @@ struct stage_partition {
   std::int64_t missing_bytes = 0;
 };
 
-[[nodiscard]] stage_partition minimax(cost_list const& costs, std::size_t stages,
-                                      omnibal::empty_stages empty);
+[[nodiscard]] stage_partition partition_minimax(cost_list const& costs, std::size_t stages,
+                                                omnibal::empty_stages empty);
 
 struct partition_arguments {
   std::size_t stages = 1;

@@ -1,7 +1,7 @@
 #include "arrays.hpp"
 #include "rows.hpp"
 
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
@@ -171,13 +171,14 @@ std::vector<std::int64_t> group_loads(omnibal::grouping_view groups, demand_tabl
   });
 }
 
-within_result balance_within(cost_list const& costs, std::size_t parts, demand_table const& demands,
-                             integers capacity, omnibal::balance_within_options const& options) {
-  auto const samples = indices("balance_within", costs, demands);
-  return with_capped("balance_within", costs, demands, capacity,
+within_result balance_under_capacity(cost_list const& costs, std::size_t parts,
+                                     demand_table const& demands, integers capacity,
+                                     omnibal::balance_under_capacity_options const& options) {
+  auto const samples = indices("balance_under_capacity", costs, demands);
+  return with_capped("balance_under_capacity", costs, demands, capacity,
                      [&](auto const& cost, auto const& demand, auto const& limits) {
-                       auto found =
-                           omnibal::balance_within(samples, parts, cost, demand, limits, options);
+                       auto found = omnibal::balance_under_capacity(samples, parts, cost, demand,
+                                                                    limits, options);
                        return within_result{.status = found.status,
                                             .reason = found.reason,
                                             .parts = std::move(found.parts),

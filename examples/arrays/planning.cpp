@@ -3,8 +3,8 @@
 
 #include <omnibal/choice.hpp>
 #include <omnibal/context/context_groups.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
@@ -136,10 +136,12 @@ stage_partition partition(std::span<T const> costs, partition_arguments const& a
 
 }  // namespace
 
-stage_partition minimax(cost_list const& costs, std::size_t stages, omnibal::empty_stages empty) {
+stage_partition partition_minimax(cost_list const& costs, std::size_t stages,
+                                  omnibal::empty_stages empty) {
   return std::visit(
       [&](auto list) {
-        return to_arrays(omnibal::minimax(list, stages, std::identity{}, {.empty = empty}));
+        return to_arrays(
+            omnibal::partition_minimax(list, stages, std::identity{}, {.empty = empty}));
       },
       costs);
 }

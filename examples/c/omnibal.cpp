@@ -204,12 +204,13 @@ int omnibal_schedule_steps(std::int64_t const* loads, std::size_t groups, std::s
   });
 }
 
-int omnibal_minimax(std::int64_t const* costs, std::size_t layers, std::size_t stages,
-                    std::uint32_t* boundaries, std::int64_t* bottleneck, omnibal_error* error) {
+int omnibal_partition_minimax(std::int64_t const* costs, std::size_t layers, std::size_t stages,
+                              std::uint32_t* boundaries, std::int64_t* bottleneck,
+                              omnibal_error* error) {
   return guard(error, [&] {
-    check_pointer("minimax", "boundaries", boundaries);
-    auto const found = arrays::minimax(array("minimax", "costs", costs, layers), stages,
-                                       omnibal::empty_stages::forbidden);
+    check_pointer("partition_minimax", "boundaries", boundaries);
+    auto const found = arrays::partition_minimax(array("partition_minimax", "costs", costs, layers),
+                                                 stages, omnibal::empty_stages::forbidden);
     std::ranges::copy(found.boundaries, boundaries);
     if (bottleneck != nullptr) *bottleneck = std::get<std::int64_t>(found.bottleneck);
   });

@@ -94,8 +94,8 @@ int omnibal_schedule_steps(int64_t const* loads, size_t groups, size_t kinds, si
                            omnibal_error* error);
 
 /** The most even stages of a chain of layers: `boundaries` has room for `stages + 1` numbers. */
-int omnibal_minimax(int64_t const* costs, size_t layers, size_t stages, uint32_t* boundaries,
-                    int64_t* bottleneck, omnibal_error* error);
+int omnibal_partition_minimax(int64_t const* costs, size_t layers, size_t stages,
+                              uint32_t* boundaries, int64_t* bottleneck, omnibal_error* error);
 
 /** A choice for each layer within a budget of bytes. Those of layer l are the times and bytes
  * [offsets[l], offsets[l + 1]); `choices` has room for `layers` numbers. `proven`, where it is not

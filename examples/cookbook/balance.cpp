@@ -1,13 +1,13 @@
 #include "recipes.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
-#include <omnibal/balance/balance_set.hpp>
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/demand.hpp>
@@ -86,7 +86,7 @@ void padded_batches() {
       std::cout << "  " << batch.value() << " padded tokens\n";
     }
   };
-  show(omnibal::balance_set(lengths, 3, omnibal::padded_batch{}));
+  show(omnibal::balance_set_cost(lengths, 3, omnibal::padded_batch{}));
   show(omnibal::lpt(lengths, 3));  // even before padding
 }
 
@@ -97,7 +97,7 @@ void with_few_bytes_moved() {
     home.push(index);
     if (index % 3 == 2) home.close();
   }
-  auto const parts = omnibal::keep_home(home, costs, costs, {.max_overload = 0.05});
+  auto const parts = omnibal::rebalance(home, costs, costs, {.max_overload = 0.05});
   print(parts);
   std::cout << "the largest load is " << largest_load(home) << " at home, " << largest_load(parts)
             << " now\n";
@@ -107,10 +107,10 @@ void under_a_hard_cap() {
   std::vector<std::int64_t> const tokens{900, 800, 700, 600, 500, 400, 300, 200};
   auto const work = [](std::int64_t length) { return length + length * length / 1000; };
   auto const length = [](std::int64_t given) { return given; };
-  auto const even = omnibal::balance_within(tokens, 3, work, length, 1500);
+  auto const even = omnibal::balance_under_capacity(tokens, 3, work, length, 1500);
   print(even.parts);
   std::cout << "largest work " << even.largest_load << ", at least " << even.lower_bound << '\n';
-  auto const tight = omnibal::balance_within(tokens, 3, work, length, 1400);
+  auto const tight = omnibal::balance_under_capacity(tokens, 3, work, length, 1400);
   if (tight.status == omnibal::solve_status::infeasible) {
     std::cout << "1400 tokens take " << tight.parts_needed << " parts\n";
   }
@@ -139,11 +139,11 @@ void the_best_with_a_proof() {
       std::cout << ", no parts are below " << found.lower_bound << '\n';
     }
   };
-  auto const best = omnibal::balance_exactly(costs, 3);
+  auto const best = omnibal::balance_optimally(costs, 3);
   print(best.parts);
   report(best);
   // The search is exponential: a limit in nodes, not in seconds, ends it everywhere at one place.
-  report(omnibal::balance_exactly(costs, 3, std::identity{}, {.nodes = 10}));
+  report(omnibal::balance_optimally(costs, 3, std::identity{}, {.nodes = 10}));
 }
 
 }  // namespace cookbook

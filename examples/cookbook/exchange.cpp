@@ -114,7 +114,7 @@ void how_it_would_be_on_512_ranks() {
               << " bytes move, " << plan.moved_bytes_across_nodes() << " across nodes\n";
   };
   auto const options = omnibal::make_plan_options{.ranks_per_node = 8};
-  report("keep_home", omnibal::make_plan(offsets, costs, costs, options));
+  report("rebalance", omnibal::make_plan(offsets, costs, costs, options));
   report("lpt", omnibal::make_plan(offsets, costs, costs, options, omnibal::lpt));
 }
 

@@ -1,8 +1,8 @@
 #include "recipes.hpp"
 
-#include <omnibal/balance/balance_set.hpp>
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
@@ -61,11 +61,11 @@ class mixed_batch {
 
 void a_cost_of_a_whole_batch() {
   static_assert(omnibal::set_cost<mixed_batch, sample>);
-  print(omnibal::balance_set(samples, 2, mixed_batch{}));
+  print(omnibal::balance_set_cost(samples, 2, mixed_batch{}));
 }
 
-// A balancer that make_plan gives costs, the number of parts and `std::identity`. As it does not know
-// where samples lie, each part goes to the rank to which it moves the fewest bytes.
+// A balancer that make_plan gives costs, the number of parts and `std::identity`. As it does not
+// know where samples lie, each part goes to the rank to which it moves the fewest bytes.
 struct every_other {
   omnibal::grouping operator()(std::span<std::int64_t const> costs, std::size_t parts,
                                std::identity) const {
@@ -80,11 +80,11 @@ struct every_other {
   }
 };
 
-// One that is called like keep_home, with the homes, makes part r for rank r: rank 1 is fast here.
+// One that is called like rebalance, with the homes, makes part r for rank r: rank 1 is fast here.
 struct two_thirds_to_the_last {
   omnibal::grouping operator()(omnibal::grouping_view home, std::span<std::int64_t const> costs,
                                std::span<std::int64_t const>,
-                               omnibal::keep_home_options const&) const {
+                               omnibal::rebalance_options const&) const {
     omnibal::grouping result;
     for (std::uint32_t i = 0; i != costs.size(); ++i) {
       result.push(i);

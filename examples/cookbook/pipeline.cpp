@@ -3,9 +3,9 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
@@ -37,7 +37,7 @@ void show(std::vector<std::uint32_t> const& boundaries) {
 }
 
 void even_stages() {
-  auto const cuts = omnibal::minimax(milliseconds, 4);
+  auto const cuts = omnibal::partition_minimax(milliseconds, 4);
   for (std::size_t stage = 0; stage != 4; ++stage) {
     std::cout << "stage " << stage << " has layers " << cuts.boundaries[stage] << " to "
               << cuts.boundaries[stage + 1] - 1 << '\n';
@@ -45,7 +45,7 @@ void even_stages() {
   std::cout << "the slowest stage takes " << cuts.bottleneck << " ms, the least possible\n";
   // The last two devices are half as fast again.
   std::vector<std::int64_t> const speeds{2, 2, 3, 3};
-  auto const mixed = omnibal::minimax(milliseconds, speeds);
+  auto const mixed = omnibal::partition_minimax(milliseconds, speeds);
   show(mixed.boundaries);
   std::cout << "on devices of two kinds\n";
 }
@@ -85,7 +85,7 @@ void the_shortest_step() {
 void candidates_measured_for_real() {
   std::vector<double> const seconds(milliseconds.begin(), milliseconds.end());
   std::vector<double> const traffic(megabytes.begin(), megabytes.end());
-  auto const anchor = omnibal::minimax(milliseconds, 4).boundaries;
+  auto const anchor = omnibal::partition_minimax(milliseconds, 4).boundaries;
   omnibal::cut_score const score(seconds, traffic, 4, {.variance = 1, .traffic = 0.1});
   // Here a training run of some steps with these cuts is timed.
   auto const measure = [&](std::span<std::uint32_t const> boundaries) {

@@ -9,10 +9,10 @@
 #include <omnibal/rng/numpy.hpp>
 #include <omnibal/sample/bundles.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/sample/mixture.hpp>
 #include <omnibal/sample/step_sampler.hpp>
-#include <omnibal/step_mix.hpp>
+#include <omnibal/step_spread.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ void what_an_epoch_leaves() {
 void several_groups_on_a_rank() {
   auto const report = [](omnibal::steps const& steps) {
     std::cout << steps.size() << " steps, waiting " << omnibal::dist_ratio(steps, loads)
-              << ", the totals of steps vary " << omnibal::step_mix(steps, loads).totals
+              << ", the totals of steps vary " << omnibal::step_spread(steps, loads).totals
               << " times as much as random ones\n";
   };
   auto const steps = omnibal::schedule_steps(loads, 4, {.groups_per_rank = 5});
@@ -200,7 +200,7 @@ void the_same_loss_for_every_token() {
   std::vector<double> const loss_sums{8000, 7800, 8200, 6000};
   // A rank multiplies its sum by this; the mean of the gradients over the ranks is then the mean
   // of all tokens. The mean of the ranks' own means favours the tokens of the last rank.
-  double const scale = omnibal::loss_scale(loss_tokens);
+  double const scale = omnibal::loss_normalizer(loss_tokens);
   double scaled = 0, means = 0;
   for (std::size_t rank = 0; rank != 4; ++rank) {
     scaled += scale * loss_sums[rank] / 4;
@@ -220,7 +220,7 @@ void how_even_how_random() {
             << "largest over mean: " << omnibal::imbalance(ranks) << '\n'
             << "pairs of groups meet again " << omnibal::step_overlap(steps, next)
             << " times as often as by chance\n"
-            << "the totals of steps vary " << omnibal::step_mix(steps, loads).totals
+            << "the totals of steps vary " << omnibal::step_spread(steps, loads).totals
             << " times as much as random ones\n";
 }
 

@@ -242,19 +242,20 @@ char const* to_text(omnibal::within_reason reason) {
   }
 }
 
-within balance_within(py::object const& costs, std::int64_t parts, py::object const& demands,
-                      py::object const& capacity, double max_overload, std::string const& effort,
-                      std::uint64_t seed) {
-  cost_array const list("balance_within", "costs", costs);
-  demand_list const rows("balance_within", "demands", demands);
-  limit_list const limits("balance_within", "capacity", capacity);
-  auto const wanted = count_of("balance_within", "parts", parts);
-  omnibal::balance_within_options options;
+within balance_under_capacity(py::object const& costs, std::int64_t parts,
+                              py::object const& demands, py::object const& capacity,
+                              double max_overload, std::string const& effort, std::uint64_t seed) {
+  cost_array const list("balance_under_capacity", "costs", costs);
+  demand_list const rows("balance_under_capacity", "demands", demands);
+  limit_list const limits("balance_under_capacity", "capacity", capacity);
+  auto const wanted = count_of("balance_under_capacity", "parts", parts);
+  omnibal::balance_under_capacity_options options;
   options.max_overload = max_overload;
-  options.effort = to_effort("balance_within", effort);
+  options.effort = to_effort("balance_under_capacity", effort);
   options.seed = seed;
   auto found = released([&] {
-    return arrays::balance_within(list.list(), wanted, rows.table(), limits.values(), options);
+    return arrays::balance_under_capacity(list.list(), wanted, rows.table(), limits.values(),
+                                          options);
   });
   return {convert::to_text(found.status),
           to_text(found.reason),
@@ -368,11 +369,11 @@ omnibal::empty_stages to_empty(bool allow_empty) {
   return allow_empty ? omnibal::empty_stages::allowed : omnibal::empty_stages::forbidden;
 }
 
-stages minimax(py::object const& costs, std::int64_t count, bool allow_empty) {
-  cost_array const list("minimax", "costs", costs);
-  auto const wanted = count_of("minimax", "stages", count);
-  return to_python(
-      released([&] { return arrays::minimax(list.list(), wanted, to_empty(allow_empty)); }));
+stages partition_minimax(py::object const& costs, std::int64_t count, bool allow_empty) {
+  cost_array const list("partition_minimax", "costs", costs);
+  auto const wanted = count_of("partition_minimax", "stages", count);
+  return to_python(released(
+      [&] { return arrays::partition_minimax(list.list(), wanted, to_empty(allow_empty)); }));
 }
 
 stages partition(std::string const& function, std::int64_t micro_batches, py::object const& costs,
@@ -619,7 +620,7 @@ void define_results(py::module_& module) {
                     "What is hopeless about the best capacity, as texts.");
   convert::add_pickle_of(tuned_type, &tuned::status, &tuned::best, &tuned::finalists,
                          &tuned::warnings);
-  py::class_<within> within_type(module, "Within", "The result of balance_within.");
+  py::class_<within> within_type(module, "Within", "The result of balance_under_capacity.");
   within_type.def_readonly("status", &within::status, "'solved', 'not_found' or 'infeasible'.")
       .def_readonly("reason", &within::reason, "Why there are no parts.")
       .def_readonly("parts", &within::parts, "The samples of each part; empty unless solved.")
@@ -761,8 +762,8 @@ void define_balancing(py::module_& module) {
              py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("max_overload") = 0.0,
              py::arg("counts") = "free", py::arg("exchanges") = 1'000'000, py::arg("splits") = 2048,
              py::arg("seed") = 0);
-  module.def("balance_within", &balance_within,
-             doc("Even parts under a capacity.", docstrings::balance_within).c_str(),
+  module.def("balance_under_capacity", &balance_under_capacity,
+             doc("Even parts under a capacity.", docstrings::balance_under_capacity).c_str(),
              py::arg("costs"), py::arg("parts"), py::arg("demands"), py::arg("capacity"),
              py::kw_only(), py::arg("max_overload") = 0.01, py::arg("effort") = "normal",
              py::arg("seed") = 0);
@@ -802,8 +803,9 @@ void define_balancing(py::module_& module) {
 }
 
 void define_planning(py::module_& module) {
-  module.def("minimax", &minimax, doc("The most even stages.", docstrings::minimax).c_str(),
-             py::arg("costs"), py::arg("stages"), py::kw_only(), py::arg("allow_empty") = false);
+  module.def("partition_minimax", &partition_minimax,
+             doc("The most even stages.", docstrings::partition_minimax).c_str(), py::arg("costs"),
+             py::arg("stages"), py::kw_only(), py::arg("allow_empty") = false);
   module.def("partition_layers", &partition_layers,
              doc("The most even stages with memory and rules. Costs of layers add up; "
                  "`cut_costs[l]` is what a cut\nbefore layer l costs the stages on both of its "

@@ -127,11 +127,11 @@ struct batch_measures {
   void add_rank(std::vector<multimodal_sample> const& samples, modality_costs const& costs);
 
   /// `balance` makes the parts of each phase.
-  template <class Balance = omnibal::keep_home_fn>
+  template <class Balance = omnibal::rebalance_fn>
   [[nodiscard]] auto language(Balance const& balance = {}) const {
     return omnibal::language_phase{std::span(times), std::span(bytes), balance};
   }
-  template <class Balance = omnibal::keep_home_fn>
+  template <class Balance = omnibal::rebalance_fn>
   [[nodiscard]] auto of_encoders(Balance const& balance = {}) const {
     auto const measures = [&](encoder const& one) {
       return omnibal::encoder_phase{std::span(one.piece_counts), std::span(one.times),

@@ -1,7 +1,7 @@
 #include "orchestrated_step.hpp"
 
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/resources.hpp>
@@ -104,7 +104,7 @@ void with_balancers(step_batching const& how, orchestration_rule rule, GoOn cons
   auto const with_one = [rule](batching of, auto const& next) {
     if (of == batching::padded) return next(omnibal::padded_batch{});
     if (rule == orchestration_rule::lpt) return next(omnibal::lpt);
-    return next(omnibal::keep_home);
+    return next(omnibal::rebalance);
   };
   auto const with_encoder = [&](batching of, auto const& next) {
     if (of == batching::convolved) return next(convolved_batch{});

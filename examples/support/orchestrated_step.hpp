@@ -27,7 +27,7 @@ inline constexpr std::array<std::string_view, phase_count> phase_names{
 enum class batching {
   unpadded,   ///< samples or pieces one after the other
   padded,     ///< one batch in which each takes as long as the longest
-  convolved,  ///< of encoders: the convolutions as such a batch, then the pieces one after the other
+  convolved,  ///< of encoders: the convolutions as such a batch, then the pieces one by one
   padded_all  ///< of encoders: the convolutions and all else as such a batch
 };
 using step_batching = std::array<batching, phase_count>;
@@ -56,8 +56,8 @@ struct step_time {
 /// Seconds that all items of all phases take without padding and waiting, of all ranks together.
 [[nodiscard]] double work_seconds(batch_measures const& batch);
 
-/// What makes the parts of unpadded phases; padded ones are even by `balance_set`.
-enum class orchestration_rule { lpt, keep_home };
+/// What makes the parts of unpadded phases; padded ones are even by `balance_set_cost`.
+enum class orchestration_rule { lpt, rebalance };
 
 /// A plan for each phase by itself. `ranks_per_node` is 1 where placement does not look at nodes.
 [[nodiscard]] omnibal::orchestration orchestrate_step(batch_measures const& batch,

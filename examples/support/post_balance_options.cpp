@@ -32,7 +32,7 @@ struct typed_options {
   std::size_t simulated = 0;
   bool wants_mpi = false;
   bool wants_nccl = false;
-  std::string rule = "keep_home";
+  std::string rule = "rebalance";
   std::string model;
   std::string family;
   machine_words machine{.name = "h100-80gb"};
@@ -88,10 +88,10 @@ void add_ranks(CLI::App& app, typed_options& typed, post_balance_options& option
            most);
   group
       ->add_option("--balance", typed.rule,
-                   "keep_home, which moves few bytes, or lpt, the largest sample first to\n"
+                   "rebalance, which moves few bytes, or lpt, the largest sample first to\n"
                    "the rank with the least")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"keep_home", "lpt"}))
+      ->check(CLI::IsMember({"rebalance", "lpt"}))
       ->capture_default_str();
 }
 

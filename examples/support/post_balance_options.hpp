@@ -15,7 +15,7 @@ namespace examples {
 
 /// What the ranks are. `simulated` ones do not exist: their plans are made by one thread.
 enum class rank_engine { threads, mpi, nccl, simulated };
-enum class plan_rule { keep_home, lpt };
+enum class plan_rule { rebalance, lpt };
 
 struct post_balance_options {
   /// Without files samples are those of the synthetic mix.
@@ -27,7 +27,7 @@ struct post_balance_options {
   std::size_t samples_per_rank = 16;
   std::size_t steps = 8;
   std::uint64_t seed = 1024;
-  plan_rule rule = plan_rule::keep_home;
+  plan_rule rule = plan_rule::rebalance;
   /// Whose vision tower and language model train, and what devices reach.
   model_description model = find_model("internvit-6b+llama3-70b", model_parts::both);
   modality_rates rates{};

@@ -366,7 +366,7 @@ std::vector<refused_family> const& refused_families() {
       {{"mistral3", "pixtral"}, "towers with gated layers and rotary positions"},
       {{"qwen3_vl", "qwen3_vl_moe", "qwen3_omni_moe"}, "mergers between the layers of the tower"},
       {{"gpt_oss"}, "windows of attention, and biases of experts"},
-      {{"minimax", "minimax_m2"},
+      {{"partition_minimax", "minimax_m2"},
        "its attention and multi-token prediction, which are not modeled"},
       {{"apertus"}, "an activation with parameters"},
       {{"llava_next", "llava_onevision"}, "images in tiles of several sizes"},

@@ -35,7 +35,7 @@ class step_reader {
       step.level = static_cast<std::size_t>(given.integer("level", 0, largest_integer));
     }
     step.seconds = seconds_of(given);
-    step.loss_scale = given.number("loss_scale", 0, std::numeric_limits<double>::max());
+    step.loss_normalizer = given.number("loss_normalizer", 0, std::numeric_limits<double>::max());
     if (!given.at("micro_steps").is_array()) given.refuse("micro_steps", "must be a list");
     for (auto const& list : given.at("micro_steps")) {
       if (!list.is_array()) fail({given.file()}, "a micro-step is no list of groups");
@@ -100,9 +100,10 @@ void check_weights(std::string const& file, exported_step_plan const& plan,
     double const tokens = plan.weights == loss_weights::step ? tokens_of(steps[k]) : mean;
     position const where{file, 0, k + 1};
     double const scale = tokens == 0 ? 0 : plan.ranks / tokens;
-    if (!is_near(steps[k].loss_scale, scale)) {
-      fail(where, "field \"loss_scale\" is " + nlohmann::json(steps[k].loss_scale).dump() +
-                      ", must be " + nlohmann::json(scale).dump());
+    if (!is_near(steps[k].loss_normalizer, scale)) {
+      fail(where, "field \"loss_normalizer\" is " +
+                      nlohmann::json(steps[k].loss_normalizer).dump() + ", must be " +
+                      nlohmann::json(scale).dump());
     }
     for (auto const& groups : steps[k].micro_steps) {
       for (exported_group const& group : groups) {

@@ -30,7 +30,7 @@ struct exported_step {
   std::optional<std::size_t> level;
   double seconds = 0;
   /// What every rank multiplies the losses of its tokens by before the mean over the ranks.
-  double loss_scale = 0;
+  double loss_normalizer = 0;
   std::vector<std::vector<exported_group>> micro_steps;
 };
 

@@ -5,7 +5,7 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/metrics.hpp>
-#include <omnibal/step_mix.hpp>
+#include <omnibal/step_spread.hpp>
 #include <omnibal/steps.hpp>
 
 #include <utility>
@@ -35,7 +35,7 @@ measured_steps measured(omnibal::steps steps, omnibal::steps const& next, loads_
   auto waiting = waiting_per_step(steps.cells().items(), steps.ranks(), loads);
   auto const ratio = omnibal::dist_ratio(steps, loads);
   double const overlap = omnibal::step_overlap(steps, next);
-  auto const mix = omnibal::step_mix(steps, loads).totals;
+  auto const mix = omnibal::step_spread(steps, loads).totals;
   return {.steps = std::move(steps),
           .waiting = std::move(waiting),
           .dist_ratio = ratio,

@@ -3,7 +3,7 @@
 #include "pack_options.hpp"
 
 #include <omnibal/grouping.hpp>
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -47,11 +47,11 @@ class loss_divisor {
       : tokens_(std::move(step_tokens)),
         ranks_(static_cast<double>(options.ranks)),
         is_by_step_(options.weights == loss_weights::step),
-        of_epoch_(ranks_ * omnibal::loss_scale(tokens_)) {}
+        of_epoch_(ranks_ * omnibal::loss_normalizer(tokens_)) {}
 
   /// Of each token's loss, before the mean over the ranks.
   [[nodiscard]] double scale(std::size_t step) const {
-    return is_by_step_ ? ranks_ * omnibal::loss_scale(std::array{tokens_[step]}) : of_epoch_;
+    return is_by_step_ ? ranks_ * omnibal::loss_normalizer(std::array{tokens_[step]}) : of_epoch_;
   }
   /// Of the mean loss of so many tokens.
   [[nodiscard]] double weight(std::size_t step, std::int64_t tokens) const {
@@ -89,7 +89,7 @@ struct step_writer {
   }
   [[nodiscard]] json whole(double seconds, json micro_steps) const {
     return {{"seconds", seconds},
-            {"loss_scale", divisor.scale(step)},
+            {"loss_normalizer", divisor.scale(step)},
             {"micro_steps", std::move(micro_steps)}};
   }
 };

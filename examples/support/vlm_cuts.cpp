@@ -1,9 +1,9 @@
 #include "vlm_cuts.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -48,7 +48,7 @@ omnibal::partition_result<std::int64_t> cut(std::span<vlm_layer const> layers, s
     case cut_rule::count: return {.boundaries = even_counts(layers.size(), stages)};
     case cut_rule::walk:
       return {.boundaries = greedy_cuts(layers, stages, &vlm_layer::nanoseconds)};
-    case cut_rule::time: return omnibal::minimax(layers, stages, &vlm_layer::nanoseconds);
+    case cut_rule::time: return omnibal::partition_minimax(layers, stages, &vlm_layer::nanoseconds);
     case cut_rule::traffic:
       return omnibal::partition_layers(layers, stages, time, omnibal::fits_always{}, options);
     case cut_rule::memory:

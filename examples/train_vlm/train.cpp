@@ -1,7 +1,7 @@
 #include "launch.hpp"
 #include "tasks.hpp"
 
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -40,7 +40,7 @@ loss_weight weight_of(train_options const& options, packed_data const& data, fee
     std::int64_t const text = sample.tokens - sample.images * options.model.tile_tokens;
     tokens[id % tokens.size()] += sample.images == 0 ? text - 1 : text;
   }
-  return {options.weight, omnibal::loss_scale(tokens)};
+  return {options.weight, omnibal::loss_normalizer(tokens)};
 }
 
 void train(train_options const& options, trainer& of) {

@@ -5,7 +5,7 @@
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -190,7 +190,7 @@ double trainer::scale_of(weight_kind weight, std::int64_t own_loss_tokens) {
   if (weight == weight_kind::means) {
     return own_loss_tokens == 0 ? 0.0 : 1.0 / static_cast<double>(own_loss_tokens);
   }
-  return omnibal::loss_scale(omnibal::all_gather(comm_, own_loss_tokens));
+  return omnibal::loss_normalizer(omnibal::all_gather(comm_, own_loss_tokens));
 }
 
 void trainer::sum(at::Tensor& values) {

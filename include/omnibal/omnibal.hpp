@@ -3,17 +3,17 @@
 /// \file
 /// The whole host part of the library. CUDA, NCCL and MPI have separate headers.
 
-#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/balance_result.hpp>
-#include <omnibal/balance/balance_set.hpp>
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -88,10 +88,10 @@
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
@@ -119,10 +119,10 @@
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/level_sampler.hpp>
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/sample/mixture.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/solve_status.hpp>
-#include <omnibal/step_mix.hpp>
+#include <omnibal/step_spread.hpp>
 #include <omnibal/steps.hpp>
 #include <omnibal/version.hpp>

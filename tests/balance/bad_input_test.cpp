@@ -1,6 +1,6 @@
 #include "error_text.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
@@ -45,7 +45,7 @@ void check_refused(Cost const& cost, std::vector<std::string> const& texts, std:
   check("lpt", [&] { return omnibal::lpt(lengths, parts, cost); });
   check("karmarkar_karp", [&] { return omnibal::karmarkar_karp(lengths, parts, cost); });
   check("deal", [&] { return omnibal::deal(lengths, parts, cost); });
-  check("balance_exactly", [&] { return omnibal::balance_exactly(lengths, parts, cost); });
+  check("balance_optimally", [&] { return omnibal::balance_optimally(lengths, parts, cost); });
   if (parts == 0) return;
   omnibal::grouping const start({0, 3}, {0, 1, 2});
   check("refine", [&] { return omnibal::refine(lengths, start, cost); });
@@ -90,8 +90,8 @@ TEST_CASE("balancers refuse equal counts that cannot be") {
   };
   constexpr auto equal = omnibal::count_policy::equal;
   check("lpt", [] { return omnibal::lpt(lengths, 2, std::identity{}, {.count = equal}); });
-  check("balance_exactly",
-        [] { return omnibal::balance_exactly(lengths, 2, std::identity{}, {.count = equal}); });
+  check("balance_optimally",
+        [] { return omnibal::balance_optimally(lengths, 2, std::identity{}, {.count = equal}); });
 }
 
 TEST_CASE("balancers name the sample of a bad vector of costs") {

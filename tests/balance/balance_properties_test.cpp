@@ -1,7 +1,7 @@
 #include "parts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
@@ -59,10 +59,10 @@ void check_vectors(test::sample_set<R> const& set, std::size_t parts) {
     CHECK(test::largest_share(refined, set.samples) <=
           test::largest_share(start, set.samples) * (1 + 1e-12));
     auto const exact = checked(
-        "balance_exactly", count, parts,
+        "balance_optimally", count, parts,
         [&] {
-          return omnibal::balance_exactly(set.samples, parts, std::identity{},
-                                          {.count = policy, .nodes = 1000})
+          return omnibal::balance_optimally(set.samples, parts, std::identity{},
+                                            {.count = policy, .nodes = 1000})
               .parts;
         },
         policy);
@@ -110,7 +110,7 @@ TEST_CASE("lpt is within 4/3 - 1/(3k) of the best, and differencing within 4/3")
         auto const load_of = [&](omnibal::grouping const& result) {
           return static_cast<double>(test::largest_loads(result, set.samples)[0]);
         };
-        auto const exact = omnibal::balance_exactly(set.samples, parts, test::first_amount);
+        auto const exact = omnibal::balance_optimally(set.samples, parts, test::first_amount);
         REQUIRE(exact.proven);
         double const best = load_of(exact.parts);
         double const k = static_cast<double>(parts);

@@ -6,8 +6,8 @@
 #include "parts.hpp"
 #include "random_instances.hpp"
 
-#include <omnibal/balance/balance_set.hpp>
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/config.hpp>
@@ -128,7 +128,7 @@ std::string within_fault(engine& random) {
   using omnibal::within_reason;
   auto const of = make_problem<R, Weight>(random);
   auto const parts = static_cast<std::size_t>(number_between(random, 1, 5));
-  omnibal::balance_within_options options;
+  omnibal::balance_under_capacity_options options;
   options.max_overload = 0.125 * static_cast<double>(number_between(random, 0, 2));
   options.passes = static_cast<std::size_t>(number_between(random, 0, 4));
   options.seed = static_cast<std::uint64_t>(number_between(random, 0, 9));
@@ -136,8 +136,8 @@ std::string within_fault(engine& random) {
     options.nodes = static_cast<std::uint64_t>(number_between(random, 0, 20));
   }
   by_index<R, Weight> const index{of};
-  auto const result = omnibal::balance_within(index.samples(), parts, index.cost(), index.demand(),
-                                              of.given.capacity, options);
+  auto const result = omnibal::balance_under_capacity(index.samples(), parts, index.cost(),
+                                                      index.demand(), of.given.capacity, options);
 
   auto const none = std::numeric_limits<working_of<Weight>>::max();
   auto value = of.sums;
@@ -146,26 +146,27 @@ std::string within_fault(engine& random) {
   }
   auto const best = test::least_largest_value(value, parts, none);
   if (result.status == solve_status::infeasible) {
-    if (best != none) return "balance_within calls possible parts impossible";
-    if (result.reason == within_reason::none) return "balance_within gives no reason";
+    if (best != none) return "balance_under_capacity calls possible parts impossible";
+    if (result.reason == within_reason::none) return "balance_under_capacity gives no reason";
   }
   if (result.reason == within_reason::sample_above_capacity) {
     std::uint32_t first = 0;
     while (first != of.count() && of.fits[std::size_t{1} << first] != 0) ++first;
-    return result.sample == first ? "" : "balance_within names another sample";
+    return result.sample == first ? "" : "balance_under_capacity names another sample";
   }
   if (result.parts_needed > test::fewest_sets(of.fits)) {
-    return "balance_within needs more parts than there have to be";
+    return "balance_under_capacity needs more parts than there have to be";
   }
   if (best != none && result.lower_bound > best) {
-    return "balance_within has a lower bound of " + std::to_string(result.lower_bound) +
+    return "balance_under_capacity has a lower bound of " + std::to_string(result.lower_bound) +
            ", there are parts with " + std::to_string(best);
   }
   if (result.status != solve_status::solved) {
-    return result.parts.empty() ? "" : "balance_within has parts that it does not call found";
+    return result.parts.empty() ? ""
+                                : "balance_under_capacity has parts that it does not call found";
   }
   std::string const found = found_fault(of, result, parts);
-  return found.empty() ? "" : "balance_within: " + found;
+  return found.empty() ? "" : "balance_under_capacity: " + found;
 }
 
 template <std::size_t R, class Weight>
@@ -220,7 +221,7 @@ auto largest_value(grouping const& parts, Lengths const& lengths, Value const& v
   return largest;
 }
 
-/// `balance_set` of costs that count and longest sample make, against all parts.
+/// `balance_set_cost` of costs that count and longest sample make, against all parts.
 template <class Set, class Weight, class Value>
 std::string set_fault(engine& random, std::int64_t most, Value const& value) {
   auto const count = static_cast<std::size_t>(number_between(random, 1, 8));
@@ -241,19 +242,20 @@ std::string set_fault(engine& random, std::int64_t most, Value const& value) {
       std::integral<Weight> &&
       values.back() > static_cast<value_type>(std::numeric_limits<std::int64_t>::max());
   try {
-    auto const result = omnibal::balance_set(lengths, parts, Set{});
+    auto const result = omnibal::balance_set_cost(lengths, parts, Set{});
     std::string const found = test::parts_fault(result, count, parts);
-    if (!found.empty()) return "balance_set: " + found;
+    if (!found.empty()) return "balance_set_cost: " + found;
     auto const best =
         test::least_largest_value(values, parts, static_cast<value_type>(values.back() + 1));
-    if (largest_value(result, lengths, value) > best) return "balance_set misses the best parts";
+    if (largest_value(result, lengths, value) > best)
+      return "balance_set_cost misses the best parts";
     return "";
   } catch (std::overflow_error const&) {
-    return may_overflow ? "" : "balance_set refuses a cost that its type can hold";
+    return may_overflow ? "" : "balance_set_cost refuses a cost that its type can hold";
   }
 }
 
-/// `balance_set` of sums of lengths, against all parts.
+/// `balance_set_cost` of sums of lengths, against all parts.
 std::string sum_fault(engine& random) {
   auto const count = static_cast<std::size_t>(number_between(random, 1, 8));
   auto const parts = static_cast<std::size_t>(number_between(random, 1, 5));
@@ -265,21 +267,22 @@ std::string sum_fault(engine& random) {
     auto const last = static_cast<std::size_t>(std::bit_width(set)) - 1;
     sums[set] = sums[set ^ std::size_t{1} << last] + lengths[last];
   }
-  auto const result = omnibal::balance_set(lengths, parts, omnibal::unmasked_pack<>{});
+  auto const result = omnibal::balance_set_cost(lengths, parts, omnibal::unmasked_pack<>{});
   std::int64_t largest = 0;
   for (std::size_t p = 0; p != parts; ++p) largest = std::max(largest, sums[set_of(result[p])]);
   std::int64_t const best =
       test::least_largest_value(sums, parts, std::numeric_limits<std::int64_t>::max());
   auto const k = static_cast<std::int64_t>(parts);
-  return largest * k > best * (2 * k - 1) ? "balance_set is above 2 - 1/parts times the best sum"
-                                          : "";
+  return largest * k > best * (2 * k - 1)
+             ? "balance_set_cost is above 2 - 1/parts times the best sum"
+             : "";
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("balance_within calls nothing impossible that is not", "[certificate]",
+TEMPLATE_TEST_CASE("balance_under_capacity calls nothing impossible that is not", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("balance_within", [](engine& random) {
+  test::certify<TestType>("balance_under_capacity", [](engine& random) {
     if constexpr (sizeof(TestType) == 8) {
       if (number_between(random, 0, 1) == 0) return within_fault<2, TestType>(random);
     }
@@ -297,18 +300,18 @@ TEMPLATE_TEST_CASE("micro_batches are the fewest under the capacity", "[certific
   });
 }
 
-TEMPLATE_TEST_CASE("balance_set has the best parts for padded batches", "[certificate]",
+TEMPLATE_TEST_CASE("balance_set_cost has the best parts for padded batches", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
   using length = std::identity;
   using number = working_of<TestType>;
   using wide = std::conditional_t<std::integral<TestType>, omnibal::detail::int128, double>;
-  test::certify<TestType>("balance_set of padded batches", [](engine& random) {
+  test::certify<TestType>("balance_set_cost of padded batches", [](engine& random) {
     return set_fault<omnibal::padded_batch<length, number>, TestType>(
         random, test::most_of<TestType>(), [](std::size_t count, TestType longest) {
           return static_cast<wide>(count) * static_cast<wide>(longest);
         });
   });
-  test::certify<TestType>("balance_set of padded attention", [](engine& random) {
+  test::certify<TestType>("balance_set_cost of padded attention", [](engine& random) {
     return set_fault<omnibal::padded_attention<length, number>, TestType>(
         random, std::min<std::int64_t>(test::most_of<TestType>(), std::int64_t{1} << 32),
         [](std::size_t count, TestType longest) {
@@ -317,6 +320,6 @@ TEMPLATE_TEST_CASE("balance_set has the best parts for padded batches", "[certif
   });
 }
 
-TEST_CASE("balance_set is near the best sum where the sum makes the cost", "[certificate]") {
-  test::certify<std::int64_t>("balance_set of sums", sum_fault);
+TEST_CASE("balance_set_cost is near the best sum where the sum makes the cost", "[certificate]") {
+  test::certify<std::int64_t>("balance_set_cost of sums", sum_fault);
 }

@@ -7,7 +7,7 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/step_mix.hpp>
+#include <omnibal/step_spread.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ struct mix_and_bound {
 
 mix_and_bound measure(omnibal::steps const& schedule, load_list const& loads,
                       std::size_t groups_per_rank) {
-  auto const mix = omnibal::step_mix(schedule, loads).totals;
+  auto const mix = omnibal::step_spread(schedule, loads).totals;
   auto const waiting = omnibal::dist_ratio(schedule, loads);
   return {std::max(mix[0], mix[1]), bench::least_mix(loads, schedule.ranks(), groups_per_rank,
                                                      std::max(waiting[0], waiting[1]))};

@@ -5,11 +5,11 @@
 #include "parts.hpp"
 #include "random_instances.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/config.hpp>
 
@@ -181,27 +181,27 @@ std::string heuristic_fault(problem<Weight> const& given) {
 template <class Weight>
 std::string exact_fault(engine& random, problem<Weight> const& given) {
   bool const is_cut_short = number_between(random, 0, 3) == 0;
-  omnibal::balance_exactly_options options;
+  omnibal::balance_optimally_options options;
   if (is_cut_short) options.nodes = static_cast<std::uint64_t>(number_between(random, 0, 20));
   for (count_policy const policy :
        {count_policy::any, count_policy::equal, count_policy::at_most_one_apart}) {
     if (policy == count_policy::equal && given.count() % given.parts != 0) continue;
     options.count = policy;
     auto const result =
-        omnibal::balance_exactly(given.costs, given.parts, std::identity{}, options);
+        omnibal::balance_optimally(given.costs, given.parts, std::identity{}, options);
     std::string const found = test::parts_fault(result.parts, given.count(), given.parts, policy);
-    if (!found.empty()) return "balance_exactly: " + found;
-    if (!is_cut_short && !result.proven) return "balance_exactly: there is no proof";
+    if (!found.empty()) return "balance_optimally: " + found;
+    if (!is_cut_short && !result.proven) return "balance_optimally: there is no proof";
     auto const best = given.least_largest(policy);
     if (result.proven && given.largest_load(result.parts) > best + given.slack()) {
-      return "balance_exactly calls parts the best with a load of " +
+      return "balance_optimally calls parts the best with a load of " +
              std::to_string(given.largest_load(result.parts)) + ", there are some with " +
              std::to_string(best);
     }
     auto const bound = static_cast<decltype(given.slack() + best)>(result.lower_bound);
     if (bound > best + given.slack() || (result.proven && bound < best - given.slack())) {
-      return "balance_exactly has a bound of " + std::to_string(result.lower_bound) + ", best is " +
-             std::to_string(best);
+      return "balance_optimally has a bound of " + std::to_string(result.lower_bound) +
+             ", best is " + std::to_string(best);
     }
   }
   return "";
@@ -280,26 +280,26 @@ std::string refined_fault(engine& random, problem<Weight> const& given) {
 template <class Weight>
 std::string home_fault(engine& random, problem<Weight> const& given) {
   auto const home = random_parts(random, given.count(), given.parts);
-  omnibal::keep_home_options const options{
+  omnibal::rebalance_options const options{
       .max_overload = 0.125 * static_cast<double>(number_between(random, 0, 2)),
       .ranks_per_node = static_cast<std::size_t>(number_between(random, 1, 3))};
   std::vector<std::int64_t> bytes;
   for (std::size_t i = 0; i != given.count(); ++i) bytes.push_back(number_between(random, 0, 9));
-  auto const result = omnibal::keep_home(home, given.costs, bytes, options);
+  auto const result = omnibal::rebalance(home, given.costs, bytes, options);
   std::string const found = test::parts_fault(result, given.count(), given.parts);
-  if (!found.empty()) return "keep_home: " + found;
+  if (!found.empty()) return "rebalance: " + found;
   long double const limit =
       limit_of(given.lower_bound(), options.max_overload) + static_cast<long double>(given.slack());
   auto const of_lpt = given.largest_load(omnibal::lpt(given.costs, given.parts));
   auto const largest = given.largest_load(result);
   if (static_cast<long double>(largest) > limit && largest > of_lpt + given.slack()) {
-    return "keep_home is above its limit and above lpt";
+    return "rebalance is above its limit and above lpt";
   }
   if constexpr (std::integral<working_of<Weight>>) {
     bool const is_even =
         static_cast<long double>(given.largest_load(home)) * (1 + 2 * precision) <= limit;
     for (std::size_t p = 0; p != given.parts && is_even; ++p) {
-      if (result[p].size() != home[p].size()) return "keep_home moves what is even";
+      if (result[p].size() != home[p].size()) return "rebalance moves what is even";
     }
   }
   return "";
@@ -326,10 +326,10 @@ std::string shares_fault(engine& random) {
       share[set] = std::max(share[set], sums[set] / sums.back());
     }
   }
-  auto const result = omnibal::balance_exactly(costs, parts);
+  auto const result = omnibal::balance_optimally(costs, parts);
   std::string const found = test::parts_fault(result.parts, count, parts);
-  if (!found.empty()) return "balance_exactly: " + found;
-  if (!result.proven) return "balance_exactly: there is no proof";
+  if (!found.empty()) return "balance_optimally: " + found;
+  if (!result.proven) return "balance_optimally: there is no proof";
   long double largest = 0;
   for (std::size_t p = 0; p != parts; ++p) {
     std::size_t set = 0;
@@ -338,9 +338,9 @@ std::string shares_fault(engine& random) {
   }
   long double const best = test::least_largest_value(share, parts, 2.0L);
   if (std::abs(static_cast<long double>(result.lower_bound) - best) > 1e-13L) {
-    return "balance_exactly: the bound is not the least share";
+    return "balance_optimally: the bound is not the least share";
   }
-  return largest > best + 1e-13L ? "balance_exactly: the largest share is not the least" : "";
+  return largest > best + 1e-13L ? "balance_optimally: the largest share is not the least" : "";
 }
 
 /// Sums near the largest integer are taken or are an error.
@@ -360,7 +360,7 @@ std::string overflow_fault(engine& random) {
   }
   bool const is_error = sum > std::numeric_limits<std::int64_t>::max();
   try {
-    auto const result = omnibal::balance_exactly(costs, 2);
+    auto const result = omnibal::balance_optimally(costs, 2);
     if (is_error) return "a sum above 2^63 - 1 is taken";
     for (std::size_t p = 0; p != 2; ++p) {
       omnibal::detail::int128 load = 0;
@@ -382,22 +382,22 @@ TEMPLATE_TEST_CASE("parts are as even as the balancers promise", "[certificate]"
   });
 }
 
-TEMPLATE_TEST_CASE("balance_exactly proves no parts that are not the best", "[certificate]",
+TEMPLATE_TEST_CASE("balance_optimally proves no parts that are not the best", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("balance_exactly", [](engine& random) {
+  test::certify<TestType>("balance_optimally", [](engine& random) {
     return exact_fault(random, make_problem<TestType>(random));
   });
 }
 
-TEMPLATE_TEST_CASE("balance_exactly proves no shares that are not the least", "[certificate]",
+TEMPLATE_TEST_CASE("balance_optimally proves no shares that are not the least", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("balance_exactly of two kinds",
+  test::certify<TestType>("balance_optimally of two kinds",
                           [](engine& random) { return shares_fault<2, TestType>(random); });
 }
 
-TEMPLATE_TEST_CASE("refine and keep_home end where they promise", "[certificate]",
+TEMPLATE_TEST_CASE("refine and rebalance end where they promise", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("refine, keep_home", [](engine& random) {
+  test::certify<TestType>("refine, rebalance", [](engine& random) {
     auto const given = make_problem<TestType>(random);
     std::string const found = refined_fault(random, given);
     return found.empty() ? home_fault(random, given) : found;
@@ -405,5 +405,5 @@ TEMPLATE_TEST_CASE("refine and keep_home end where they promise", "[certificate]
 }
 
 TEST_CASE("sums of costs are exact up to the largest integer and an error above", "[certificate]") {
-  test::certify<std::int64_t>("balance_exactly near the largest sum", overflow_fault);
+  test::certify<std::int64_t>("balance_optimally near the largest sum", overflow_fault);
 }

@@ -3,7 +3,7 @@
 #include "samples.hpp"
 #include "to_vector.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
 
@@ -138,7 +138,7 @@ TEST_CASE("refine is never worse, and nearly as good as the best") {
         CHECK(test::to_vector(kept.offsets()) == test::to_vector(start.offsets()));
         CHECK(test::largest_loads(kept, set.samples)[0] <=
               test::largest_loads(start, set.samples)[0]);
-        auto const exact = omnibal::balance_exactly(set.samples, parts);
+        auto const exact = omnibal::balance_optimally(set.samples, parts);
         REQUIRE(exact.proven);
         auto const best = test::largest_loads(exact.parts, set.samples)[0];
         CHECK(load >= best);
@@ -189,7 +189,7 @@ TEST_CASE("refine takes loads up to the largest integer") {
   auto const result = refine(costs, consecutive(costs.size(), 3));
   CHECK(test::parts_fault(result, costs.size(), 3) == "");
   CHECK(test::largest_loads(result, costs)[0] ==
-        test::largest_loads(omnibal::balance_exactly(costs, 3).parts, costs)[0]);
+        test::largest_loads(omnibal::balance_optimally(costs, 3).parts, costs)[0]);
 }
 
 TEST_CASE("refine evens several kinds of cost") {

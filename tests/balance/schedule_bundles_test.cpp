@@ -9,7 +9,7 @@
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/step_sampler.hpp>
-#include <omnibal/step_mix.hpp>
+#include <omnibal/step_spread.hpp>
 
 #include <algorithm>
 #include <array>
@@ -159,8 +159,8 @@ TEST_CASE("positions are even where that is asked for, and steps vary less than 
       auto const waiting = omnibal::dist_ratio(positions, loads);
       CHECK(waiting[0] <= std::max(0.0201, 1.1 * single[0]));
       CHECK(waiting[1] <= std::max(0.0201, 1.1 * single[1]));
-      auto const mix = omnibal::step_mix(schedule, loads).totals;
-      auto const mix_of_positions = omnibal::step_mix(positions, loads).totals;
+      auto const mix = omnibal::step_spread(schedule, loads).totals;
+      auto const mix_of_positions = omnibal::step_spread(positions, loads).totals;
       CHECK(mix[0] < 0.7 * mix_of_positions[0]);
       CHECK(mix[1] < 0.7 * mix_of_positions[1]);
       if (of_rank < 4) continue;
@@ -178,7 +178,7 @@ TEST_CASE("sums of several groups are even, and steps vary less than random ones
       options_type const options{.remainder = remainder_policy::carry, .groups_per_rank = of_rank};
       auto const schedule = schedule_steps(loads, ranks, options);
       auto const waiting = omnibal::dist_ratio(schedule, loads);
-      auto const mix = omnibal::step_mix(schedule, loads).totals;
+      auto const mix = omnibal::step_spread(schedule, loads).totals;
       // So few steps of 64 pairs cannot be even in both resources.
       double const bound = ranks == 64 && of_rank == 2 ? 0.01 : 0.00501;
       CHECK(waiting[0] <= bound);
@@ -201,7 +201,7 @@ TEST_CASE("the tolerance weighs waiting against the mix of steps") {
   for (double const tolerance : {0.002, 0.01, 0.05}) {
     auto const schedule =
         schedule_steps(loads, 16, {.max_dist_ratio = tolerance, .groups_per_rank = 2});
-    auto const mix = omnibal::step_mix(schedule, loads).totals;
+    auto const mix = omnibal::step_spread(schedule, loads).totals;
     auto const waiting = omnibal::dist_ratio(schedule, loads);
     CHECK(mix[1] < last_mix);
     CHECK(waiting[1] > last_waiting);
@@ -467,7 +467,7 @@ TEST_CASE("idle ranks of the last step leave the others half of what they may wa
   auto const waiting = omnibal::dist_ratio(full, loads);
   CHECK(std::max(waiting[0], waiting[1]) > 0.002);
   CHECK(std::max(waiting[0], waiting[1]) < 0.003);
-  auto const mix = omnibal::step_mix(full, loads).totals;
+  auto const mix = omnibal::step_spread(full, loads).totals;
   CHECK(std::max(mix[0], mix[1]) < 1.1);
 }
 

@@ -115,7 +115,7 @@ static void test_planning(void) {
   int64_t time = 0;
   int proven = 0;
   omnibal_error error;
-  CHECK(omnibal_minimax(layers, 6, 2, boundaries, &bottleneck, &error) == OMNIBAL_OK);
+  CHECK(omnibal_partition_minimax(layers, 6, 2, boundaries, &bottleneck, &error) == OMNIBAL_OK);
   CHECK(bottleneck == 6 && boundaries[0] == 0 && boundaries[1] == 4 && boundaries[2] == 6);
   CHECK(omnibal_select_recompute(times, bytes, offsets, 2, 11, choices, &time, &proven, &error) ==
         OMNIBAL_OK);

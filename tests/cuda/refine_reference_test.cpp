@@ -4,7 +4,7 @@
 #include "samples.hpp"
 #include "to_vector.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/resources.hpp>
 
@@ -122,7 +122,7 @@ TEST_CASE("rounds are never worse, end where nothing helps, and come near the be
         CHECK(test::to_vector(kept.offsets()) == test::to_vector(start.offsets()));
         CHECK(largest_load(kept, set) <= largest_load(start, set));
 
-        auto const exact = omnibal::balance_exactly(set.samples, parts);
+        auto const exact = omnibal::balance_optimally(set.samples, parts);
         REQUIRE(exact.proven);
         auto const best = largest_load(exact.parts, set);
         CHECK(load >= best);

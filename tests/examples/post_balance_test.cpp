@@ -8,8 +8,8 @@
 #include "vlm_layers.hpp"
 
 #include <omnibal/balance/deal.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
@@ -242,7 +242,7 @@ TEST_CASE("exchanged samples have the gradients of samples at home") {
       });
       return plans;
     };
-    check(omnibal::keep_home);
+    check(omnibal::rebalance);
     check(omnibal::deal);
     auto const plans = check(omnibal::lpt);
     if (ranks == 1) continue;

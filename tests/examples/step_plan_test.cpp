@@ -109,7 +109,7 @@ void check_weights(std::filesystem::path const& folder, dataset const& data) {
       auto const own = static_cast<double>(tokens[k]);
       bool const is_by_step = read.weights == loss_weights::step;
       CHECK(weights == Approx(is_by_step ? 1 : own / mean));
-      CHECK(plan.steps[k].loss_scale == Approx(read.ranks / (is_by_step ? own : mean)));
+      CHECK(plan.steps[k].loss_normalizer == Approx(read.ranks / (is_by_step ? own : mean)));
     }
   }
 }
@@ -316,11 +316,11 @@ TEST_CASE("a plan of steps that is not whole is refused with file, line, field a
   folder.write("plan.json", R"({"format": "omnibal steps", "format_version": 1, "ranks": 4,
       "weights": "step", "plans": [{"name": "groups", "file": "groups.jsonl", "steps": 2}]})");
   folder.write("groups.jsonl",
-               R"({"seconds":1,"loss_scale":0.04,"micro_steps":[[{"first_rank":0,"degree":2,)"
+               R"({"seconds":1,"loss_normalizer":0.04,"micro_steps":[[{"first_rank":0,"degree":2,)"
                R"("seconds":1,"tokens":75,"weight":0.75,"samples":[0,1]},{"first_rank":2,)"
                R"("degree":1,"seconds":1,"tokens":25,"weight":0.25,"samples":[2]}]]})"
                "\n"
-               R"({"seconds":1,"loss_scale":0.4,"micro_steps":[[{"first_rank":1,"degree":1,)"
+               R"({"seconds":1,"loss_normalizer":0.4,"micro_steps":[[{"first_rank":1,"degree":1,)"
                R"("seconds":1,"tokens":10,"weight":1,"samples":[3]}],[]]})"
                "\n");
   auto const plan = read_step_plan(folder.path() / "plan.json");
@@ -338,10 +338,11 @@ TEST_CASE("a plan of steps that is not whole is refused with file, line, field a
       {"plan.json", "omnibal steps", "omnibal plan", "field \"format\" is \"omnibal plan\""},
       {"plan.json", "\"step\"", "\"steps\"",
        "field \"weights\" is \"steps\"; did you mean \"step\"?"},
-      {"plan.json", "\"step\"", "\"epoch\"", "groups.jsonl: line 1: field \"loss_scale\" is 0.04"},
+      {"plan.json", "\"step\"", "\"epoch\"",
+       "groups.jsonl: line 1: field \"loss_normalizer\" is 0.04"},
       {"plan.json", "\"steps\": 2", "\"steps\": 3", "groups.jsonl: has 2 steps of 3"},
       {"groups.jsonl", "0.75", "0.5", "line 1: field \"weight\" is 0.5, must be 0.75"},
-      {"groups.jsonl", "0.4,", "0.5,", "line 2: field \"loss_scale\" is 0.5, must be 0.4"},
+      {"groups.jsonl", "0.4,", "0.5,", "line 2: field \"loss_normalizer\" is 0.5, must be 0.4"},
       {"groups.jsonl", "[3]", "[1]", "line 2: sample 1 runs twice"},
       {"groups.jsonl", "\"first_rank\":2", "\"first_rank\":1",
        "line 1: rank 1 is in two groups of a micro-step"},

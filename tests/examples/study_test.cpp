@@ -161,7 +161,7 @@ TEST_CASE("arrangements of a step have every item, and take what their slowest r
     }
     CHECK(16 * mean == Approx(work));
     CHECK(time_of(batch, home, all_padded).total() >= before.total());
-    for (auto const rule : {orchestration_rule::lpt, orchestration_rule::keep_home}) {
+    for (auto const rule : {orchestration_rule::lpt, orchestration_rule::rebalance}) {
       for (step_batching const& how : {unpadded, all_padded, convolved, sound_padded}) {
         auto const plans = orchestrate_step(batch, how, rule, 8);
         step_arrangement const even = arrangement_of(plans);
@@ -203,7 +203,7 @@ TEST_CASE("convolutions are linear in the frames and padded, attention is quadra
 TEST_CASE("what stays takes no time on the wire, and nodes take bytes off it") {
   batch_measures const batch = batch_of(16, 8);
   machine_description const machine = find_machine("h100-80gb");
-  auto const aware = orchestrate_step(batch, unpadded, orchestration_rule::keep_home, 8);
+  auto const aware = orchestrate_step(batch, unpadded, orchestration_rule::rebalance, 8);
   wire_time const one = wire_time_of(batch, aware, machine);
   double moved = static_cast<double>(aware.samples.moved_bytes());
   double across = static_cast<double>(aware.samples.moved_bytes_across_nodes());

@@ -1,6 +1,6 @@
 #include "allocations.hpp"
 
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
@@ -64,9 +64,9 @@ TEST_CASE("a training loop allocates nothing once it has seen the largest step")
   auto const step = [&] {
     omnibal::gather_lengths(comm, samples, std::identity{}, {}, lengths);
     omnibal::gather_lengths(comm, samples, std::identity{}, {.most_samples = 200}, lengths);
-    omnibal::plan_exchange(comm, samples, floating, bytes, {}, omnibal::keep_home, planner);
+    omnibal::plan_exchange(comm, samples, floating, bytes, {}, omnibal::rebalance, planner);
     auto const& plan = omnibal::plan_exchange(comm, samples, bytes, bytes, {.max_overload = 0.001},
-                                              omnibal::keep_home, planner);
+                                              omnibal::rebalance, planner);
     plan.inverse_into(inverse);
     omnibal::exchange_samples(comm, plan, samples, mine, mover);
     omnibal::exchange_samples(comm, inverse, mine, again, mover);
@@ -121,7 +121,7 @@ TEST_CASE("a simulation allocates nothing once it has seen the largest batch") {
   std::int64_t moved = 0;
   auto const step = [&] {
     moved += omnibal::make_plan(offsets, cost, cost, {.ranks_per_node = 8, .max_overload = 0.02},
-                                omnibal::keep_home, workspace)
+                                omnibal::rebalance, workspace)
                  .moved_bytes();
   };
   for (; turn != 5; ++turn) step();

@@ -4,9 +4,9 @@
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
@@ -159,7 +159,7 @@ TEST_CASE("plans are sound, whatever the costs, the homes and the balancer") {
               CHECK(make_plan(offsets, costs, bytes, options, balance).digest() == plan.digest());
               return plan;
             };
-            check(omnibal::keep_home);
+            check(omnibal::rebalance);
             auto const even = check(omnibal::lpt);
             auto const parts = omnibal::lpt(costs, ranks);
             CHECK(largest_load(even, costs) == test::largest_loads(parts, set.samples)[0]);
@@ -204,11 +204,11 @@ TEST_CASE("costs and bytes may be ranges, functors and resources, offsets any in
                    {5, 1, 1, 1}) == "");
   CHECK(plan_fault(make_plan(indices{0, 3, 4}, costs, costs, {}, omnibal::karmarkar_karp),
                    {0, 3, 4}, {5, 1, 1, 1}) == "");
-  auto const like_keep_home = [](omnibal::grouping_view home, auto const& c, auto const& b,
-                                 omnibal::keep_home_options const& options) {
-    return omnibal::keep_home(home, c, b, options);
+  auto const like_rebalance = [](omnibal::grouping_view home, auto const& c, auto const& b,
+                                 omnibal::rebalance_options const& options) {
+    return omnibal::rebalance(home, c, b, options);
   };
-  CHECK(make_plan(indices{0, 3, 4}, costs, costs, {}, like_keep_home) == plan);
+  CHECK(make_plan(indices{0, 3, 4}, costs, costs, {}, like_rebalance) == plan);
 }
 
 TEST_CASE("a plan has the bytes of its samples, and values in the order of either side") {
@@ -293,7 +293,7 @@ TEST_CASE("a part stays with the rank for which a balancer that knows the homes 
   std::vector<std::int64_t> const costs{10, 10, 10};
   auto const for_fast_rank = [](omnibal::grouping_view, std::vector<std::int64_t> const&,
                                 std::vector<std::int64_t> const&,
-                                omnibal::keep_home_options const&) {
+                                omnibal::rebalance_options const&) {
     return grouping({0, 1, 3}, {0, 1, 2});
   };
   auto const plan = omnibal::make_plan(home, costs, costs, {}, for_fast_rank);
@@ -344,7 +344,7 @@ TEST_CASE("different plans have different digests") {
   CHECK(plans > 12);
 }
 
-TEST_CASE("keep_home moves a quarter at most of what lpt moves with the best relabelling") {
+TEST_CASE("rebalance moves a quarter at most of what lpt moves with the best relabelling") {
   for (std::uint64_t seed = 0; seed != 4; ++seed) {
     test::random_amounts random(seed);
     std::size_t const ranks = 64;
@@ -477,7 +477,7 @@ static_assert(!std::invocable<planner, indices, std::vector<std::string>, number
 static_assert(!std::invocable<planner, indices, numbers, std::vector<double>>);
 static_assert(!std::invocable<planner, indices, numbers, numbers, omnibal::make_plan_options, int>);
 static_assert(omnibal::plan_balancer<omnibal::lpt_fn, numbers>);
-static_assert(omnibal::plan_balancer<omnibal::keep_home_fn, numbers>);
-static_assert(omnibal::plan_balancer<omnibal::keep_home_fn, std::vector<omnibal::resources<3>>>);
+static_assert(omnibal::plan_balancer<omnibal::rebalance_fn, numbers>);
+static_assert(omnibal::plan_balancer<omnibal::rebalance_fn, std::vector<omnibal::resources<3>>>);
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "samples.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/balance/balance_set.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -85,7 +85,7 @@ TEST_CASE("a padded phase has the least largest cost, where others pad too much"
   for (std::uint64_t seed = 0; seed != 5; ++seed) {
     numbers const lengths = lengths_of(seed, offsets.back());
     auto const check = [&](auto const& empty) {
-      auto const best = omnibal::balance_set(lengths, ranks, empty);
+      auto const best = omnibal::balance_set_cost(lengths, ranks, empty);
       auto const plan = omnibal::make_plan(offsets, lengths, lengths, {}, empty);
       auto const additive = omnibal::make_plan(offsets, lengths, lengths, {}, omnibal::lpt);
       std::int64_t least = 0;

@@ -5,7 +5,7 @@
 #include "samples.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/comm/collectives.hpp>
@@ -127,7 +127,8 @@ TEST_CASE("a cap on the tokens of a rank holds after balancing") {
     auto const within = [&](auto const& costs, std::size_t parts, auto const&) {
       auto const squared = [](std::int64_t length) { return length * length; };
       auto const demand = [](std::int64_t length) { return omnibal::resources{length}; };
-      auto result = omnibal::balance_within(costs, parts, squared, demand, omnibal::resources{cap});
+      auto result =
+          omnibal::balance_under_capacity(costs, parts, squared, demand, omnibal::resources{cap});
       REQUIRE(result.status == omnibal::solve_status::solved);
       return result.parts;
     };

@@ -3,8 +3,8 @@
 #include "samples.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
 #include <omnibal/exchange/compose.hpp>
@@ -125,7 +125,7 @@ TEST_CASE("plans on any nodes count what leaves them, and even the loads of rank
       auto const blind =
           omnibal::make_plan(given.offsets, given.bytes, given.bytes, {}, omnibal::lpt);
       CHECK(across <= given.moved(blind.arrivals(), node_of, std::identity{}).first);
-      check(omnibal::keep_home);
+      check(omnibal::rebalance);
     }
   }
 }
@@ -142,7 +142,7 @@ TEST_CASE("equal nodes are the same by number and by map, whatever the ranks are
       CHECK(plan_on({.ranks_per_node = 3}) == plan_on({.node_of = by_three}));
       CHECK(plan_on({}) == plan_on({.ranks_per_node = 1}));
     };
-    same(omnibal::keep_home);
+    same(omnibal::rebalance);
     same(omnibal::lpt);
   }
   // Ranks 0 and 2 are one node, 1 and 3 another: what rank 0 has too much goes to rank 2.
@@ -171,8 +171,8 @@ TEST_CASE("a map of other ranks is refused, also where one rank alone has anothe
           static_cast<void>(omnibal::placement(home, home, ones, {.node_of = three}));
         }) == "omnibal::placement" + why);
   CHECK(text([&] {
-          static_cast<void>(omnibal::keep_home(home, ones, ones, {.node_of = three}));
-        }) == "omnibal::keep_home" + why);
+          static_cast<void>(omnibal::rebalance(home, ones, ones, {.node_of = three}));
+        }) == "omnibal::rebalance" + why);
 
   test::watchdog const limit;
   omnibal::thread_communicator::run(3, [&](omnibal::thread_communicator& comm) {

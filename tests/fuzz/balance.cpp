@@ -5,13 +5,13 @@
 #include "parts.hpp"
 #include "schedules.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/config.hpp>
@@ -80,7 +80,7 @@ void check_balancers(byte_reader& bytes) {
   refining.exchanges = bytes.next() * 16u;
   refining.splits = bytes.next();
   refining.seed = bytes.next();
-  omnibal::keep_home_options keeping;
+  omnibal::rebalance_options keeping;
   keeping.max_overload = 0.01 * bytes.next();
   keeping.ranks_per_node = bytes.next() % 5u + 1;
   std::uint8_t const salt = bytes.next();
@@ -112,15 +112,15 @@ void check_balancers(byte_reader& bytes) {
     require(is_at_most<T>(largest_load(even, costs), largest_load(dealt, costs)),
             "refine raises no load");
   });
-  check("balance_exactly", [&] {
-    auto const best = omnibal::balance_exactly(costs, parts, std::identity{}, {.nodes = 2000});
-    check_parts("balance_exactly", best.parts, samples, parts);
+  check("balance_optimally", [&] {
+    auto const best = omnibal::balance_optimally(costs, parts, std::identity{}, {.nodes = 2000});
+    check_parts("balance_optimally", best.parts, samples, parts);
     require(is_at_most<T>(best.lower_bound, best.largest_load),
-            "balance_exactly has a bound that is one");
+            "balance_optimally has a bound that is one");
     require(is_at_most<T>(largest_load(best.parts, costs), largest_load(longest_first, costs)),
-            "balance_exactly is no worse than lpt");
+            "balance_optimally is no worse than lpt");
     require(!best.proven || std::floating_point<T> || best.lower_bound == best.largest_load,
-            "balance_exactly proves what it reaches");
+            "balance_optimally proves what it reaches");
   });
   if (parts == 0) return;
   omnibal::grouping home;
@@ -130,14 +130,14 @@ void check_balancers(byte_reader& bytes) {
     }
     home.close();
   }
-  check("keep_home", [&] {
-    auto const kept = omnibal::keep_home(
+  check("rebalance", [&] {
+    auto const kept = omnibal::rebalance(
         home, costs, [salt](std::uint32_t index) { return std::int64_t{index} * salt; }, keeping);
-    check_parts("keep_home", kept, samples, parts);
+    check_parts("rebalance", kept, samples, parts);
     auto const limit = std::max(largest_load(longest_first, costs), wide<T>{});
     auto const start = largest_load(home, costs);
     require(is_at_most<T>(largest_load(kept, costs), std::max(start, limit)),
-            "keep_home raises no load");
+            "rebalance raises no load");
   });
 }
 
@@ -150,10 +150,10 @@ void check_room(std::string const& name, omnibal::groups_argument parts,
 void check_capped(byte_reader& bytes) {
   auto const kind = test::read_oddity(bytes);
   std::size_t const parts = read_parts(bytes, kind);
-  omnibal::balance_within_options options{.effort = omnibal::effort::fast,
-                                          .exchanges = bytes.next() * 4u,
-                                          .passes = bytes.next() % 4u,
-                                          .nodes = bytes.next() * 8u};
+  omnibal::balance_under_capacity_options options{.effort = omnibal::effort::fast,
+                                                  .exchanges = bytes.next() * 4u,
+                                                  .passes = bytes.next() % 4u,
+                                                  .nodes = bytes.next() * 8u};
   options.seed = bytes.next();
   std::size_t const multiple = bytes.next() % 4u + 1;
   std::int64_t const capacity =
@@ -174,23 +174,26 @@ void check_capped(byte_reader& bytes) {
   bool const is_oversized = std::any_of(demands.begin(), demands.end(),
                                         [&](std::int64_t taken) { return taken > capacity; });
 
-  returns("balance_within", kind, [&] {
-    auto const made = omnibal::balance_within(samples, parts, cost, demand, capacity, options);
+  returns("balance_under_capacity", kind, [&] {
+    auto const made =
+        omnibal::balance_under_capacity(samples, parts, cost, demand, capacity, options);
     using omnibal::within_reason;
     require((made.reason == within_reason::sample_above_capacity) == is_oversized,
-            "balance_within names a sample above the capacity");
+            "balance_under_capacity names a sample above the capacity");
     if (made.status != omnibal::solve_status::solved) {
-      require(made.parts.empty(), "balance_within has no parts that exceed the capacity");
+      require(made.parts.empty(), "balance_under_capacity has no parts that exceed the capacity");
       require((made.status == omnibal::solve_status::infeasible) ==
                   (made.reason != within_reason::none),
-              "balance_within says why nothing fits");
+              "balance_under_capacity says why nothing fits");
       return;
     }
-    check_parts("balance_within", made.parts, samples.size(), parts);
-    check_room("balance_within", made.parts, demands, capacity);
-    require(made.parts_needed <= parts, "balance_within needs no more parts than there are");
-    require(largest_load(made.parts, costs) == made.largest_load, "balance_within adds up");
-    require(made.lower_bound <= made.largest_load, "balance_within has a bound that is one");
+    check_parts("balance_under_capacity", made.parts, samples.size(), parts);
+    check_room("balance_under_capacity", made.parts, demands, capacity);
+    require(made.parts_needed <= parts,
+            "balance_under_capacity needs no more parts than there are");
+    require(largest_load(made.parts, costs) == made.largest_load, "balance_under_capacity adds up");
+    require(made.lower_bound <= made.largest_load,
+            "balance_under_capacity has a bound that is one");
   });
   returns("micro_batches", is_oversized ? oddity::wrong : kind, [&] {
     auto const made = omnibal::micro_batches(samples, parts, cost, demand, capacity,

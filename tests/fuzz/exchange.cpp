@@ -6,8 +6,8 @@
 #include "parts.hpp"
 
 #include <omnibal/balance/deal.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>

@@ -6,8 +6,8 @@
 #include "odd_numbers.hpp"
 
 #include <omnibal/config.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/solve_status.hpp>
 
@@ -42,16 +42,16 @@ void check_boundaries(std::string const& name, std::span<std::uint32_t const> bo
 }
 
 template <class T>
-void check_minimax(byte_reader& bytes) {
+void check_partition_minimax(byte_reader& bytes) {
   auto const kind = test::read_oddity(bytes);
   std::size_t const stages = bytes.next() % 24u + (kind == oddity::wrong ? 0 : 1);
   auto const empty = omnibal::empty_stages{bytes.next() % 2};
   auto const costs = test::read_numbers<T>(bytes, kind, 200);
   bool const is_short = costs.size() < stages && empty == omnibal::empty_stages::forbidden;
-  returns("minimax", is_short ? oddity::wrong : kind, [&] {
-    auto const made = omnibal::minimax(costs, stages, std::identity{}, {.empty = empty});
-    check_boundaries("minimax", made.boundaries, costs.size(), stages, empty);
-    require(made.proven && made.lower_bound == made.bottleneck, "minimax is exact");
+  returns("partition_minimax", is_short ? oddity::wrong : kind, [&] {
+    auto const made = omnibal::partition_minimax(costs, stages, std::identity{}, {.empty = empty});
+    check_boundaries("partition_minimax", made.boundaries, costs.size(), stages, empty);
+    require(made.proven && made.lower_bound == made.bottleneck, "partition_minimax is exact");
     if constexpr (std::integral<T>) {
       T largest = 0;
       for (std::size_t s = 0; s != stages; ++s) {
@@ -59,7 +59,7 @@ void check_minimax(byte_reader& bytes) {
         for (auto l = made.boundaries[s]; l != made.boundaries[s + 1]; ++l) sum += costs[l];
         largest = std::max(largest, sum);
       }
-      require(largest == made.bottleneck, "minimax adds up");
+      require(largest == made.bottleneck, "partition_minimax adds up");
       std::vector<T> sums{0};
       for (T const cost : costs) sums.push_back(sums.back() + cost);
       auto const stage = [&](std::size_t, std::size_t first, std::size_t last) {
@@ -70,7 +70,7 @@ void check_minimax(byte_reader& bytes) {
       auto const other = omnibal::partition_layers(costs, stages, stage, omnibal::fits_always{},
                                                    {.constraints = {.empty = empty}});
       require(other.status == solve_status::solved && other.bottleneck == made.bottleneck,
-              "partition_layers finds the bottleneck of minimax");
+              "partition_layers finds the bottleneck of partition_minimax");
     }
   });
 }
@@ -193,8 +193,8 @@ void check_constrained(byte_reader& bytes) {
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   byte_reader bytes({data, size});
   switch (bytes.next() % 3) {
-    case 0: check_minimax<std::int64_t>(bytes); break;
-    case 1: check_minimax<double>(bytes); break;
+    case 0: check_partition_minimax<std::int64_t>(bytes); break;
+    case 1: check_partition_minimax<double>(bytes); break;
     default: check_constrained(bytes); break;
   }
   return 0;

@@ -7,14 +7,14 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
-#include <omnibal/balance/balance_set.hpp>
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -50,8 +50,8 @@ void print_balancers(std::size_t count) {
       add("lpt", omnibal::lpt(set.samples, parts));
       add("lpt, counts at most one apart", start);
       add("refine", omnibal::refine(set.samples, start));
-      add("balance_exactly",
-          omnibal::balance_exactly(set.samples, parts, cost, {.nodes = 1000}).parts);
+      add("balance_optimally",
+          omnibal::balance_optimally(set.samples, parts, cost, {.nodes = 1000}).parts);
       if constexpr (R == 1) {
         add("karmarkar_karp", omnibal::karmarkar_karp(set.samples, parts, test::first_amount));
         add("deal", omnibal::deal(set.samples, parts, test::first_amount));
@@ -132,18 +132,19 @@ void print_balancers_with_conditions(std::size_t count) {
     }
     auto const bytes = [](std::uint32_t i) { return 1 + i % 7; };
     for (double const tolerance : {0.0, 0.05}) {
-      add("keep_home", omnibal::keep_home(home, set.samples, bytes, {.max_overload = tolerance}));
+      add("rebalance", omnibal::rebalance(home, set.samples, bytes, {.max_overload = tolerance}));
     }
-    add("balance_set", omnibal::balance_set(set.samples, 4, omnibal::padded_batch{first}));
-    add("balance_set, attention",
-        omnibal::balance_set(set.samples, 4, omnibal::padded_attention{first}));
+    add("balance_set_cost",
+        omnibal::balance_set_cost(set.samples, 4, omnibal::padded_batch{first}));
+    add("balance_set_cost, attention",
+        omnibal::balance_set_cost(set.samples, 4, omnibal::padded_attention{first}));
     for (std::size_t const parts : {4u, 16u, 200u}) {
       auto const within =
-          omnibal::balance_within(set.samples, parts, first, std::identity{}, set.capacity);
-      add("balance_within", within.parts);
-      hashes["balance_within"].add(static_cast<std::uint64_t>(within.status));
-      hashes["balance_within"].add(static_cast<std::uint64_t>(within.reason));
-      hashes["balance_within"].add(static_cast<std::uint64_t>(within.lower_bound));
+          omnibal::balance_under_capacity(set.samples, parts, first, std::identity{}, set.capacity);
+      add("balance_under_capacity", within.parts);
+      hashes["balance_under_capacity"].add(static_cast<std::uint64_t>(within.status));
+      hashes["balance_under_capacity"].add(static_cast<std::uint64_t>(within.reason));
+      hashes["balance_under_capacity"].add(static_cast<std::uint64_t>(within.lower_bound));
     }
     std::erase_if(set.samples, [&](auto const& sample) { return !sample.fits(set.capacity); });
     omnibal::micro_batch_steps const batches =

@@ -6,10 +6,10 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
@@ -54,8 +54,8 @@ void print_partition(std::uint64_t seed) {
           .bytes = bytes,
           .capacity = {static_cast<std::int64_t>(700 * layers / stages)},
           .max_layers = {static_cast<std::int64_t>(3 * layers / stages)}};
-      auto const anchor = omnibal::minimax(costs, stages);
-      add("minimax", anchor);
+      auto const anchor = omnibal::partition_minimax(costs, stages);
+      add("partition_minimax", anchor);
       add("partition_layers", omnibal::partition_layers(layers, stages, cost, {}, {.base = costs}));
       add("partition_layers, constraints",
           omnibal::partition_layers(layers, stages, cost, {},

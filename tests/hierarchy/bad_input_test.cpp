@@ -12,7 +12,7 @@
 #include <omnibal/metrics.hpp>
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/level_sampler.hpp>
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>
@@ -158,10 +158,10 @@ std::vector<bad_call> const bad_calls{
     {"options.max_dist_ratio is nan",
      sampling(lengths_type{1, 2}, {.ranks = 2},
               {.schedule = {.max_dist_ratio = std::numeric_limits<double>::quiet_NaN()}})},
-    {"loss_scale: loss_tokens is empty",
-     [] { static_cast<void>(omnibal::loss_scale(lengths_type{})); }},
-    {"loss_scale: loss_tokens[0] is -9",
-     [] { static_cast<void>(omnibal::loss_scale(lengths_type{-9})); }},
+    {"loss_normalizer: loss_tokens is empty",
+     [] { static_cast<void>(omnibal::loss_normalizer(lengths_type{})); }},
+    {"loss_normalizer: loss_tokens[0] is -9",
+     [] { static_cast<void>(omnibal::loss_normalizer(lengths_type{-9})); }},
     {"attention_balance: step 0 names group 4 of 2",
      [] {
        static_cast<void>(omnibal::attention_balance(omnibal::make_steps({{4}}, 1), packed().groups,

@@ -60,9 +60,9 @@ auto mistake() {
 }
 
 #elif MISTAKE <= 14
-#include <omnibal/balance/balance_set.hpp>
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/pack/isf.hpp>
 std::vector<std::int64_t> const lengths(9, 100);
@@ -75,10 +75,10 @@ auto mistake() {
   return omnibal::lpt(lengths, 4, [](std::int64_t length) { return length > 50; });
 //| 11 | set_cost | a cost functor where a set cost is wanted
 #elif MISTAKE == 11
-  return omnibal::balance_set(lengths, 4, [](std::int64_t length) { return length; });
+  return omnibal::balance_set_cost(lengths, 4, [](std::int64_t length) { return length; });
 //| 12 | index_measure | a functor of samples where one of indices is wanted
 #elif MISTAKE == 12
-  return omnibal::keep_home(omnibal::grouping{}, &sample::tokens, lengths);
+  return omnibal::rebalance(omnibal::grouping{}, &sample::tokens, lengths);
 //| 13 | keep_rule | a keep rule that returns nothing
 #elif MISTAKE == 13
   return omnibal::isf(lengths, std::identity{}, 4096, {}, [](auto const&) {});

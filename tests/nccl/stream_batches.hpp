@@ -5,8 +5,8 @@
 #include "rank_checks.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>

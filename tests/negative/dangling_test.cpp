@@ -268,7 +268,7 @@ static_assert(!std::invocable<omnibal::join_pieces_fn const&, context_layout con
 // Workspaces, packers and queues.
 static_assert(gives_result<omnibal::make_plan_workspace<1>&>);
 static_assert(!gives_result<omnibal::make_plan_workspace<1>>);
-static_assert(!gives_result<omnibal::keep_home_workspace<1>>);
+static_assert(!gives_result<omnibal::rebalance_workspace<1>>);
 static_assert(gives_result<omnibal::context_groups_workspace&>);
 static_assert(!gives_result<omnibal::context_groups_workspace>);
 static_assert(gives_result<omnibal::context_pieces_workspace&>);

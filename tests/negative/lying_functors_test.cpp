@@ -1,14 +1,14 @@
 // Functors that give another answer at every call, throw, or return nonsense: an error or some
 // result, never a crash. Meant for the sanitizers.
 
-#include <omnibal/balance/balance_exactly.hpp>
-#include <omnibal/balance/balance_set.hpp>
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/self_communicator.hpp>
@@ -31,7 +31,7 @@
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/sample/bundles.hpp>
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>
@@ -225,11 +225,11 @@ TEST_CASE("balancers survive costs and demands that change") {
         [&] { (void)omnibal::karmarkar_karp(samples, 4, whole); },
         [&] { (void)omnibal::refine(samples, home, real); },
         [&] { (void)omnibal::refine(samples, any_groups(lies, samples.size() + 1, 4), whole); },
-        [&] { (void)omnibal::balance_exactly(samples, 3, whole); },
-        [&] { (void)omnibal::balance_within(samples, 4, real, demand, capacity); },
+        [&] { (void)omnibal::balance_optimally(samples, 3, whole); },
+        [&] { (void)omnibal::balance_under_capacity(samples, 4, real, demand, capacity); },
         [&] { (void)omnibal::micro_batches(samples, 3, whole, demand, capacity); },
-        [&] { (void)omnibal::keep_home(home, whole, whole); },
-        [&] { (void)omnibal::keep_home(home, real, whole); }};
+        [&] { (void)omnibal::rebalance(home, whole, whole); },
+        [&] { (void)omnibal::rebalance(home, real, whole); }};
     for (auto const& call : calls) {
       try {
         call();
@@ -240,14 +240,14 @@ TEST_CASE("balancers survive costs and demands that change") {
   });
 }
 
-TEST_CASE("balance_set survives accumulators that fall or are no numbers") {
+TEST_CASE("balance_set_cost survives accumulators that fall or are no numbers") {
   struct accumulator {
     fickle lies;
     void add(int) {}
     [[nodiscard]] double value() const { return lies.real(); }
   };
   survive([](auto& random) {
-    return omnibal::balance_set(samples_of(random), 4, accumulator{fickle(random)});
+    return omnibal::balance_set_cost(samples_of(random), 4, accumulator{fickle(random)});
   });
 }
 

@@ -4,9 +4,9 @@
 #include "error_text.hpp"
 #include "stage_function.hpp"
 
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
@@ -46,16 +46,19 @@ std::vector<chain_function<T>> chain_functions() {
                        void (*call)(chain const&, std::size_t)) {
     result.push_back({name, weights, sum, call});
   };
-  add("minimax", "cost", "the sum of the costs", [](chain const& all, std::size_t stages) {
-    static_cast<void>(omnibal::minimax(all, stages));
-  });
-  add("minimax", "cost", "the sum of the costs", [](chain const& all, std::size_t stages) {
-    omnibal::minimax_workspace<T> workspace;
-    omnibal::minimax(all, stages, workspace);
-  });
-  add("minimax", "cost", "the sum of the costs", [](chain const& all, std::size_t stages) {
-    static_cast<void>(omnibal::minimax(all, std::vector<double>(stages, 1.0)));
-  });
+  add("partition_minimax", "cost", "the sum of the costs",
+      [](chain const& all, std::size_t stages) {
+        static_cast<void>(omnibal::partition_minimax(all, stages));
+      });
+  add("partition_minimax", "cost", "the sum of the costs",
+      [](chain const& all, std::size_t stages) {
+        omnibal::partition_minimax_workspace<T> workspace;
+        omnibal::partition_minimax(all, stages, workspace);
+      });
+  add("partition_minimax", "cost", "the sum of the costs",
+      [](chain const& all, std::size_t stages) {
+        static_cast<void>(omnibal::partition_minimax(all, std::vector<double>(stages, 1.0)));
+      });
   add("partition_layers", "base", "the sum of base", [](chain const& all, std::size_t stages) {
     stage_function<T> const cost = [](auto...) { return T{1}; };
     static_cast<void>(omnibal::partition_layers(all, stages, cost, {}, {.base = all}));

@@ -1,9 +1,9 @@
 #include "error_text.hpp"
 #include "stage_function.hpp"
 
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
@@ -67,15 +67,15 @@ void check_contradiction(std::size_t layers, std::size_t stages,
 
 }  // namespace
 
-TEST_CASE("minimax refuses costs that are negative, not finite or too large") {
+TEST_CASE("partition_minimax refuses costs that are negative, not finite or too large") {
   auto const refuse = [](auto const& costs, std::string const& text) {
-    check_refused<std::invalid_argument>([&] { return omnibal::minimax(costs, 2); },
-                                         {"omnibal::minimax: ", text});
+    check_refused<std::invalid_argument>([&] { return omnibal::partition_minimax(costs, 2); },
+                                         {"omnibal::partition_minimax: ", text});
     check_refused<std::invalid_argument>(
         [&] {
-          return omnibal::minimax(costs, std::vector{1.0, 2.0});
+          return omnibal::partition_minimax(costs, std::vector{1.0, 2.0});
         },
-        {"omnibal::minimax: ", text});
+        {"omnibal::partition_minimax: ", text});
   };
   refuse(std::vector{1, 2, -4}, "cost[2] is -4");
   refuse(std::vector{1.0, 2.0, -0.5}, "cost[2] is -0.5");
@@ -85,10 +85,10 @@ TEST_CASE("minimax refuses costs that are negative, not finite or too large") {
   refuse(std::vector{std::int64_t{5}, std::int64_t{-5}, largest}, "cost[1] is -5");
 }
 
-TEST_CASE("minimax refuses a sum that leaves its type") {
+TEST_CASE("partition_minimax refuses a sum that leaves its type") {
   auto const refuse = [](auto const& costs) {
-    check_refused<std::overflow_error>([&] { return omnibal::minimax(costs, 2); },
-                                       {"omnibal::minimax: the sum of the costs"});
+    check_refused<std::overflow_error>([&] { return omnibal::partition_minimax(costs, 2); },
+                                       {"omnibal::partition_minimax: the sum of the costs"});
   };
   refuse(std::vector{largest, std::int64_t{1}});
   refuse(std::vector{largest, largest, largest});
@@ -96,33 +96,35 @@ TEST_CASE("minimax refuses a sum that leaves its type") {
   // The sum is too large before the negative cost comes.
   refuse(std::vector{largest, largest, std::int64_t{-5}, largest});
   refuse(std::vector{1e308, 1e308});
-  CHECK(omnibal::minimax(std::vector{largest, std::int64_t{0}}, 2).bottleneck == largest);
+  CHECK(omnibal::partition_minimax(std::vector{largest, std::int64_t{0}}, 2).bottleneck == largest);
   check_refused<std::overflow_error>(
-      [] { return omnibal::minimax(std::vector{1e300}, std::vector{1e-300}); }, {"over speeds[0]"});
+      [] { return omnibal::partition_minimax(std::vector{1e300}, std::vector{1e-300}); },
+      {"over speeds[0]"});
 }
 
 TEST_CASE("partitions refuse no stages, and more stages than layers where all must have some") {
   std::vector<int> const three{1, 2, 3};
-  check_refused<std::invalid_argument>([&] { return omnibal::minimax(three, 0); }, {"stages is 0"});
-  check_refused<std::invalid_argument>([&] { return omnibal::minimax(three, 4); },
-                                       {"omnibal::minimax: 3 layers", "4 stages"});
-  check_refused<std::invalid_argument>([] { return omnibal::minimax(std::vector<int>{}, 1); },
-                                       {"0 layers"});
+  check_refused<std::invalid_argument>([&] { return omnibal::partition_minimax(three, 0); },
+                                       {"stages is 0"});
+  check_refused<std::invalid_argument>([&] { return omnibal::partition_minimax(three, 4); },
+                                       {"omnibal::partition_minimax: 3 layers", "4 stages"});
+  check_refused<std::invalid_argument>(
+      [] { return omnibal::partition_minimax(std::vector<int>{}, 1); }, {"0 layers"});
   check_contradiction(3, 0, {}, {"stages is 0"});
   check_contradiction(3, 4, {}, {"3 layers", "4 stages"});
   check_contradiction(0, 1, {}, {"0 layers"});
-  check_refused<std::invalid_argument>([&] { return omnibal::minimax(three, std::vector<int>{}); },
-                                       {"stages is 0"});
+  check_refused<std::invalid_argument>(
+      [&] { return omnibal::partition_minimax(three, std::vector<int>{}); }, {"stages is 0"});
 }
 
 TEST_CASE("more layers or stages than indices can name are a length error") {
   std::size_t const many = std::size_t{1} << 32;
   check_refused<std::length_error>(
       [&] {
-        return omnibal::minimax(std::vector{1, 2}, many, std::identity{},
-                                {.empty = omnibal::empty_stages::allowed});
+        return omnibal::partition_minimax(std::vector{1, 2}, many, std::identity{},
+                                          {.empty = omnibal::empty_stages::allowed});
       },
-      {"omnibal::minimax: stages is 4294967296, must be at most 4294967295"});
+      {"omnibal::partition_minimax: stages is 4294967296, must be at most 4294967295"});
   check_refused<std::length_error>([&] { return omnibal::partition_layers(many, 2, count_of); },
                                    {"omnibal::partition_layers", "layers", "4294967296"});
 }
@@ -131,9 +133,9 @@ TEST_CASE("speeds must be positive and finite") {
   for (double const speed : {0.0, -1.0, infinity, not_a_number}) {
     check_refused<std::invalid_argument>(
         [&] {
-          return omnibal::minimax(std::vector{1, 2}, std::vector{1.0, speed});
+          return omnibal::partition_minimax(std::vector{1, 2}, std::vector{1.0, speed});
         },
-        {"omnibal::minimax: speeds[1]"});
+        {"omnibal::partition_minimax: speeds[1]"});
     check_refused<std::invalid_argument>(
         [&] {
           return omnibal::partition_layers(2, 2, count_of, {},
@@ -347,7 +349,7 @@ TEST_CASE("partitions pass on what a user's functor throws") {
   auto const layer_cost = [](int) -> int { throw users_error("layer"); };
   check_refused<users_error>(
       [&] {
-        return omnibal::minimax(std::vector{1, 2}, 2, layer_cost);
+        return omnibal::partition_minimax(std::vector{1, 2}, 2, layer_cost);
       },
       {"layer"});
 }

@@ -3,10 +3,10 @@
 
 #include "samples.hpp"
 
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
@@ -156,9 +156,10 @@ TEST_CASE("layer costs, scores and measured times that change do no harm") {
     test::random_amounts random(seed);
     std::vector<int> const layers(20, 1);
     auto const any = [&](int) { return random.between(0, 100); };
-    auto const found = omnibal::minimax(layers, 4, any);
+    auto const found = omnibal::partition_minimax(layers, 4, any);
     CHECK(found.boundaries.back() == 20);
-    CHECK(omnibal::minimax(layers, std::vector{1.0, 2.0, 1.5}, any).boundaries.back() == 20);
+    CHECK(omnibal::partition_minimax(layers, std::vector{1.0, 2.0, 1.5}, any).boundaries.back() ==
+          20);
     auto const score = [&](std::size_t, std::size_t, std::size_t) { return random.between(0, 9); };
     auto const whole = [&](std::span<std::uint32_t const>) { return random.between(0, 9); };
     auto const near = omnibal::neighbours(found.boundaries, 2);

@@ -4,9 +4,9 @@
 #include "certificate.hpp"
 
 #include <omnibal/detail/function_ref.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 
 #include <algorithm>
@@ -479,18 +479,19 @@ TEMPLATE_TEST_CASE("partition_throughput proves what is true", "[certificate]",
   });
 }
 
-TEMPLATE_TEST_CASE("minimax proves what is true", "[certificate]", TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("minimax", [](omnibal::rng::engine& random) {
+TEMPLATE_TEST_CASE("partition_minimax proves what is true", "[certificate]",
+                   TEST_CERTIFIED_WEIGHTS) {
+  test::certify<TestType>("partition_minimax", [](omnibal::rng::engine& random) {
     chain_instance<TestType> const given(random);
-    return fault_of(
-        omnibal::minimax(given.layers.own, given.stages, std::identity{}, {.empty = given.empty}),
-        given.best(given.layers), false, false);
+    return fault_of(omnibal::partition_minimax(given.layers.own, given.stages, std::identity{},
+                                               {.empty = given.empty}),
+                    given.best(given.layers), false, false);
   });
 }
 
-TEMPLATE_TEST_CASE("minimax of stages with speeds proves what is true", "[certificate]",
+TEMPLATE_TEST_CASE("partition_minimax of stages with speeds proves what is true", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("minimax, speeds", [](omnibal::rng::engine& random) {
+  test::certify<TestType>("partition_minimax, speeds", [](omnibal::rng::engine& random) {
     chain_instance<TestType> const given(random);
     std::vector<double> speeds(given.stages);
     for (double& speed : speeds) {
@@ -499,8 +500,8 @@ TEMPLATE_TEST_CASE("minimax of stages with speeds proves what is true", "[certif
     auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
       return static_cast<double>(given.layers(stage, first, last)) / speeds[stage];
     };
-    return fault_of(
-        omnibal::minimax(given.layers.own, speeds, std::identity{}, {.empty = given.empty}),
-        given.best(cost), true, false);
+    return fault_of(omnibal::partition_minimax(given.layers.own, speeds, std::identity{},
+                                               {.empty = given.empty}),
+                    given.best(cost), true, false);
   });
 }

@@ -1,8 +1,8 @@
 #include "all_cuts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/simulate.hpp>
@@ -152,7 +152,7 @@ TEMPLATE_TEST_CASE("partition_throughput agrees with full dynamic programming un
   }
 }
 
-TEST_CASE("with a cost that adds up partition_layers is minimax") {
+TEST_CASE("with a cost that adds up partition_layers is partition_minimax") {
   for (std::uint64_t seed = 0; seed != 300; ++seed) {
     test::random_amounts random(seed);
     std::vector<std::int64_t> costs(static_cast<std::size_t>(random.between(8, 120)));
@@ -162,7 +162,7 @@ TEST_CASE("with a cost that adds up partition_layers is minimax") {
     auto const cost = [&](std::size_t, std::size_t first, std::size_t last) {
       return sums[last] - sums[first];
     };
-    auto const exact = omnibal::minimax(costs, 8);
+    auto const exact = omnibal::partition_minimax(costs, 8);
     auto const general = partition_layers(costs, 8, cost);
     CHECK(general.bottleneck == exact.bottleneck);
     CHECK(partition_layers(costs, 8, cost, {}, {.base = costs}) == general);
@@ -231,7 +231,8 @@ TEST_CASE("more stages, more memory and more freedom are never worse") {
     }
     auto larger = costs;
     larger[static_cast<std::size_t>(random.between(0, 39))] += 30;
-    CHECK(omnibal::minimax(larger, 5).bottleneck >= omnibal::minimax(costs, 5).bottleneck);
+    CHECK(omnibal::partition_minimax(larger, 5).bottleneck >=
+          omnibal::partition_minimax(costs, 5).bottleneck);
   }
 }
 
@@ -359,7 +360,8 @@ TEST_CASE("with devices the objective is about the busiest device") {
   }
 }
 
-// Chunks of 1, 1 and 12 layers have the same load as chunks of 4 and 5, and a step half as long again.
+// Chunks of 1, 1 and 12 layers have the same load as chunks of 4 and 5, and a step half as long
+// again.
 TEST_CASE("equal layers on devices give chunks as short as equal counts") {
   for (std::size_t const layers : {40u, 111u, 143u}) {
     omnibal::partition_constraints const rules{.devices = 8};

@@ -1,8 +1,8 @@
 #include "all_cuts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
 #include <algorithm>
@@ -162,7 +162,7 @@ TEST_CASE("the best of 10^30 neighbours are found at once") {
   std::vector<double> seconds(1000);
   test::random_amounts random(11);
   for (double& s : seconds) s = static_cast<double>(random.between(80, 120));
-  auto const anchor = omnibal::minimax(seconds, 32);
+  auto const anchor = omnibal::partition_minimax(seconds, 32);
   omnibal::cut_score const score(seconds, seconds, 32);
   auto const result = omnibal::search_cuts(omnibal::neighbours(anchor.boundaries, 5), score, 50,
                                            [](boundaries_view) { return 1; });

@@ -1,9 +1,9 @@
 // A trainer's own layers, cost and memory rule go through every function as they are.
 
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
@@ -72,17 +72,18 @@ class trainer {
 
 }  // namespace
 
-TEST_CASE("a trainer's layers go through minimax and the greedy walk") {
+TEST_CASE("a trainer's layers go through partition_minimax and the greedy walk") {
   auto const layers = vision_language_model();
-  auto const by_method = omnibal::minimax(layers, 4, &measured_layer::milliseconds);
-  auto const by_lambda = omnibal::minimax(
+  auto const by_method = omnibal::partition_minimax(layers, 4, &measured_layer::milliseconds);
+  auto const by_lambda = omnibal::partition_minimax(
       layers, 4, [](measured_layer const& l) { return l.forward_ms + l.backward_ms; });
   CHECK(by_method == by_lambda);
   CHECK(by_method.boundaries.back() == layers.size());
-  omnibal::minimax_workspace<float> workspace;
-  CHECK(omnibal::minimax(layers, 4, &measured_layer::milliseconds, {}, workspace) == by_method);
+  omnibal::partition_minimax_workspace<float> workspace;
+  CHECK(omnibal::partition_minimax(layers, 4, &measured_layer::milliseconds, {}, workspace) ==
+        by_method);
   std::vector<float> const speeds{1.0f, 1.0f, 0.5f, 1.0f};
-  CHECK(omnibal::minimax(layers, speeds, &measured_layer::milliseconds).bottleneck >
+  CHECK(omnibal::partition_minimax(layers, speeds, &measured_layer::milliseconds).bottleneck >
         by_method.bottleneck);
 }
 
@@ -186,7 +187,7 @@ TEST_CASE("a trainer's memory rule goes through the general partitions and says 
 TEST_CASE("a trainer's layers and stopwatch go through the search") {
   auto const layers = vision_language_model();
   trainer const own(layers);
-  auto const anchor = omnibal::minimax(layers, 4, &measured_layer::milliseconds);
+  auto const anchor = omnibal::partition_minimax(layers, 4, &measured_layer::milliseconds);
   omnibal::cut_score const score({layers, &measured_layer::forward_ms},
                                  {layers, &measured_layer::sent_kilobytes}, 4, {.traffic = 0.01});
   auto const stopwatch = [&](std::span<std::uint32_t const> boundaries) {

@@ -32,8 +32,9 @@ vector<uint32_t> cut_by_all_means(vector<int64_t> const& costs) {
   auto const step = partition_throughput(costs, 2, cost, fits_always{}, {.micro_batches = 4});
   CHECK(layers.status == solve_status::solved);
   CHECK(step.bottleneck >= layers.bottleneck);
-  minimax_workspace<> workspace;
-  CHECK(minimax(costs, 2, workspace).bottleneck == minimax(costs, 2, identity{}).bottleneck);
+  partition_minimax_workspace<> workspace;
+  CHECK(partition_minimax(costs, 2, workspace).bottleneck ==
+        partition_minimax(costs, 2, identity{}).bottleneck);
   cut_score const score(costs, costs, 2);
   auto const first_cut = [](span<uint32_t const> boundaries) { return boundaries[1]; };
   auto const found = search_cuts(neighbours(layers.boundaries, 1), score, 3, first_cut);

@@ -195,12 +195,12 @@ class Balancing(unittest.TestCase):
         self.assertEqual(counts, {125})
 
     def test_caps_are_strict(self):
-        within = omnibal.balance_within(self.COSTS, 600, DEMANDS, CAPACITY)
+        within = omnibal.balance_under_capacity(self.COSTS, 600, DEMANDS, CAPACITY)
         self.assertEqual(within.status, "solved")
         loads = omnibal.group_loads(within.parts, DEMANDS)
         self.assertTrue((loads <= CAPACITY).all())
         self.assertEqual(within.largest_load, max(self.loads(within.parts)))
-        few = omnibal.balance_within(self.COSTS, 3, DEMANDS, CAPACITY)
+        few = omnibal.balance_under_capacity(self.COSTS, 3, DEMANDS, CAPACITY)
         self.assertEqual((few.status, few.reason), ("infeasible", "too_few_parts"))
         steps = omnibal.micro_batches(self.COSTS, 8, DEMANDS, CAPACITY, multiple_of=2)
         self.assertEqual(len(steps) % 2, 0)
@@ -230,8 +230,8 @@ class Balancing(unittest.TestCase):
 
 class Planning(unittest.TestCase):
     def test_stages(self):
-        self.assertEqual(omnibal.minimax([1, 1, 1, 3, 3, 3], 2).boundaries.tolist(), [0, 4, 6])
-        self.assertEqual(omnibal.minimax([0.5, 0.25, 0.25], 2).bottleneck, 0.5)
+        self.assertEqual(omnibal.partition_minimax([1, 1, 1, 3, 3, 3], 2).boundaries.tolist(), [0, 4, 6])
+        self.assertEqual(omnibal.partition_minimax([0.5, 0.25, 0.25], 2).bottleneck, 0.5)
         # Cuts in the middle of a block are dear.
         cut = omnibal.partition_layers([4] * 6, 2, cut_costs=[0, 9, 9, 9, 1, 9])
         self.assertEqual((cut.boundaries.tolist(), cut.bottleneck), ([0, 4, 6], 17))
@@ -352,10 +352,10 @@ class Copies(unittest.TestCase):
         omnibal.lpt([5, 1, 3], 2),
         omnibal.best_packing([5, 1, 3], 9),
         omnibal.schedule_steps([5, 1, 3], ranks=2),
-        omnibal.minimax([5, 1, 3], 2),
+        omnibal.partition_minimax([5, 1, 3], 2),
         omnibal.partition_layers([1.5, 1.0], 2),
         omnibal.select_recompute([[1.0, 1.3]] * 4, [[100, 10]] * 4, budget=250),
-        omnibal.balance_within([5, 1, 3], 3, [5, 1, 3], 20),
+        omnibal.balance_under_capacity([5, 1, 3], 3, [5, 1, 3], 20),
         omnibal.tune_capacity([5, 1, 3, 2], 2.0),
         omnibal.OnlinePacker(10, buffer=1).push(1, 5),
         omnibal.tune_capacity([5, 1, 3, 2], 2.0).best,
@@ -423,12 +423,12 @@ class Errors(unittest.TestCase):
             (lambda: omnibal.lpt([float("nan")], 2), "omnibal.lpt"),
             (lambda: omnibal.lpt([1 << 62, 1 << 62], 2), "omnibal.lpt"),
             (lambda: omnibal.refine([1, 2], omnibal.Groups([0, 1], [0])), "omnibal.refine"),
-            (lambda: omnibal.balance_within([1], 1, [1, 2], 4), "omnibal.balance_within"),
+            (lambda: omnibal.balance_under_capacity([1], 1, [1, 2], 4), "omnibal.balance_under_capacity"),
             (lambda: omnibal.micro_batches([1], 1, [9], 4), "omnibal.micro_batches"),
             (lambda: omnibal.group_loads(omnibal.Groups([0, 1], [4]), [1]), "group_loads"),
             (lambda: omnibal.schedule_steps([1], 0), "omnibal.schedule_steps"),
             (lambda: omnibal.schedule_steps([1], 1, remainder="x"), "remainder is 'x'"),
-            (lambda: omnibal.minimax([1], 2), "omnibal.minimax"),
+            (lambda: omnibal.partition_minimax([1], 2), "omnibal.partition_minimax"),
             (lambda: omnibal.partition_layers([1, -1], 1), "costs[1] is -1"),
             (lambda: omnibal.partition_layers([1, 1], 1, cut_costs=[1]), "1 costs of cuts"),
             (lambda: omnibal.partition_throughput([1, 1], 1, 0), "micro_batches is 0"),

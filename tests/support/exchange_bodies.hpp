@@ -236,7 +236,7 @@ void exchange_many_rounds(Comm& comm, std::uint64_t rounds) {
     check_exchange(comm, plan, local);
     omnibal::make_plan_options const options{.ranks_per_node = 1 + round % 4, .max_overload = 0.1};
     auto const& kept = omnibal::plan_exchange(comm, local, squared, doubled, options,
-                                              omnibal::keep_home, workspace);
+                                              omnibal::rebalance, workspace);
     check_exchange(comm, kept, local);
     // The order within a part is that of the balancer, which descends here.
     auto const backwards = omnibal::plan_exchange(comm, local, squared, doubled, options, reversed);

@@ -132,7 +132,7 @@ TEST_CASE("packers measure every sample once, and twice under a large capacity")
 
     call_counter costs;
     omnibal::resources const room{std::int64_t{2000}, tokens};
-    static_cast<void>(omnibal::balance_within(samples(), 32, costs.tokens(), demand, room));
+    static_cast<void>(omnibal::balance_under_capacity(samples(), 32, costs.tokens(), demand, room));
     CHECK(counter.times() == times);
     CHECK(costs.times() == 1);
     static_cast<void>(omnibal::micro_batches(samples(), 4, costs.tokens(), demand, capacity));
@@ -153,10 +153,10 @@ TEST_CASE("balancers, cuts and exchanges measure every sample once") {
   CHECK(counter.times() == 1);
   static_cast<void>(omnibal::refine(samples(), dealt, counter.tokens()));
   CHECK(counter.times() == 1);
-  omnibal::balance_exactly_options const few{.nodes = 1000};
-  static_cast<void>(omnibal::balance_exactly(samples(), 8, counter.tokens(), few));
+  omnibal::balance_optimally_options const few{.nodes = 1000};
+  static_cast<void>(omnibal::balance_optimally(samples(), 8, counter.tokens(), few));
   CHECK(counter.times() == 1);
-  static_cast<void>(omnibal::minimax(samples(), 8, counter.tokens()));
+  static_cast<void>(omnibal::partition_minimax(samples(), 8, counter.tokens()));
   CHECK(counter.times() == 1);
 
   // One rank has all.
@@ -164,7 +164,7 @@ TEST_CASE("balancers, cuts and exchanges measure every sample once") {
   for (std::uint32_t i = 0; i != samples().size(); ++i) home.push(i);
   home.close();
   call_counter bytes;
-  static_cast<void>(omnibal::keep_home(home, counter.tokens_by_index(), bytes.tokens_by_index()));
+  static_cast<void>(omnibal::rebalance(home, counter.tokens_by_index(), bytes.tokens_by_index()));
   CHECK(counter.times() == 1);
   CHECK(bytes.times() == 1);
   omnibal::self_communicator comm;
@@ -184,10 +184,11 @@ TEST_CASE("a workspace can be used after an exception") {
   };
   std::int64_t const last = samples().back().tokens;
 
-  omnibal::minimax_workspace<std::int64_t> cuts;
-  CHECK_THROWS_AS(omnibal::minimax(samples(), 8, fails_at(last), {}, cuts), std::domain_error);
-  CHECK(omnibal::minimax(samples(), 8, &sample::tokens, {}, cuts) ==
-        omnibal::minimax(samples(), 8, &sample::tokens));
+  omnibal::partition_minimax_workspace<std::int64_t> cuts;
+  CHECK_THROWS_AS(omnibal::partition_minimax(samples(), 8, fails_at(last), {}, cuts),
+                  std::domain_error);
+  CHECK(omnibal::partition_minimax(samples(), 8, &sample::tokens, {}, cuts) ==
+        omnibal::partition_minimax(samples(), 8, &sample::tokens));
 
   auto const home = omnibal::deal(samples(), 8, &sample::images);
   auto const tokens = [](std::uint32_t index) { return samples()[index].tokens; };
@@ -195,11 +196,11 @@ TEST_CASE("a workspace can be used after an exception") {
     if (index == 500) throw std::domain_error("the functor's own");
     return index;
   };
-  omnibal::keep_home_workspace<1> parts;
-  CHECK_THROWS_AS(omnibal::keep_home(home, fails, tokens, {}, parts), std::domain_error);
-  CHECK_THROWS_AS(omnibal::keep_home(home, tokens, fails, {}, parts), std::domain_error);
-  CHECK(omnibal::keep_home(home, tokens, tokens, {}, parts) ==
-        omnibal::keep_home(home, tokens, tokens));
+  omnibal::rebalance_workspace<1> parts;
+  CHECK_THROWS_AS(omnibal::rebalance(home, fails, tokens, {}, parts), std::domain_error);
+  CHECK_THROWS_AS(omnibal::rebalance(home, tokens, fails, {}, parts), std::domain_error);
+  CHECK(omnibal::rebalance(home, tokens, tokens, {}, parts) ==
+        omnibal::rebalance(home, tokens, tokens));
 
   omnibal::one_f_one_b const schedule{.stages = 4, .micro_batches = 8};
   omnibal::simulate_workspace<> step;
@@ -217,14 +218,14 @@ TEST_CASE("the same samples can be packed, balanced and cut on several threads a
   omnibal::resources const capacity{9, 4096};
   auto const packed = omnibal::isf(samples(), demand, capacity);
   auto const parts = omnibal::lpt(samples(), 8, &sample::tokens);
-  auto const cuts = omnibal::minimax(samples(), 8, &sample::tokens);
+  auto const cuts = omnibal::partition_minimax(samples(), 8, &sample::tokens);
   std::array<bool, 4> agrees{};
   std::vector<std::thread> threads;
   for (bool& one : agrees) {
     threads.emplace_back([&] {
       one = omnibal::isf(samples(), demand, capacity) == packed &&
             omnibal::lpt(samples(), 8, &sample::tokens) == parts &&
-            omnibal::minimax(samples(), 8, &sample::tokens) == cuts;
+            omnibal::partition_minimax(samples(), 8, &sample::tokens) == cuts;
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -3,7 +3,7 @@
 #include "to_vector.hpp"
 
 #include <omnibal/balance/deal.hpp>
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/context/context_exchange.hpp>
@@ -16,7 +16,7 @@
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/exchange/orchestrate.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
-#include <omnibal/partition/minimax.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/resources.hpp>
@@ -44,29 +44,34 @@ constexpr auto twice = [](std::int64_t length) { return 2 * length; };
 
 }  // namespace
 
-TEST_CASE("minimax takes a workspace in the place of what has a default") {
-  omnibal::minimax_workspace<> workspace;
-  CHECK(omnibal::minimax(lengths, 3, workspace) == omnibal::minimax(lengths, 3));
-  CHECK(omnibal::minimax(lengths, 3, twice, workspace) == omnibal::minimax(lengths, 3, twice));
-  CHECK(&omnibal::minimax(lengths, 3, twice, workspace) == &workspace.result());
-  omnibal::minimax_workspace<double> floating;
+TEST_CASE("partition_minimax takes a workspace in the place of what has a default") {
+  omnibal::partition_minimax_workspace<> workspace;
+  CHECK(omnibal::partition_minimax(lengths, 3, workspace) ==
+        omnibal::partition_minimax(lengths, 3));
+  CHECK(omnibal::partition_minimax(lengths, 3, twice, workspace) ==
+        omnibal::partition_minimax(lengths, 3, twice));
+  CHECK(&omnibal::partition_minimax(lengths, 3, twice, workspace) == &workspace.result());
+  omnibal::partition_minimax_workspace<double> floating;
   auto const half = [](std::int64_t length) { return 0.5 * static_cast<double>(length); };
-  CHECK(omnibal::minimax(lengths, 3, half, floating) == omnibal::minimax(lengths, 3, half));
+  CHECK(omnibal::partition_minimax(lengths, 3, half, floating) ==
+        omnibal::partition_minimax(lengths, 3, half));
   // Options that are braces are still options.
-  CHECK(omnibal::minimax(lengths, 3, twice, {}) == omnibal::minimax(lengths, 3, twice));
-  CHECK(omnibal::minimax(lengths, 3, twice, {}, workspace) == omnibal::minimax(lengths, 3, twice));
+  CHECK(omnibal::partition_minimax(lengths, 3, twice, {}) ==
+        omnibal::partition_minimax(lengths, 3, twice));
+  CHECK(omnibal::partition_minimax(lengths, 3, twice, {}, workspace) ==
+        omnibal::partition_minimax(lengths, 3, twice));
 }
 
-TEST_CASE("keep_home takes a workspace in the place of options") {
-  omnibal::keep_home_workspace<> workspace;
+TEST_CASE("rebalance takes a workspace in the place of options") {
+  omnibal::rebalance_workspace<> workspace;
   auto const home = omnibal::deal(lengths, 3);
-  auto const expected = omnibal::keep_home(home, lengths, lengths);
-  CHECK(omnibal::keep_home(home, lengths, lengths, workspace) == expected);
-  CHECK(&omnibal::keep_home(home, lengths, lengths, workspace) == &workspace.result());
-  CHECK(omnibal::keep_home(home, lengths, lengths, {}) == expected);
-  omnibal::keep_home_workspace<2> of_two;
+  auto const expected = omnibal::rebalance(home, lengths, lengths);
+  CHECK(omnibal::rebalance(home, lengths, lengths, workspace) == expected);
+  CHECK(&omnibal::rebalance(home, lengths, lengths, workspace) == &workspace.result());
+  CHECK(omnibal::rebalance(home, lengths, lengths, {}) == expected);
+  omnibal::rebalance_workspace<2> of_two;
   auto const cost = [](std::uint32_t i) { return omnibal::resources{lengths[i], twice(i)}; };
-  CHECK(omnibal::keep_home(home, cost, lengths, of_two) == omnibal::keep_home(home, cost, lengths));
+  CHECK(omnibal::rebalance(home, cost, lengths, of_two) == omnibal::rebalance(home, cost, lengths));
 }
 
 TEST_CASE("make_plan takes a workspace in the place of options or a balancer") {
@@ -81,7 +86,7 @@ TEST_CASE("make_plan takes a workspace in the place of options or a balancer") {
         omnibal::make_plan(offsets, lengths, lengths, {.max_overload = 0.0}));
   CHECK(omnibal::make_plan(offsets, lengths, lengths, {}) == expected);
   CHECK(omnibal::make_plan(offsets, lengths, lengths, {}, workspace) == expected);
-  CHECK(omnibal::make_plan(offsets, lengths, lengths, {}, omnibal::keep_home, workspace) ==
+  CHECK(omnibal::make_plan(offsets, lengths, lengths, {}, omnibal::rebalance, workspace) ==
         expected);
 }
 
@@ -221,14 +226,14 @@ TEST_CASE("exchange_samples has nothing before its workspace that has a default"
 }
 
 // A workspace for costs of another kind is none.
-static_assert(std::invocable<omnibal::minimax_fn, numbers, std::size_t, std::identity,
-                             omnibal::minimax_workspace<>&>);
-static_assert(!std::invocable<omnibal::minimax_fn, numbers, std::size_t, std::identity,
-                              omnibal::minimax_workspace<double>&>);
-static_assert(std::invocable<omnibal::keep_home_fn, omnibal::grouping, numbers, numbers,
-                             omnibal::keep_home_workspace<1>&>);
-static_assert(!std::invocable<omnibal::keep_home_fn, omnibal::grouping, numbers, numbers,
-                              omnibal::keep_home_workspace<2>&>);
+static_assert(std::invocable<omnibal::partition_minimax_fn, numbers, std::size_t, std::identity,
+                             omnibal::partition_minimax_workspace<>&>);
+static_assert(!std::invocable<omnibal::partition_minimax_fn, numbers, std::size_t, std::identity,
+                              omnibal::partition_minimax_workspace<double>&>);
+static_assert(std::invocable<omnibal::rebalance_fn, omnibal::grouping, numbers, numbers,
+                             omnibal::rebalance_workspace<1>&>);
+static_assert(!std::invocable<omnibal::rebalance_fn, omnibal::grouping, numbers, numbers,
+                              omnibal::rebalance_workspace<2>&>);
 static_assert(!std::invocable<omnibal::make_plan_fn, std::vector<std::uint32_t>, numbers, numbers,
                               omnibal::make_plan_workspace<2>&>);
 static_assert(!std::invocable<omnibal::plan_exchange_fn, self_communicator, numbers, std::identity,

@@ -8,7 +8,7 @@
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/place_oversized.hpp>
 #include <omnibal/sample/level_sampler.hpp>
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <algorithm>
@@ -223,7 +223,7 @@ class text_trainer {
         tokens.push_back(scored);
       }
     }
-    return omnibal::loss_scale(tokens);
+    return omnibal::loss_normalizer(tokens);
   }
 
   train_options const* options_;
@@ -238,8 +238,8 @@ bool compare_long_contexts(train_options const& options, trainer& of) {
   of.fill(texts_of(options, of.data()));
   text_forms const forms(options, of.data(), cost);
   text_trainer run(options, of, cost);
-  std::vector<std::string> header{
-      "texts", "packs", "steps", "epoch s", "waits", "loss after", "gradient off"};
+  std::vector<std::string> header{"texts", "packs",      "steps",       "epoch s",
+                                  "waits", "loss after", "gradient off"};
   for (std::size_t const ranks : options.replayed_ranks) {
     header.push_back(std::to_string(ranks) + " ranks");
     header.push_back("wait");

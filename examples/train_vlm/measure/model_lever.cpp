@@ -5,9 +5,9 @@
 
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/cost/affine_fit.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/simulate.hpp>
@@ -370,8 +370,8 @@ std::map<std::string, cut_list> cuts_of_rules(train_options const& options, vlm 
   };
   omnibal::pipeline_machine const machine{.stages = stages, .memory_bytes = std::int64_t{1} << 40};
   return {
-      {"layers", omnibal::minimax(ones, stages).boundaries},
-      {"parameters", omnibal::minimax(parameters, stages).boundaries},
+      {"layers", omnibal::partition_minimax(ones, stages).boundaries},
+      {"parameters", omnibal::partition_minimax(parameters, stages).boundaries},
       {"partition_layers", omnibal::partition_layers(layers, stages, seconds).boundaries},
       {"plan_pipeline",
        omnibal::plan_pipeline(layers, machine, {.micro_batches = options.micro_batches})

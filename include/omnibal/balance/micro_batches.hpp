@@ -161,18 +161,19 @@ struct micro_batches_fn {
   ///
   /// The number of micro-batches per rank is at least `packing_bound` over the ranks, rounded up to
   /// a multiple of `options.multiple_of`. `best_packing` and `improve` determine the number, and
-  /// for up to 64 samples also an exhaustive search. The costs are balanced as by `balance_within`
-  /// over all micro-batches. Micro-batches that run at the same time are neighbors in the order of
-  /// their costs, and are balanced again among themselves. Each goes to the rank with the smallest
-  /// cost so far. Step 0 has the largest micro-batches. If there are fewer samples than
-  /// micro-batches, some micro-batches are empty. Their ranks then participate in the collectives
-  /// of a step without samples.
+  /// for up to 64 samples also an exhaustive search. The costs are balanced as by
+  /// `balance_under_capacity` over all micro-batches. Micro-batches that run at the same time are
+  /// neighbors in the order of their costs, and are balanced again among themselves. Each goes to
+  /// the rank with the smallest cost so far. Step 0 has the largest micro-batches. If there are
+  /// fewer samples than micro-batches, some micro-batches are empty. Their ranks then participate
+  /// in the collectives of a step without samples.
   ///
   /// `demand` is called once or twice for each sample, `cost` once. Complexity: as `best_packing`
-  /// and `balance_within`, and passes as in `improve` while fewer micro-batches may be possible.
-  /// Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism: portable for
-  /// integers. Errors: the errors of `balance_within`; `std::invalid_argument` if the multiple is
-  /// zero or a sample exceeds the capacity. The text then names the sample and its demand.
+  /// and `balance_under_capacity`, and passes as in `improve` while fewer micro-batches may be
+  /// possible. Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism:
+  /// portable for integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument`
+  /// if the multiple is zero or a sample exceeds the capacity. The text then names the sample and
+  /// its demand.
   template <class Samples, class Cost, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>>

@@ -41,11 +41,11 @@ struct schedule_steps_fn {
   /// With several `options.groups_per_rank` only the sums of these groups are even. Bundles of
   /// random groups exchange groups until each is near the mean in every resource. Bundles are then
   /// scheduled as groups are, in somewhat finer cells. Finally, pairs of steps split their bundles
-  /// again as far as `max_dist_ratio` allows, and their totals become more similar: see `step_mix`.
-  /// With few groups of few distinct loads no bundle is at the mean, and steps of equal sums vary.
-  /// The groups of a rank have no order. With `options.even_positions` the function makes steps of
-  /// one group for each rank. Each step then joins one such step for each group of a rank, and
-  /// their totals complement each other.
+  /// again as far as `max_dist_ratio` allows, and their totals become more similar: see
+  /// `step_spread`. With few groups of few distinct loads no bundle is at the mean, and steps of
+  /// equal sums vary. The groups of a rank have no order. With `options.even_positions` the
+  /// function makes steps of one group for each rank. Each step then joins one such step for each
+  /// group of a rank, and their totals complement each other.
   ///
   /// Every group runs once, and carried groups run once more, possibly on another rank of the same
   /// step. `options.remainder` determines the treatment of the last groups if they do not fill a

@@ -37,7 +37,7 @@ struct schedule_steps_options {
   remainder_policy remainder = remainder_policy::short_step;
   /// The number of groups of a rank in a step: micro-batches whose gradients are summed. With more
   /// than one group only their sums are even. If loads complement each other, steps are better
-  /// samples of all groups than random steps: see `step_mix`.
+  /// samples of all groups than random steps: see `step_spread`.
   std::uint32_t groups_per_rank = 1;
   /// Whether the loads at each position are even, not only the sums of several groups per rank. The
   /// first groups of all ranks are then even, the second groups and so on. This is useful if ranks

@@ -92,8 +92,8 @@ template <class T>
 }  // namespace detail
 
 /// The cost of a padded batch: count * longest, the computed tokens if every sample is padded to
-/// the longest. `padded_batch{&sample::tokens}` is a set cost for `balance_set`, which finds the
-/// best parts for this cost.
+/// the longest. `padded_batch{&sample::tokens}` is a set cost for `balance_set_cost`, which finds
+/// the best parts for this cost.
 ///
 /// `length` returns the length of a sample. `T` is the type of the value; it must be a
 /// floating-point type if lengths are. Determinism: portable. Errors: `std::invalid_argument` if a

@@ -99,7 +99,8 @@ struct deferral_step {
 ///
 /// Even steps differ in work from step to step. An even step has at least `options.group_size`
 /// times the work of its most expensive sample, and the steps before it have less work than was
-/// pushed. Use the average over an epoch (`loss_scale`), so that all tokens have the same weight.
+/// pushed. Use the average over an epoch (`loss_normalizer`), so that all tokens have the same
+/// weight.
 ///
 /// Complexity of a push: linear in its samples and the waiting samples, and logarithmic in them for
 /// each sample that is held back. Memory: 84 bytes for each sample of a step and each waiting

@@ -31,7 +31,7 @@ struct make_plan_options {
   /// The node of each rank, in any numbers, if nodes have several sizes or ranks are not numbered
   /// by node. The member is a view of an array that must outlive these options.
   detail::node_numbers node_of = {};
-  /// The share of a lower bound by which the largest load may exceed the bound; see `keep_home`.
+  /// The share of a lower bound by which the largest load may exceed the bound; see `rebalance`.
   /// Other balancers ignore this option.
   double max_overload = 0.01;
 };

@@ -3,7 +3,7 @@
 /// \file
 /// Plans for phases of a multimodal model: encoders and a language model.
 
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/data_digest.hpp>
@@ -36,13 +36,13 @@ template <class Balance>
 /// `orchestrate` accepts functors of a sample. `make_orchestration` accepts arrays with an element
 /// for each sample of all ranks: 64-bit integers, or resources as costs. The phase owns its
 /// arguments; the elements of a `std::span` are not copied.
-template <class Cost, class Bytes, class Balance = keep_home_fn>
+template <class Cost, class Bytes, class Balance = rebalance_fn>
 struct language_phase {
   Cost cost;
   Bytes bytes;
   Balance balance = detail::default_balancer<Balance>();
 };
-template <class Cost, class Bytes, class Balance = keep_home_fn>
+template <class Cost, class Bytes, class Balance = rebalance_fn>
 language_phase(Cost, Bytes, Balance = {}) -> language_phase<Cost, Bytes, Balance>;
 
 /// The phase of an encoder: the pieces of a sample, such as images, the cost, bytes and output
@@ -50,7 +50,7 @@ language_phase(Cost, Bytes, Balance = {}) -> language_phase<Cost, Bytes, Balance
 /// `orchestrate` the pieces of a sample are a range. For `make_orchestration` they are the number
 /// of pieces of each sample; the other measures have an element for each piece, in the order of the
 /// pieces in the samples.
-template <class Pieces, class Cost, class Bytes, class OutputBytes, class Balance = keep_home_fn>
+template <class Pieces, class Cost, class Bytes, class OutputBytes, class Balance = rebalance_fn>
 struct encoder_phase {
   Pieces pieces;
   Cost cost;
@@ -58,7 +58,7 @@ struct encoder_phase {
   OutputBytes output_bytes;
   Balance balance = detail::default_balancer<Balance>();
 };
-template <class Pieces, class Cost, class Bytes, class OutputBytes, class Balance = keep_home_fn>
+template <class Pieces, class Cost, class Bytes, class OutputBytes, class Balance = rebalance_fn>
 encoder_phase(Pieces, Cost, Bytes, OutputBytes, Balance = {})
     -> encoder_phase<Pieces, Cost, Bytes, OutputBytes, Balance>;
 
@@ -145,7 +145,7 @@ struct make_orchestration_fn {
   /// depend on the ranks that compute them.
   ///
   /// `encoders` is a tuple, or a range if all have one type; there may be any number of encoders,
-  /// or none. Each phase has its own balancer, by default `keep_home`: any balancer that
+  /// or none. Each phase has its own balancer, by default `rebalance`: any balancer that
   /// `make_plan` accepts, such as `lpt`, `padded_batch{}` or `under_cap`. Samples have the order of
   /// `make_plan`, and `options` apply to each phase as in `make_plan`. A sample that moves also
   /// moves the outputs of its pieces, and the output of a piece that moves returns to its sample.
@@ -166,7 +166,7 @@ struct make_orchestration_fn {
     return std::move(workspace.result_);
   }
 
-  /// Plans all phases in `workspace`, for a training loop. With `keep_home` and costs of one kind,
+  /// Plans all phases in `workspace`, for a training loop. With `rebalance` and costs of one kind,
   /// a call allocates only if it requires more memory than all earlier calls. The workspace
   /// contains the result.
   template <offset_range Offsets,

@@ -3,9 +3,9 @@
 /// \file
 /// Exchange plans from the costs of all samples.
 
-#include <omnibal/balance/balance_set.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
 #include <omnibal/balance/index_measure.hpp>
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
@@ -41,11 +41,11 @@ class capacity_error : public std::runtime_error {
 
 namespace detail {
 
-/// A balancer that starts from the present ranks of samples, with the call of `keep_home`.
+/// A balancer that starts from the present ranks of samples, with the call of `rebalance`.
 template <class Balance, class Cost>
 concept home_balancer = requires(Balance const& balance, grouping_view home, Cost const& costs,
                                  std::vector<std::int64_t> const& bytes) {
-  { balance(home, costs, bytes, keep_home_options{}) } -> std::convertible_to<grouping>;
+  { balance(home, costs, bytes, rebalance_options{}) } -> std::convertible_to<grouping>;
 };
 
 /// Checks the offsets of the samples of each rank and copies them into reused memory.
@@ -78,10 +78,10 @@ using amounts_of = std::vector<index_amount<Cost>>;
 
 /// A balancer for a plan, with one of three forms. It has the call of the balancers in balance/,
 /// with a range of costs, the number of parts and `std::identity`. Or it has the call of
-/// `keep_home`, with a `grouping_view` of the samples of each rank, costs, bytes and
-/// `keep_home_options`. Or it is the cost of an empty set, such as `padded_batch{}`, with which
-/// `balance_set` computes the parts. A lambda names the types of parameters that distinguish these
-/// calls. A balancer must return equal parts for equal costs, on every rank.
+/// `rebalance`, with a `grouping_view` of the samples of each rank, costs, bytes and
+/// `rebalance_options`. Or it is the cost of an empty set, such as `padded_batch{}`, with which
+/// `balance_set_cost` computes the parts. A lambda names the types of parameters that distinguish
+/// these calls. A balancer must return equal parts for equal costs, on every rank.
 template <class Balance, class Cost>
 concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
     detail::home_balancer<Balance, detail::amounts_of<Cost>> ||
@@ -134,7 +134,7 @@ class make_plan_workspace {
   std::vector<std::uint32_t> indices_;
   std::vector<std::uint32_t> home_of_;
   std::vector<std::uint32_t> part_of_;
-  keep_home_workspace<R> keeper_;
+  rebalance_workspace<R> keeper_;
   detail::rank_placer placer_;
   exchange_plan result_;
 };
@@ -151,12 +151,12 @@ struct make_plan_fn {
   /// resources, one for each phase. The function requires no communicator, and can simulate any
   /// number of ranks.
   ///
-  /// `balance` computes the parts. It is `keep_home` with `options.max_overload`, which moves few
+  /// `balance` computes the parts. It is `rebalance` with `options.max_overload`, which moves few
   /// bytes, any balancer such as `lpt`, or the cost of an empty set. For the cost of a set, the
   /// cost of a sample is the argument of the set's `add`. For padded batches this argument is the
   /// length, with `padded_batch{}` or `padded_attention`, which with weights also counts
   /// convolutions. Each part is then assigned to a rank as by `placement`. There is one exception:
-  /// a user's balancer with the call of `keep_home`, with the homes. Part r of such a balancer goes
+  /// a user's balancer with the call of `rebalance`, with the homes. Part r of such a balancer goes
   /// to rank r, unless the balancer has a member `is_relabelled` that is true. A rank receives its
   /// samples in the order of its part.
   ///
@@ -169,16 +169,16 @@ struct make_plan_fn {
   /// - 1 samples; and the errors of the balancer for costs. Source: OrchMLLM (arXiv 2503.23830,
   /// 2025).
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
-            plan_balancer<Cost> Balance = keep_home_fn>
+            plan_balancer<Cost> Balance = rebalance_fn>
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, Cost const& costs,
                                          Bytes const& bytes, make_plan_options const& options = {},
-                                         Balance const& balance = keep_home) const {
+                                         Balance const& balance = rebalance) const {
     make_plan_workspace<kinds<Cost>> workspace;
     (*this)(home_offsets, costs, bytes, options, balance, workspace);
     return std::move(workspace.result_);
   }
 
-  /// Plans an exchange in `workspace`, for a training loop. With `keep_home` a call allocates only
+  /// Plans an exchange in `workspace`, for a training loop. With `rebalance` a call allocates only
   /// if it requires more memory than all earlier calls. The workspace contains the result.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance>
@@ -189,21 +189,21 @@ struct make_plan_fn {
     return plan(name, home_offsets, costs, bytes, options, balance, workspace);
   }
 
-  /// Plans an exchange in `workspace` with `keep_home`.
+  /// Plans an exchange in `workspace` with `rebalance`.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes, std::size_t R>
     requires(R == kinds<Cost>)
   exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
                                   Bytes const& bytes, make_plan_options const& options,
                                   make_plan_workspace<R>& workspace) const {
-    return (*this)(home_offsets, costs, bytes, options, keep_home, workspace);
+    return (*this)(home_offsets, costs, bytes, options, rebalance, workspace);
   }
 
-  /// Plans an exchange in `workspace` with `keep_home` and default options.
+  /// Plans an exchange in `workspace` with `rebalance` and default options.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes, std::size_t R>
     requires(R == kinds<Cost>)
   exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
                                   Bytes const& bytes, make_plan_workspace<R>& workspace) const {
-    return (*this)(home_offsets, costs, bytes, {}, keep_home, workspace);
+    return (*this)(home_offsets, costs, bytes, {}, rebalance, workspace);
   }
 
   /// Plans the exchange for given parts: part r goes to rank r, in its order. There may be more
@@ -266,10 +266,10 @@ struct make_plan_fn {
     std::size_t const count = workspace.offsets_.back();
     detail::measure_bytes_into(function, bytes, count, workspace.bytes_);
     grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
-    if constexpr (std::same_as<Balance, keep_home_fn>) {
+    if constexpr (std::same_as<Balance, rebalance_fn>) {
       place(function,
-            keep_home_fn::keep({function, "costs"}, home, costs, workspace.bytes_of(),
-                               keep_home_options_of(options), workspace.keeper_),
+            rebalance_fn::keep({function, "costs"}, home, costs, workspace.bytes_of(),
+                               rebalance_options_of(options), workspace.keeper_),
             home, options, workspace);
     } else {
       place(function, make_parts(function, home, costs, options, balance, workspace.bytes_), home,
@@ -278,7 +278,7 @@ struct make_plan_fn {
     return workspace.result_;
   }
 
-  [[nodiscard]] static keep_home_options keep_home_options_of(make_plan_options const& options) {
+  [[nodiscard]] static rebalance_options rebalance_options_of(make_plan_options const& options) {
     return {.max_overload = options.max_overload,
             .ranks_per_node = options.ranks_per_node,
             .node_of = options.node_of};
@@ -307,12 +307,12 @@ struct make_plan_fn {
     amounts.reserve(count);
     for (std::size_t i = 0; i != count; ++i) amounts.push_back(cost_at(i));
     if constexpr (set_cost<Balance, detail::index_amount<Cost>>) {
-      return balance_set(amounts, home.size(), balance);
+      return balance_set_cost(amounts, home.size(), balance);
     } else if constexpr (detail::home_balancer<Balance, detail::amounts_of<Cost>>) {
       std::vector<std::int64_t> numbers;
       numbers.reserve(count);
       for (auto const& number : bytes) numbers.push_back(number[0]);
-      return balance(home, amounts, numbers, keep_home_options_of(options));
+      return balance(home, amounts, numbers, rebalance_options_of(options));
     } else {
       return balance(amounts, home.size(), std::identity{});
     }

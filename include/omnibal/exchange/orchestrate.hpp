@@ -4,7 +4,7 @@
 /// Plans for several phases that all ranks agree on.
 
 #include <omnibal/balance/index_measure.hpp>
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/agreement.hpp>
@@ -104,7 +104,7 @@ struct orchestrate_fn {
     return (*this)(comm, local, language, encoders, options, workspace);
   }
 
-  /// Plans all phases in `workspace`, for a training loop. With `keep_home` and costs of one kind,
+  /// Plans all phases in `workspace`, for a training loop. With `rebalance` and costs of one kind,
   /// a call allocates only if it requires more memory than all earlier calls. The workspace
   /// contains the result.
   template <communicator Comm, sample_range Samples,

@@ -4,7 +4,7 @@
 /// Exchange plans that all ranks agree on.
 
 #include <omnibal/balance/index_measure.hpp>
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/concepts.hpp>
@@ -29,9 +29,9 @@ concept sample_planner = demand_function<Cost, sample_reference<Samples>> &&
     bytes_function<Bytes, sample_reference<Samples>> &&
     amount_balancer<Balance, demand_result<Cost, sample_reference<Samples>>>;
 
-/// A cost and bytes for `keep_home` with a cost of `R` kinds.
+/// A cost and bytes for `rebalance` with a cost of `R` kinds.
 template <std::size_t R, class Samples, class Cost, class Bytes>
-concept planned_kinds = sample_planner<keep_home_fn, Samples, Cost, Bytes> &&
+concept planned_kinds = sample_planner<rebalance_fn, Samples, Cost, Bytes> &&
     (cost_kinds<Samples, Cost> == R);
 
 }  // namespace detail
@@ -73,15 +73,15 @@ struct plan_exchange_fn {
   /// `std::invalid_argument` if a cost or bytes are negative, not finite or above 2^63 - 1, the
   /// errors of `make_plan`, and any exception of a functor.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes,
-            detail::sample_planner<Samples, Cost, Bytes> Balance = keep_home_fn>
+            detail::sample_planner<Samples, Cost, Bytes> Balance = rebalance_fn>
   [[nodiscard]] exchange_plan operator()(Comm&& comm, Samples const& local, Cost const& cost,
                                          Bytes const& bytes, make_plan_options const& options = {},
-                                         Balance const& balance = keep_home) const {
+                                         Balance const& balance = rebalance) const {
     plan_exchange_workspace<detail::cost_kinds<Samples, Cost>> workspace;
     return (*this)(comm, local, cost, bytes, options, balance, workspace);
   }
 
-  /// Plans an exchange in `workspace`, for a training loop. With `keep_home` a call allocates only
+  /// Plans an exchange in `workspace`, for a training loop. With `rebalance` a call allocates only
   /// if it requires more memory than all earlier calls. The workspace contains the result.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes,
             detail::sample_planner<Samples, Cost, Bytes> Balance>
@@ -110,21 +110,21 @@ struct plan_exchange_fn {
     return workspace.result();
   }
 
-  /// Plans an exchange in `workspace` with `keep_home`.
+  /// Plans an exchange in `workspace` with `rebalance`.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes, std::size_t R>
     requires(detail::planned_kinds<R, Samples, Cost, Bytes>)
   exchange_plan const& operator()(Comm&& comm, Samples const& local, Cost const& cost,
                                   Bytes const& bytes, make_plan_options const& options,
                                   plan_exchange_workspace<R>& workspace) const {
-    return (*this)(comm, local, cost, bytes, options, keep_home, workspace);
+    return (*this)(comm, local, cost, bytes, options, rebalance, workspace);
   }
 
-  /// Plans an exchange in `workspace` with `keep_home` and default options.
+  /// Plans an exchange in `workspace` with `rebalance` and default options.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes, std::size_t R>
     requires(detail::planned_kinds<R, Samples, Cost, Bytes>)
   exchange_plan const& operator()(Comm&& comm, Samples const& local, Cost const& cost,
                                   Bytes const& bytes, plan_exchange_workspace<R>& workspace) const {
-    return (*this)(comm, local, cost, bytes, {}, keep_home, workspace);
+    return (*this)(comm, local, cost, bytes, {}, rebalance, workspace);
   }
 
  private:

@@ -3,8 +3,8 @@
 /// \file
 /// A balancer of plans for strict caps.
 
-#include <omnibal/balance/balance_within.hpp>
-#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/exchange/make_plan.hpp>
@@ -21,31 +21,31 @@
 
 namespace omnibal::inline v0 {
 
-/// A balancer that computes parts by `balance_within`; no part exceeds `capacity`. A typical
-/// capacity is a cap on the tokens of a rank because memory is limited. The cost of a sample is
-/// resources: its cost, and then an amount for each kind of the capacity. The resources are
-/// integers; for floating-point resources this class is not a balancer. The balancer ignores the
-/// present ranks of samples. Errors: `capacity_error` on all ranks, because they decide on equal
-/// numbers. Its text contains the reason and the rank of a sample that alone is too large. Further
-/// errors: the errors of `balance_within`.
+/// A balancer that computes parts by `balance_under_capacity`; no part exceeds `capacity`. A
+/// typical capacity is a cap on the tokens of a rank because memory is limited. The cost of a
+/// sample is resources: its cost, and then an amount for each kind of the capacity. The resources
+/// are integers; for floating-point resources this class is not a balancer. The balancer ignores
+/// the present ranks of samples. Errors: `capacity_error` on all ranks, because they decide on
+/// equal numbers. Its text contains the reason and the rank of a sample that alone is too large.
+/// Further errors: the errors of `balance_under_capacity`.
 template <std::size_t R>
 struct under_cap {
   resources<R> capacity;
-  balance_within_options options = {};
+  balance_under_capacity_options options = {};
   static constexpr bool needs_integers = true;
   static constexpr bool is_relabelled = true;
 
   template <sample_range Amounts, class Bytes>
     requires std::same_as<std::remove_cvref_t<sample_reference<Amounts>>, resources<R + 1>>
   [[nodiscard]] grouping operator()(grouping_view home, Amounts const& amounts, Bytes const&,
-                                    keep_home_options const&) const {
+                                    rebalance_options const&) const {
     auto const cost = [](resources<R + 1> const& amount) { return amount[0]; };
     auto const demand = [](resources<R + 1> const& amount) {
       resources<R> result;
       std::copy_n(amount.amounts + 1, R, result.amounts);
       return result;
     };
-    auto found = balance_within(amounts, home.size(), cost, demand, capacity, options);
+    auto found = balance_under_capacity(amounts, home.size(), cost, demand, capacity, options);
     if (found.status == solve_status::solved) return std::move(found.parts);
     std::string why = "no parts within the capacity were found, but there may be some";
     if (found.reason == within_reason::sample_above_capacity) {
@@ -73,8 +73,8 @@ struct under_cap {
   }
 };
 template <std::integral Capacity>
-under_cap(Capacity, balance_within_options = {}) -> under_cap<1>;
+under_cap(Capacity, balance_under_capacity_options = {}) -> under_cap<1>;
 template <std::size_t R>
-under_cap(resources<R>, balance_within_options = {}) -> under_cap<R>;
+under_cap(resources<R>, balance_under_capacity_options = {}) -> under_cap<R>;
 
 }  // namespace omnibal::inline v0

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/partition/minimax.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/simulate_training.hpp>
@@ -160,12 +160,12 @@ struct plan_by_parameters_fn {
   /// Plans stages with the most even numbers of parameters and all activations recomputed, as
   /// trainers cut models by default. The plan has no times, and its memory is not checked.
   ///
-  /// Complexity, memory, determinism and errors: as `minimax`.
+  /// Complexity, memory, determinism and errors: as `partition_minimax`.
   template <layer_cost_range Costs>
   [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
                                                        std::size_t stages) const {
     pipeline_plan<std::int64_t> result;
-    result.boundaries = minimax(costs, stages, &layer_cost::parameters).boundaries;
+    result.boundaries = partition_minimax(costs, stages, &layer_cost::parameters).boundaries;
     result.choices.assign(std::ranges::size(costs),
                           static_cast<std::uint32_t>(recompute_choice::full));
     return result;

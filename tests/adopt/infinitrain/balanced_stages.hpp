@@ -5,7 +5,7 @@
 
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/transformer.hpp>
-#include <omnibal/partition/minimax.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ inline infini_train::nn::parallel::StageInfo balanced_stage_info(
     int chunks_per_stage = 1) {
   auto const chunks =
       static_cast<std::size_t>(pp_size) * static_cast<std::size_t>(chunks_per_stage);
-  auto const cut = omnibal::minimax(layer_times, chunks);
+  auto const cut = omnibal::partition_minimax(layer_times, chunks);
   infini_train::nn::parallel::StageInfo info{pp_rank == 0, pp_rank == pp_size - 1, {}};
   for (auto chunk = static_cast<std::size_t>(pp_rank); chunk < chunks;
        chunk += static_cast<std::size_t>(pp_size)) {

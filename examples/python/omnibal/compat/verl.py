@@ -125,7 +125,7 @@ def rearrange_micro_batches(
     work = work.reshape(-1, force_group_size).sum(axis=1)
     parts = _core.micro_batches(work, 1, tokens, max_token_len, multiple_of=multiple).cells.tolist()
     if least > len(parts):
-        within = _core.balance_within(work, least, tokens, max_token_len)
+        within = _core.balance_under_capacity(work, least, tokens, max_token_len)
         if within.status == "solved":
             parts = within.parts.tolist()
         parts += [[] for _ in range(least - len(parts))]

@@ -5,7 +5,7 @@
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/index_measure.hpp>
-#include <omnibal/balance/keep_home/swap.hpp>
+#include <omnibal/balance/rebalance/swap.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/node_layout.hpp>
@@ -230,7 +230,7 @@ class migration {
 
  private:
   using sender = offload<R>;
-  /// The step limit of `relabel`, lower than the default because `keep_home` runs in every step.
+  /// The step limit of `relabel`, lower than the default because `rebalance` runs in every step.
   static constexpr std::uint64_t placer_steps = rank_placer::most_steps >> 5;
 
   using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
@@ -347,7 +347,7 @@ class migration {
 
 namespace omnibal::inline v0 {
 
-struct keep_home_options {
+struct rebalance_options {
   /// The share of a lower bound by which the largest load may exceed the bound. A smaller share
   /// moves more bytes.
   double max_overload = 0.01;
@@ -360,23 +360,23 @@ struct keep_home_options {
   detail::node_numbers node_of = {};
 };
 
-/// Memory of `keep_home` for a cost of `R` kinds, and its last result. Keep one workspace from step
+/// Memory of `rebalance` for a cost of `R` kinds, and its last result. Keep one workspace from step
 /// to step.
 template <std::size_t R = 1>
-class keep_home_workspace {
+class rebalance_workspace {
  public:
   /// Returns the result of the last call.
   [[nodiscard]] grouping const& result() const& { return result_; }
   void result() const&& = delete;
 
  private:
-  friend struct keep_home_fn;
+  friend struct rebalance_fn;
 
   detail::migration<R> keeper_;
   grouping result_;
 };
 
-struct keep_home_fn {
+struct rebalance_fn {
   /// Balances loads over ranks and moves few bytes. The function returns one part for each rank.
   /// `home` contains the samples of each rank, and samples stay if they fit. `cost` and `bytes` are
   /// functors of the index of a sample, or ranges with an element for each. `home` names the
@@ -410,8 +410,8 @@ struct keep_home_fn {
   /// sum of all costs or bytes exceeds its type.
   template <index_measure Cost, detail::index_weight Bytes>
   [[nodiscard]] grouping operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
-                                    keep_home_options const& options = {}) const {
-    keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>> workspace;
+                                    rebalance_options const& options = {}) const {
+    rebalance_workspace<detail::kinds_of<detail::index_amount<Cost>>> workspace;
     (*this)(home, cost, bytes, options, workspace);
     return std::move(workspace.result_);
   }
@@ -422,16 +422,16 @@ struct keep_home_fn {
   /// for the first time. The workspace contains the result.
   template <index_measure Cost, detail::index_weight Bytes>
   grouping const& operator()(
-      groups_argument home, Cost const& cost, Bytes const& bytes, keep_home_options const& options,
-      keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
-    return keep({"keep_home", "cost"}, home, cost, bytes, options, workspace);
+      groups_argument home, Cost const& cost, Bytes const& bytes, rebalance_options const& options,
+      rebalance_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
+    return keep({"rebalance", "cost"}, home, cost, bytes, options, workspace);
   }
 
   /// Balances loads in `workspace` with default options.
   template <index_measure Cost, detail::index_weight Bytes, std::size_t R>
     requires(R == detail::kinds_of<detail::index_amount<Cost>>)
   grouping const& operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
-                             keep_home_workspace<R>& workspace) const {
+                             rebalance_workspace<R>& workspace) const {
     return (*this)(home, cost, bytes, {}, workspace);
   }
 
@@ -446,7 +446,7 @@ struct keep_home_fn {
 
   template <class Cost, class Bytes, class Workspace>
   static grouping const& keep(names const& called, grouping_view home, Cost const& cost,
-                              Bytes const& bytes, keep_home_options const& options,
+                              Bytes const& bytes, rebalance_options const& options,
                               Workspace& workspace) {
     std::string_view const name = called.function;
     detail::check_max_overload(name, options.max_overload);
@@ -463,7 +463,7 @@ struct keep_home_fn {
   }
 };
 
-/// Balances loads over ranks and moves few bytes; see `keep_home_fn`.
-inline constexpr keep_home_fn keep_home{};
+/// Balances loads over ranks and moves few bytes; see `rebalance_fn`.
+inline constexpr rebalance_fn rebalance{};
 
 }  // namespace omnibal::inline v0

@@ -3,7 +3,7 @@
 #include "parts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/solve_status.hpp>
@@ -24,7 +24,7 @@
 
 namespace {
 
-using omnibal::balance_within;
+using omnibal::balance_under_capacity;
 using omnibal::solve_status;
 using omnibal::within_reason;
 
@@ -78,8 +78,9 @@ std::int64_t largest_cost(omnibal::groups_argument parts, Samples const& samples
 template <std::size_t R>
 auto call(std::vector<costed<R>> const& samples, std::size_t parts,
           omnibal::resources<R> const& capacity,
-          omnibal::balance_within_options const& options = {}) {
-  return balance_within(samples, parts, &costed<R>::cost, &costed<R>::demand, capacity, options);
+          omnibal::balance_under_capacity_options const& options = {}) {
+  return balance_under_capacity(samples, parts, &costed<R>::cost, &costed<R>::demand, capacity,
+                                options);
 }
 
 /// What is found is sound, and what is not found has its reason.
@@ -133,8 +134,8 @@ std::optional<std::int64_t> least_cost(std::vector<costed<R>> const& samples, st
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("balance_within keeps every cap, and finds parts where there are any", "",
-                   (std::integral_constant<std::size_t, 1>),
+TEMPLATE_TEST_CASE("balance_under_capacity keeps every cap, and finds parts where there are any",
+                   "", (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {
   constexpr std::size_t kinds = TestType::value;
@@ -156,7 +157,7 @@ TEMPLATE_TEST_CASE("balance_within keeps every cap, and finds parts where there 
   }
 }
 
-TEMPLATE_TEST_CASE("balance_within is sound for many samples", "",
+TEMPLATE_TEST_CASE("balance_under_capacity is sound for many samples", "",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 3>)) {
   constexpr std::size_t kinds = TestType::value;
@@ -174,7 +175,7 @@ TEMPLATE_TEST_CASE("balance_within is sound for many samples", "",
   }
 }
 
-TEST_CASE("balance_within is close to the best costs under the caps") {
+TEST_CASE("balance_under_capacity is close to the best costs under the caps") {
   double sum = 0;
   double worst = 0;
   int count = 0;
@@ -197,7 +198,7 @@ TEST_CASE("balance_within is close to the best costs under the caps") {
   CHECK(worst < 1.6);
 }
 
-TEST_CASE("balance_within is as even as lpt where the capacity does not matter") {
+TEST_CASE("balance_under_capacity is as even as lpt where the capacity does not matter") {
   test::random_amounts random(8);
   std::vector<costed<2>> samples(1000);
   for (auto& sample : samples) sample = {{1, 1}, random.heavy_tail(1 << 20)};
@@ -206,7 +207,7 @@ TEST_CASE("balance_within is as even as lpt where the capacity does not matter")
   CHECK(result.largest_load <= largest_cost(of_lpt, samples));
 }
 
-TEST_CASE("balance_within evens costs in parts that are nearly full") {
+TEST_CASE("balance_under_capacity evens costs in parts that are nearly full") {
   test::random_amounts random(31);
   std::vector<costed<2>> samples(512);
   for (auto& sample : samples) {
@@ -222,7 +223,7 @@ TEST_CASE("balance_within evens costs in parts that are nearly full") {
   CHECK(static_cast<double>(result.largest_load) < 1.05 * static_cast<double>(result.lower_bound));
 }
 
-TEST_CASE("balance_within proves what is impossible and says why") {
+TEST_CASE("balance_under_capacity proves what is impossible and says why") {
   using sample = costed<1>;
   auto const reason = [](std::vector<sample> const& samples, std::size_t parts) {
     return checked<1>(samples, parts, {10});
@@ -244,7 +245,7 @@ TEST_CASE("balance_within proves what is impossible and says why") {
   CHECK(stopped.reason == within_reason::none);
 }
 
-TEST_CASE("balance_within finds a packing that greedy ways miss") {
+TEST_CASE("balance_under_capacity finds a packing that greedy ways miss") {
   // Only 7 + 3, 6 + 4, 5 + 5 and 4 + 3 + 3 fill four parts of ten.
   std::vector<costed<1>> const samples{{{7}, 1}, {{6}, 9}, {{5}, 2}, {{5}, 8}, {{4}, 3},
                                        {{4}, 7}, {{3}, 5}, {{3}, 4}, {{3}, 6}};
@@ -252,7 +253,8 @@ TEST_CASE("balance_within finds a packing that greedy ways miss") {
   CHECK(result.status == solve_status::solved);
 }
 
-TEST_CASE("more effort of balance_within gives no worse parts, and numbers beside it count") {
+TEST_CASE(
+    "more effort of balance_under_capacity gives no worse parts, and numbers beside it count") {
   test::random_amounts random(5);
   for (int round = 0; round != 60; ++round) {
     std::vector<costed<1>> samples(24);
@@ -279,7 +281,7 @@ TEST_CASE("more effort of balance_within gives no worse parts, and numbers besid
   }
 }
 
-TEST_CASE("balance_within takes floating-point costs and demands, and keeps the caps") {
+TEST_CASE("balance_under_capacity takes floating-point costs and demands, and keeps the caps") {
   test::random_amounts random(77);
   auto const drawn = [&] { return static_cast<double>(random.between(1, 1'000'000)) / 3e6; };
   for (int round = 0; round != 40; ++round) {
@@ -291,8 +293,8 @@ TEST_CASE("balance_within takes floating-point costs and demands, and keeps the 
     }
     omnibal::resources<2, double> const capacity{sum[0] / 7.8, sum[1] / 7.8};
     auto const cost = [](auto const& sample) { return 0.1 * static_cast<double>(sample.cost); };
-    auto const result =
-        balance_within(samples, 8, cost, &costed<2, double>::demand, capacity, {.nodes = 1000});
+    auto const result = balance_under_capacity(samples, 8, cost, &costed<2, double>::demand,
+                                               capacity, {.nodes = 1000});
     if (result.status == solve_status::infeasible) {
       CHECK(result.reason == within_reason::sample_above_capacity);
     }
@@ -304,34 +306,36 @@ TEST_CASE("balance_within takes floating-point costs and demands, and keeps the 
     CHECK(result.largest_load >= result.lower_bound);
   }
   std::vector<double> const tenths(30, 0.1);
-  auto const exact = balance_within(tenths, 3, std::identity{}, std::identity{}, 1.0);
+  auto const exact = balance_under_capacity(tenths, 3, std::identity{}, std::identity{}, 1.0);
   CHECK(exact.status == solve_status::solved);
-  auto const one_less = balance_within(tenths, 2, std::identity{}, std::identity{}, 1.0);
+  auto const one_less = balance_under_capacity(tenths, 2, std::identity{}, std::identity{}, 1.0);
   CHECK(one_less.status == solve_status::infeasible);
 }
 
-TEST_CASE("balance_within takes no samples and fewer samples than parts") {
+TEST_CASE("balance_under_capacity takes no samples and fewer samples than parts") {
   std::vector<int> const none;
-  auto const empty = balance_within(none, 3, std::identity{}, std::identity{}, 5);
+  auto const empty = balance_under_capacity(none, 3, std::identity{}, std::identity{}, 5);
   CHECK(empty.status == solve_status::solved);
   CHECK(empty.parts == omnibal::grouping({0, 0, 0, 0}, {}));
   CHECK(empty.largest_load == 0);
-  auto const two = balance_within(std::vector<int>{5, 5}, 3, std::identity{}, std::identity{}, 5);
+  auto const two =
+      balance_under_capacity(std::vector<int>{5, 5}, 3, std::identity{}, std::identity{}, 5);
   CHECK(two.parts == omnibal::grouping({0, 1, 2, 2}, {0, 1}));
 }
 
-TEST_CASE("balance_within names what is wrong") {
+TEST_CASE("balance_under_capacity names what is wrong") {
   std::vector<double> const samples{1, 2, 3};
   auto const identity = std::identity{};
   auto const has = [](std::string const& text, std::string const& part) {
     INFO(text);
-    return text.find("omnibal::balance_within: ") == 0 && text.find(part) != std::string::npos;
+    return text.find("omnibal::balance_under_capacity: ") == 0 &&
+           text.find(part) != std::string::npos;
   };
   auto const error_of = [&](std::size_t parts, auto const& cost, auto const& demand,
                             auto const& capacity,
-                            omnibal::balance_within_options const& options = {}) {
+                            omnibal::balance_under_capacity_options const& options = {}) {
     return test::error_text<std::invalid_argument>(
-        [&] { return balance_within(samples, parts, cost, demand, capacity, options); });
+        [&] { return balance_under_capacity(samples, parts, cost, demand, capacity, options); });
   };
   auto const at_3 = [](double value) {
     return [value](double sample) { return sample == 3 ? value : 1.0; };
@@ -350,24 +354,25 @@ TEST_CASE("balance_within names what is wrong") {
   }
   auto const huge = [](double) { return std::numeric_limits<std::int64_t>::max(); };
   CHECK(has(test::error_text<std::overflow_error>(
-                [&] { return balance_within(samples, 2, huge, identity, 5.0); }),
+                [&] { return balance_under_capacity(samples, 2, huge, identity, 5.0); }),
             "the sum of the costs"));
 }
 
-TEST_CASE("balance_within splits no parts that are more than the exchanges") {
+TEST_CASE("balance_under_capacity splits no parts that are more than the exchanges") {
   test::random_amounts random(3);
   std::vector<std::int64_t> costs(6400);
   for (std::int64_t& cost : costs) cost = random.between(1000, 200'000);
   auto const parts_with = [&costs](std::size_t exchanges, std::size_t splits) {
-    return balance_within(costs, 800, std::identity{}, std::identity{}, std::int64_t{1} << 40,
-                          {.max_overload = 0, .exchanges = exchanges, .splits = splits})
+    return balance_under_capacity(costs, 800, std::identity{}, std::identity{},
+                                  std::int64_t{1} << 40,
+                                  {.max_overload = 0, .exchanges = exchanges, .splits = splits})
         .parts;
   };
   CHECK(parts_with(799, 2048) == parts_with(799, 0));
   CHECK(parts_with(4000, 2048) != parts_with(4000, 0));
 }
 
-using caller = omnibal::balance_within_fn;
+using caller = omnibal::balance_under_capacity_fn;
 static_assert(
     std::invocable<caller, std::vector<int>, std::size_t, std::identity, std::identity, int>);
 // The capacity has another number of kinds, a cost is resources, samples are no range.
@@ -377,11 +382,11 @@ static_assert(!std::invocable<caller, std::vector<omnibal::resources<2>>, std::s
                               std::identity, std::identity, omnibal::resources<2>>);
 static_assert(!std::invocable<caller, int, std::size_t, std::identity, std::identity, int>);
 
-TEST_CASE("balance_within says the same of capacities at the end of the type") {
+TEST_CASE("balance_under_capacity says the same of capacities at the end of the type") {
   double const largest = std::numeric_limits<double>::max();
   std::vector<double> const shares{.25, .84, .84, .84};
   auto const at = [&](std::vector<double> const& demands, std::size_t parts, double capacity) {
-    return balance_within(
+    return balance_under_capacity(
         demands, parts, [](double) { return 1; },
         [capacity](double share) { return share * capacity; }, capacity);
   };

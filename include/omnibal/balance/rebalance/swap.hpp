@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The present ranks of samples in `keep_home`, and swaps of samples between two ranks.
+/// The present ranks of samples in `rebalance`, and swaps of samples between two ranks.
 
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/config.hpp>

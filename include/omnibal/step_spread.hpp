@@ -23,7 +23,7 @@ namespace omnibal::inline v0 {
 
 /// Measures of how a schedule mixes the groups, separately for each resource.
 template <class Ratio>
-struct step_mix_result {
+struct step_spread_result {
   /// The standard deviation of the totals of steps divided by its value in random order. The ratio
   /// is 1 for random order, and below 1 if a step is a better sample of all groups than a random
   /// step. If the groups of each step are similar, it is at most the square root of the groups of a
@@ -36,7 +36,7 @@ struct step_mix_result {
   Ratio variation{};
 };
 
-struct step_mix_fn {
+struct step_spread_fn {
   /// Returns how much the steps vary in each resource, and how similar the groups of a step are.
   /// `loads` contains the amounts that each group adds to its step. These are the amounts to be
   /// balanced, or others of which a step should be a sample. Examples are tokens with a loss and
@@ -74,7 +74,7 @@ struct step_mix_fn {
   template <class Load>
     requires demand_function<Load, std::uint32_t>
   [[nodiscard]] auto operator()(steps const& schedule, Load const& load) const
-      -> step_mix_result<detail::ratio_of<demand_result<Load, std::uint32_t>>> {
+      -> step_spread_result<detail::ratio_of<demand_result<Load, std::uint32_t>>> {
     using load_type = demand_result<Load, std::uint32_t>;
     constexpr std::size_t kinds = detail::kinds_of<load_type>;
     std::size_t const counted = counted_steps(schedule);
@@ -108,7 +108,7 @@ struct step_mix_fn {
   }
 
  private:
-  static constexpr std::string_view name = "step_mix";
+  static constexpr std::string_view name = "step_spread";
 
   /// Sums over the groups first, then over the steps.
   struct moments {
@@ -187,7 +187,7 @@ struct step_mix_fn {
   }
 };
 
-/// Returns how much steps vary; see `step_mix_fn`.
-inline constexpr step_mix_fn step_mix{};
+/// Returns how much steps vary; see `step_spread_fn`.
+inline constexpr step_spread_fn step_spread{};
 
 }  // namespace omnibal::inline v0

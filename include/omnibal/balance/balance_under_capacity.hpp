@@ -36,18 +36,18 @@ enum class within_reason {
 
 /// Parts within a capacity, or the reason why there are none.
 template <class Load>
-struct balance_within_result : balance_result<Load> {
+struct balance_under_capacity_result : balance_result<Load> {
   within_reason reason = within_reason::none;
   /// A lower bound on the number of parts within the capacity.
   std::size_t parts_needed = 0;
   /// The first sample that exceeds the capacity.
   std::uint32_t sample = 0;
 
-  [[nodiscard]] friend bool operator==(balance_within_result const&,
-                                       balance_within_result const&) = default;
+  [[nodiscard]] friend bool operator==(balance_under_capacity_result const&,
+                                       balance_under_capacity_result const&) = default;
 };
 
-struct balance_within_options {
+struct balance_under_capacity_options {
   /// The tolerance of the search for even costs, as a share of a lower bound. The search ends when
   /// the largest cost exceeds the bound by at most this share.
   double max_overload = 0.01;
@@ -70,7 +70,7 @@ struct balance_within_options {
   std::uint64_t seed = 0;
 };
 
-struct balance_within_fn {
+struct balance_under_capacity_fn {
   /// Balances costs over parts, none of which exceeds `capacity` in any resource. `demand` maps a
   /// sample to resources or to one weight. `capacity` has the same number of kinds, and `cost` maps
   /// a sample to a weight.
@@ -100,13 +100,13 @@ struct balance_within_fn {
         cost_function<Cost, sample_reference<Samples>>
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost,
                                 Demand const& demand, Capacity const& capacity,
-                                balance_within_options const& options = {}) const {
+                                balance_under_capacity_options const& options = {}) const {
     detail::check_parts(name, parts);
     detail::check_max_overload(name, options.max_overload);
     auto const given = detail::given_costs(name, "cost", samples, cost);
     auto const costs = detail::measure_costs(name, given, std::identity{});
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
-      balance_within_result<detail::measured_weight<Samples, Cost>> result;
+      balance_under_capacity_result<detail::measured_weight<Samples, Cost>> result;
       if (!input.oversized.empty()) {
         result.status = solve_status::infeasible;
         result.reason = within_reason::sample_above_capacity;
@@ -138,7 +138,7 @@ struct balance_within_fn {
   }
 
  private:
-  static constexpr std::string_view name = "balance_within";
+  static constexpr std::string_view name = "balance_under_capacity";
   static constexpr std::size_t million = std::size_t{1} << 20;
   // The limits of each effort: `fast`, `normal`, `thorough`.
   static constexpr detail::capped_effort levels[] = {
@@ -147,7 +147,7 @@ struct balance_within_fn {
       {10'000'000, 16'384, 512, 64 * million, 10'000'000}};
 };
 
-/// Balances costs over parts under a capacity; see `balance_within_fn`.
-inline constexpr balance_within_fn balance_within{};
+/// Balances costs over parts under a capacity; see `balance_under_capacity_fn`.
+inline constexpr balance_under_capacity_fn balance_under_capacity{};
 
 }  // namespace omnibal::inline v0

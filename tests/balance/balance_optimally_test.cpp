@@ -1,7 +1,7 @@
 #include "parts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_optimally.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 #include <catch.hpp>
 
-using omnibal::balance_exactly;
+using omnibal::balance_optimally;
 using omnibal::count_policy;
 
-TEMPLATE_TEST_CASE("balance_exactly finds what trying all finds", "",
+TEMPLATE_TEST_CASE("balance_optimally finds what trying all finds", "",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>)) {
   for (std::size_t const count : {1u, 2u, 4u, 6u, 7u}) {
@@ -28,7 +28,7 @@ TEMPLATE_TEST_CASE("balance_exactly finds what trying all finds", "",
           if (policy == count_policy::equal && samples % parts != 0) continue;
           INFO(set.name << ", " << samples << " samples, " << parts << " parts");
           auto const result =
-              balance_exactly(set.samples, parts, std::identity{}, {.count = policy});
+              balance_optimally(set.samples, parts, std::identity{}, {.count = policy});
           CHECK(result.proven);
           CHECK(test::parts_fault(result.parts, samples, parts, policy) == "");
           if (samples == 0) continue;
@@ -43,10 +43,10 @@ TEMPLATE_TEST_CASE("balance_exactly finds what trying all finds", "",
   }
 }
 
-TEST_CASE("balance_exactly beats both heuristics where they fail") {
+TEST_CASE("balance_optimally beats both heuristics where they fail") {
   // Largest first gives 11 or more; three parts of 9 exist: 5 + 4, 5 + 4, 3 + 3 + 3.
   std::vector<int> const graham{5, 5, 4, 4, 3, 3, 3};
-  auto const result = balance_exactly(graham, 3);
+  auto const result = balance_optimally(graham, 3);
   CHECK(result.proven);
   CHECK(result.largest_load == 9);
   CHECK(result.lower_bound == 9);
@@ -58,33 +58,35 @@ TEST_CASE("balance_exactly beats both heuristics where they fail") {
   }
 }
 
-TEST_CASE("balance_exactly tells parts with equal loads and different counts apart") {
+TEST_CASE("balance_optimally tells parts with equal loads and different counts apart") {
   std::vector<int> const costs{4, 2, 2, 2, 1, 1};
-  auto const result = balance_exactly(costs, 2, std::identity{}, {.count = count_policy::equal});
+  auto const result = balance_optimally(costs, 2, std::identity{}, {.count = count_policy::equal});
   CHECK(result.proven);
   CHECK(result.parts == omnibal::grouping({0, 3, 6}, {0, 4, 5, 1, 2, 3}));
 }
 
-TEST_CASE("balance_exactly stops without a proof when the nodes are used up") {
+TEST_CASE("balance_optimally stops without a proof when the nodes are used up") {
   test::random_amounts random(11);
   std::vector<std::int64_t> costs(40);
   for (auto& cost : costs) cost = random.between(1, 1'000'000'000'000);
-  auto const result = balance_exactly(costs, 7, std::identity{}, {.nodes = 5000});
+  auto const result = balance_optimally(costs, 7, std::identity{}, {.nodes = 5000});
   CHECK_FALSE(result.proven);
   CHECK(result.lower_bound < result.largest_load);
   CHECK(test::parts_fault(result.parts, costs.size(), 7) == "");
-  auto const at_once = balance_exactly(costs, 7, std::identity{}, {.nodes = 0});
+  auto const at_once = balance_optimally(costs, 7, std::identity{}, {.nodes = 0});
   CHECK_FALSE(at_once.proven);
   CHECK(at_once.lower_bound == result.lower_bound);
 }
 
-TEST_CASE("balance_exactly needs no search where a bound is reached") {
+TEST_CASE("balance_optimally needs no search where a bound is reached") {
   std::vector<int> const costs(1000, 3);
-  auto const result = balance_exactly(costs, 10, std::identity{}, {.nodes = 0});
+  auto const result = balance_optimally(costs, 10, std::identity{}, {.nodes = 0});
   CHECK(result.proven);
-  auto const one_more = balance_exactly(std::vector<int>(11, 3), 10, std::identity{}, {.nodes = 0});
+  auto const one_more =
+      balance_optimally(std::vector<int>(11, 3), 10, std::identity{}, {.nodes = 0});
   CHECK(one_more.proven);
 }
 
-static_assert(std::invocable<omnibal::balance_exactly_fn, std::vector<int>, std::size_t>);
-static_assert(!std::invocable<omnibal::balance_exactly_fn, std::vector<std::string>, std::size_t>);
+static_assert(std::invocable<omnibal::balance_optimally_fn, std::vector<int>, std::size_t>);
+static_assert(
+    !std::invocable<omnibal::balance_optimally_fn, std::vector<std::string>, std::size_t>);

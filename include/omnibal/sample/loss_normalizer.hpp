@@ -14,7 +14,7 @@
 
 namespace omnibal::inline v0 {
 
-struct loss_scale_fn {
+struct loss_normalizer_fn {
   /// Returns the factor by which every rank multiplies the sum of its tokens' losses before the
   /// gradients are averaged over all ranks. The factor is 1 / T_ave. T_ave is the average number of
   /// tokens with a loss for each rank in the global batch. The average over the ranks is then the
@@ -48,10 +48,10 @@ struct loss_scale_fn {
   }
 
  private:
-  static constexpr std::string_view name = "loss_scale";
+  static constexpr std::string_view name = "loss_normalizer";
 };
 
-/// Returns the average-token normalizer; see `loss_scale_fn`.
-inline constexpr loss_scale_fn loss_scale{};
+/// Returns the average-token normalizer; see `loss_normalizer_fn`.
+inline constexpr loss_normalizer_fn loss_normalizer{};
 
 }  // namespace omnibal::inline v0

@@ -3,7 +3,7 @@
 
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@
 
 namespace {
 
-using omnibal::loss_scale;
+using omnibal::loss_normalizer;
 
 /// The loss of a token of a sample, and whether it has one (a prompt has none).
 struct token {
@@ -59,14 +59,14 @@ void add(part& sum, sample_tokens const& sample) {
 double mean_over_ranks(std::vector<part> const& ranks) {
   std::vector<std::int64_t> counts;
   for (part const& rank : ranks) counts.push_back(rank.tokens);
-  double const scale = loss_scale(counts);
+  double const scale = loss_normalizer(counts);
   double sum = 0;
   for (part const& rank : ranks) sum += rank.loss_sum * scale;
   return sum / static_cast<double>(ranks.size());
 }
 
-static_assert(std::invocable<omnibal::loss_scale_fn, std::array<std::int32_t, 2>>);
-static_assert(!std::invocable<omnibal::loss_scale_fn, std::vector<double>>);
+static_assert(std::invocable<omnibal::loss_normalizer_fn, std::array<std::int32_t, 2>>);
+static_assert(!std::invocable<omnibal::loss_normalizer_fn, std::vector<double>>);
 
 }  // namespace
 
@@ -117,7 +117,7 @@ TEST_CASE(
     add(cells[i % 7 * (i % 3) % 15], samples[i]);
   }
   for (part const& cell : cells) counts.push_back(cell.tokens);
-  double const scale = loss_scale(counts);
+  double const scale = loss_normalizer(counts);
   double sum = 0;
   for (std::size_t step = 0; step != 5; ++step) {
     double mean = 0;
@@ -130,21 +130,22 @@ TEST_CASE(
 }
 
 TEST_CASE("the scale is one over the mean number of tokens, and zero without any") {
-  CHECK(loss_scale(std::vector<int>{100}) == 0.01);
-  CHECK(loss_scale(std::array<std::uint32_t, 4>{8, 0, 0, 0}) == 0.5);
-  CHECK(loss_scale(std::vector<std::int64_t>{0, 0}) == 0.0);
+  CHECK(loss_normalizer(std::vector<int>{100}) == 0.01);
+  CHECK(loss_normalizer(std::array<std::uint32_t, 4>{8, 0, 0, 0}) == 0.5);
+  CHECK(loss_normalizer(std::vector<std::int64_t>{0, 0}) == 0.0);
 }
 
 TEST_CASE("bad counts of loss tokens are errors") {
   CHECK(test::error_text<std::invalid_argument>([] {
-          static_cast<void>(loss_scale(std::vector<int>{}));
-        }) == "omnibal::loss_scale: loss_tokens is empty");
+          static_cast<void>(loss_normalizer(std::vector<int>{}));
+        }) == "omnibal::loss_normalizer: loss_tokens is empty");
   CHECK(test::error_text<std::invalid_argument>([] {
-          static_cast<void>(loss_scale(std::vector<int>{4, -1}));
-        }) == "omnibal::loss_scale: loss_tokens[1] is -1, must be finite and not negative");
-  CHECK(test::error_text<std::overflow_error>([] {
-          std::int64_t const most = std::numeric_limits<std::int64_t>::max();
-          static_cast<void>(loss_scale(std::vector<std::int64_t>{most, 1}));
-        }) ==
-        "omnibal::loss_scale: the sum of the loss tokens exceeds the largest value of its type");
+          static_cast<void>(loss_normalizer(std::vector<int>{4, -1}));
+        }) == "omnibal::loss_normalizer: loss_tokens[1] is -1, must be finite and not negative");
+  CHECK(
+      test::error_text<std::overflow_error>([] {
+        std::int64_t const most = std::numeric_limits<std::int64_t>::max();
+        static_cast<void>(loss_normalizer(std::vector<std::int64_t>{most, 1}));
+      }) ==
+      "omnibal::loss_normalizer: the sum of the loss tokens exceeds the largest value of its type");
 }

@@ -1,7 +1,7 @@
 #include "all_cuts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/partition/minimax.hpp>
+#include <omnibal/partition/partition_minimax.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +20,8 @@
 namespace {
 
 using omnibal::empty_stages;
-using omnibal::minimax;
-using omnibal::minimax_options;
+using omnibal::partition_minimax;
+using omnibal::partition_minimax_options;
 using test::cuts;
 
 struct layer {
@@ -120,10 +120,10 @@ void check_even(std::vector<T> const& costs, std::size_t stages, empty_stages em
 }  // namespace
 
 // Leftmost cuts leave the last stages full and the first ones nearly empty.
-TEST_CASE("minimax cuts equal layers into stages that differ by one layer") {
+TEST_CASE("partition_minimax cuts equal layers into stages that differ by one layer") {
   for (std::size_t layers = 1; layers != 70; ++layers) {
     for (std::size_t stages = 1; stages <= layers; ++stages) {
-      auto const at = minimax(std::vector<std::int64_t>(layers, 30), stages).boundaries;
+      auto const at = partition_minimax(std::vector<std::int64_t>(layers, 30), stages).boundaries;
       for (std::size_t s = 0; s != stages; ++s) {
         CHECK(at[s + 1] - at[s] == layers / stages + (s < layers % stages ? 1 : 0));
       }
@@ -132,8 +132,8 @@ TEST_CASE("minimax cuts equal layers into stages that differ by one layer") {
 }
 
 // Of equal bottlenecks the leftmost cuts leave stages that are nearly empty.
-TEST_CASE("minimax finds the most even of the cuts with the best bottleneck") {
-  omnibal::minimax_workspace<> workspace;
+TEST_CASE("partition_minimax finds the most even of the cuts with the best bottleneck") {
+  omnibal::partition_minimax_workspace<> workspace;
   for (std::uint64_t seed = 0; seed != 4000; ++seed) {
     test::random_amounts random(seed);
     std::size_t const stages = draw(random, 1, 6);
@@ -146,16 +146,17 @@ TEST_CASE("minimax finds the most even of the cuts with the best bottleneck") {
     for (empty_stages const empty : {empty_stages::allowed, empty_stages::forbidden}) {
       if (empty == empty_stages::forbidden && costs.size() < stages) continue;
       INFO("seed " << seed << ", " << costs.size() << " layers, " << stages << " stages");
-      minimax_options const options{.empty = empty};
-      check_even(costs, stages, empty, minimax(costs, stages, std::identity{}, options));
-      CHECK(minimax(costs, stages, std::identity{}, options) ==
-            minimax(costs, stages, std::identity{}, options, workspace));
-      check_even(fractions, stages, empty, minimax(fractions, stages, std::identity{}, options));
+      partition_minimax_options const options{.empty = empty};
+      check_even(costs, stages, empty, partition_minimax(costs, stages, std::identity{}, options));
+      CHECK(partition_minimax(costs, stages, std::identity{}, options) ==
+            partition_minimax(costs, stages, std::identity{}, options, workspace));
+      check_even(fractions, stages, empty,
+                 partition_minimax(fractions, stages, std::identity{}, options));
     }
   }
 }
 
-TEST_CASE("minimax takes speeds in the order of the stages") {
+TEST_CASE("partition_minimax takes speeds in the order of the stages") {
   for (std::uint64_t seed = 0; seed != 3000; ++seed) {
     test::random_amounts random(seed);
     std::size_t const stages = draw(random, 1, 6);
@@ -168,15 +169,15 @@ TEST_CASE("minimax takes speeds in the order of the stages") {
     for (empty_stages const empty : {empty_stages::allowed, empty_stages::forbidden}) {
       if (empty == empty_stages::forbidden && costs.size() < stages) continue;
       INFO("seed " << seed << ", " << costs.size() << " layers, " << stages << " stages");
-      check_equal(minimax(costs, speeds, std::identity{}, {.empty = empty}),
+      check_equal(partition_minimax(costs, speeds, std::identity{}, {.empty = empty}),
                   best_of_all(costs, stages, empty, seconds));
     }
   }
-  CHECK(minimax(std::vector{1, 2, 3, 4}, std::vector{1, 1}).boundaries ==
-        minimax(std::vector{1, 2, 3, 4}, 2).boundaries);
+  CHECK(partition_minimax(std::vector{1, 2, 3, 4}, std::vector{1, 1}).boundaries ==
+        partition_minimax(std::vector{1, 2, 3, 4}, 2).boundaries);
 }
 
-TEST_CASE("minimax agrees with a plain bisection on long chains") {
+TEST_CASE("partition_minimax agrees with a plain bisection on long chains") {
   for (std::uint64_t seed = 0; seed != 60; ++seed) {
     test::random_amounts random(seed);
     std::size_t const count = draw(random, 1000, 20'000);
@@ -202,7 +203,7 @@ TEST_CASE("minimax agrees with a plain bisection on long chains") {
       (fits(half) ? high : low) = half;
     }
     INFO("seed " << seed << ", " << count << " layers, " << stages << " stages");
-    auto const result = minimax(costs, stages);
+    auto const result = partition_minimax(costs, stages);
     CHECK(result.bottleneck == high);
     auto const& at = result.boundaries;
     CHECK(at.front() == 0);
@@ -215,11 +216,11 @@ TEST_CASE("minimax agrees with a plain bisection on long chains") {
     }
     CHECK(is_within);
     std::vector<double> const same(costs.begin(), costs.end());
-    CHECK(minimax(same, stages).bottleneck == static_cast<double>(high));
+    CHECK(partition_minimax(same, stages).bottleneck == static_cast<double>(high));
   }
 }
 
-TEST_CASE("minimax agrees with a plain bisection on very long chains of every shape") {
+TEST_CASE("partition_minimax agrees with a plain bisection on very long chains of every shape") {
   constexpr std::size_t count = 40'000;
   for (std::uint64_t seed = 0; seed != 44; ++seed) {
     test::random_amounts random(seed);
@@ -259,7 +260,7 @@ TEST_CASE("minimax agrees with a plain bisection on very long chains of every sh
       (fits(half) ? high : low) = half;
     }
     INFO("seed " << seed << ", " << stages << " stages");
-    auto const result = minimax(costs, stages);
+    auto const result = partition_minimax(costs, stages);
     CHECK(result.bottleneck == high);
     bool is_within = true;
     for (std::size_t s = 0; s != stages; ++s) {
@@ -269,7 +270,7 @@ TEST_CASE("minimax agrees with a plain bisection on very long chains of every sh
     }
     CHECK(is_within);
     std::vector<double> const same(costs.begin(), costs.end());
-    CHECK(minimax(same, stages).bottleneck == static_cast<double>(high));
+    CHECK(partition_minimax(same, stages).bottleneck == static_cast<double>(high));
   }
 }
 
@@ -295,33 +296,33 @@ TEST_CASE("the bottleneck of many fractional costs is the smallest sum that suff
       }
       return at == costs.size();
     };
-    auto const result = minimax(costs, stages);
+    auto const result = partition_minimax(costs, stages);
     INFO("seed " << seed << ", " << stages << " stages");
     CHECK(fits(result.bottleneck));
     CHECK_FALSE(fits(std::nextafter(result.bottleneck, 0.0)));
   }
 }
 
-TEST_CASE("minimax is right where other partitioners fail") {
+TEST_CASE("partition_minimax is right where other partitioners fail") {
   std::vector<int> steps(10, 100);
   steps.insert(steps.end(), 10, 101);
-  CHECK(minimax(steps, 4).bottleneck == 505);
-  CHECK(minimax(steps, 4).boundaries == cuts{0, 5, 10, 15, 20});
+  CHECK(partition_minimax(steps, 4).bottleneck == 505);
+  CHECK(partition_minimax(steps, 4).boundaries == cuts{0, 5, 10, 15, 20});
 
   std::vector<int> blocks(12, 1);
   blocks.insert(blocks.end(), 12, 3);
-  CHECK(minimax(blocks, 4).bottleneck == 12);
-  CHECK(minimax(blocks, 4).boundaries == cuts{0, 12, 16, 20, 24});
+  CHECK(partition_minimax(blocks, 4).bottleneck == 12);
+  CHECK(partition_minimax(blocks, 4).boundaries == cuts{0, 12, 16, 20, 24});
 
-  CHECK(minimax(std::vector<int>(5, 1), 4).boundaries == cuts{0, 2, 3, 4, 5});
+  CHECK(partition_minimax(std::vector<int>(5, 1), 4).boundaries == cuts{0, 2, 3, 4, 5});
 
-  auto const many = minimax(std::vector<int>(42, 1), 16);
+  auto const many = partition_minimax(std::vector<int>(42, 1), 16);
   CHECK(many.bottleneck == 3);
   CHECK(std::adjacent_find(many.boundaries.begin(), many.boundaries.end()) ==
         many.boundaries.end());
 
-  CHECK(minimax(std::vector<double>{0.25, 0.5, 0.125, 0.125}, 3).bottleneck == 0.5);
-  CHECK(minimax(std::vector<double>{1e-300, 3e-300, 2e-300}, 2).bottleneck == 4e-300);
+  CHECK(partition_minimax(std::vector<double>{0.25, 0.5, 0.125, 0.125}, 3).bottleneck == 0.5);
+  CHECK(partition_minimax(std::vector<double>{1e-300, 3e-300, 2e-300}, 2).bottleneck == 4e-300);
 }
 
 TEST_CASE("more stages are never worse, and a larger layer never better") {
@@ -330,55 +331,58 @@ TEST_CASE("more stages are never worse, and a larger layer never better") {
     auto costs = random_costs(random, draw(random, 30, 200));
     std::int64_t before = std::numeric_limits<std::int64_t>::max();
     for (std::size_t stages = 1; stages <= costs.size(); ++stages) {
-      std::int64_t const now = minimax(costs, stages).bottleneck;
+      std::int64_t const now = partition_minimax(costs, stages).bottleneck;
       CHECK(now <= before);
       before = now;
     }
     CHECK(before == *std::max_element(costs.begin(), costs.end()));
-    std::int64_t const smaller = minimax(costs, 7).bottleneck;
+    std::int64_t const smaller = partition_minimax(costs, 7).bottleneck;
     costs[draw(random, 0, costs.size() - 1)] += 5;
-    CHECK(minimax(costs, 7).bottleneck >= smaller);
+    CHECK(partition_minimax(costs, 7).bottleneck >= smaller);
   }
 }
 
-TEST_CASE("minimax leaves stages empty only where that is allowed") {
-  minimax_options const allowed{.empty = empty_stages::allowed};
-  CHECK(minimax(std::vector{4, 5}, 4, std::identity{}, allowed).boundaries == cuts{0, 1, 2, 2, 2});
-  CHECK(minimax(std::vector<int>{}, 2, std::identity{}, allowed).boundaries == cuts{0, 0, 0});
-  CHECK(minimax(std::vector<int>(4, 0), 2).boundaries == cuts{0, 3, 4});
-  CHECK(minimax(std::vector<int>(4, 0), 2, std::identity{}, allowed).boundaries == cuts{0, 4, 4});
+TEST_CASE("partition_minimax leaves stages empty only where that is allowed") {
+  partition_minimax_options const allowed{.empty = empty_stages::allowed};
+  CHECK(partition_minimax(std::vector{4, 5}, 4, std::identity{}, allowed).boundaries ==
+        cuts{0, 1, 2, 2, 2});
+  CHECK(partition_minimax(std::vector<int>{}, 2, std::identity{}, allowed).boundaries ==
+        cuts{0, 0, 0});
+  CHECK(partition_minimax(std::vector<int>(4, 0), 2).boundaries == cuts{0, 3, 4});
+  CHECK(partition_minimax(std::vector<int>(4, 0), 2, std::identity{}, allowed).boundaries ==
+        cuts{0, 4, 4});
 }
 
-TEST_CASE("minimax takes any range, any cost and sums up to the largest integer") {
+TEST_CASE("partition_minimax takes any range, any cost and sums up to the largest integer") {
   std::vector<layer> const layers{{"a", 0.5, 4}, {"b", 0.25, 1}, {"c", 0.25, 1}, {"d", 0.5, 2}};
-  CHECK(minimax(layers, 3, &layer::seconds).bottleneck == 0.5);
-  CHECK(minimax(layers, 2, [](layer const& l) { return l.parameters; }).boundaries ==
+  CHECK(partition_minimax(layers, 3, &layer::seconds).bottleneck == 0.5);
+  CHECK(partition_minimax(layers, 2, [](layer const& l) { return l.parameters; }).boundaries ==
         cuts{0, 1, 4});
-  CHECK(minimax(layers, std::vector{2.0, 1.0}, &layer::parameters).bottleneck == 3.0);
-  CHECK(minimax(std::deque<std::uint16_t>{65535, 65535, 65535}, 2).bottleneck == 131070);
+  CHECK(partition_minimax(layers, std::vector{2.0, 1.0}, &layer::parameters).bottleneck == 3.0);
+  CHECK(partition_minimax(std::deque<std::uint16_t>{65535, 65535, 65535}, 2).bottleneck == 131070);
   std::int64_t const half = std::numeric_limits<std::int64_t>::max() / 2;
-  CHECK(minimax(std::vector{half, half, std::int64_t{1}}, 2).bottleneck == half + 1);
-  CHECK(minimax(std::vector{half, half, std::int64_t{1}}, 1).bottleneck == 2 * half + 1);
-  CHECK(minimax(std::vector{8e307, 8e307}, 2).bottleneck == 8e307);
-  CHECK(minimax(std::vector{0.0, 5e-324, 5e-324}, 2).bottleneck == 5e-324);
+  CHECK(partition_minimax(std::vector{half, half, std::int64_t{1}}, 2).bottleneck == half + 1);
+  CHECK(partition_minimax(std::vector{half, half, std::int64_t{1}}, 1).bottleneck == 2 * half + 1);
+  CHECK(partition_minimax(std::vector{8e307, 8e307}, 2).bottleneck == 8e307);
+  CHECK(partition_minimax(std::vector{0.0, 5e-324, 5e-324}, 2).bottleneck == 5e-324);
 }
 
 TEST_CASE("a workspace that has served larger chains gives the same results") {
-  omnibal::minimax_workspace<double> workspace;
+  omnibal::partition_minimax_workspace<double> workspace;
   test::random_amounts random(3);
   for (std::size_t const count : {500u, 20u, 300u, 1u, 60u}) {
     std::vector<double> costs(count);
     for (double& cost : costs) cost = static_cast<double>(random.between(0, 1000));
     std::size_t const stages = std::min<std::size_t>(count, 7);
-    CHECK(minimax(costs, stages, workspace) == minimax(costs, stages));
-    CHECK(workspace.result() == minimax(costs, stages));
+    CHECK(partition_minimax(costs, stages, workspace) == partition_minimax(costs, stages));
+    CHECK(workspace.result() == partition_minimax(costs, stages));
   }
 }
 
 namespace {
 
 using numbers = std::vector<int>;
-using algorithm = omnibal::minimax_fn;
+using algorithm = omnibal::partition_minimax_fn;
 
 static_assert(std::invocable<algorithm, numbers, std::size_t>);
 static_assert(std::invocable<algorithm, numbers, std::vector<float>>);
@@ -387,7 +391,8 @@ static_assert(!std::invocable<algorithm, int, std::size_t>);
 static_assert(!std::invocable<algorithm, std::vector<std::string>, std::size_t>);
 static_assert(!std::invocable<algorithm, numbers, std::vector<std::string>>);
 static_assert(!std::invocable<algorithm, std::vector<layer>, std::size_t, std::string layer::*>);
-static_assert(!std::invocable<algorithm, numbers, std::size_t, omnibal::minimax_workspace<double>&>,
-              "the workspace has another type of cost");
+static_assert(
+    !std::invocable<algorithm, numbers, std::size_t, omnibal::partition_minimax_workspace<double>&>,
+    "the workspace has another type of cost");
 
 }  // namespace

@@ -145,11 +145,11 @@ enum class run_order {
   given,
 };
 
-struct balance_set_options {
+struct balance_set_cost_options {
   run_order order = run_order::largest_first;
 };
 
-struct balance_set_fn {
+struct balance_set_cost_fn {
   /// Cuts the ordered samples into consecutive runs with the smallest possible largest cost.
   /// `empty` is the accumulator of an empty set, such as `padded_batch{&sample::tokens}`; the
   /// function copies it for each set.
@@ -173,7 +173,7 @@ struct balance_set_fn {
   template <sample_range Samples, class Set>
     requires set_cost<Set, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts, Set const& empty,
-                                    balance_set_options const& options = {}) const {
+                                    balance_set_cost_options const& options = {}) const {
     detail::check_parts(name, parts);
     detail::check_index_count(name, "samples", std::ranges::size(samples));
     if (std::ranges::size(samples) == 0) {
@@ -190,7 +190,7 @@ struct balance_set_fn {
   }
 
  private:
-  static constexpr std::string_view name = "balance_set";
+  static constexpr std::string_view name = "balance_set_cost";
 
   template <class Value>
   [[nodiscard]] static std::vector<std::uint32_t> ordered(std::vector<Value> const& values,
@@ -212,7 +212,8 @@ struct balance_set_fn {
   }
 };
 
-/// Cuts ordered samples into consecutive runs for costs that are not sums; see `balance_set_fn`.
-inline constexpr balance_set_fn balance_set{};
+/// Cuts ordered samples into consecutive runs for costs that are not sums; see
+/// `balance_set_cost_fn`.
+inline constexpr balance_set_cost_fn balance_set_cost{};
 
 }  // namespace omnibal::inline v0

@@ -6,8 +6,8 @@
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
-#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/rebalance.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 
 #include <algorithm>
@@ -28,7 +28,7 @@
 namespace {
 
 using omnibal::grouping;
-using omnibal::keep_home;
+using omnibal::rebalance;
 using bytes_type = std::vector<std::int64_t>;
 
 /// Where samples lie before.
@@ -66,7 +66,7 @@ std::vector<named_home> homes(std::size_t samples, std::size_t ranks) {
   return result;
 }
 
-/// The largest load in the whole numbers on which `keep_home` and `lpt` decide.
+/// The largest load in the whole numbers on which `rebalance` and `lpt` decide.
 template <std::size_t R>
 std::int64_t whole_load(omnibal::groups_argument parts,
                         omnibal::detail::integer_costs<R> const& costs) {
@@ -81,16 +81,16 @@ std::int64_t whole_load(omnibal::groups_argument parts,
 
 template <std::size_t R>
 void check_promises(test::cost_vectors<R> const& costs, named_home const& from,
-                    omnibal::keep_home_options const& options) {
+                    omnibal::rebalance_options const& options) {
   INFO(from.name << ", " << costs.size() << " samples, " << from.home.size() << " ranks, tolerance "
                  << options.max_overload << ", " << options.ranks_per_node << " per node");
   bytes_type bytes(costs.size());
   test::random_amounts random(costs.size());
   for (auto& b : bytes) b = random.heavy_tail(4096);
-  auto const parts = keep_home(from.home, costs, bytes, options);
+  auto const parts = rebalance(from.home, costs, bytes, options);
   CHECK(test::parts_fault(parts, costs.size(), from.home.size()) == "");
   CHECK(test::is_ascending(parts));
-  CHECK(keep_home(from.home, costs, bytes, options) == parts);
+  CHECK(rebalance(from.home, costs, bytes, options) == parts);
 
   auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
   auto const order = omnibal::detail::largest_first(whole);
@@ -106,7 +106,7 @@ void check_promises(test::cost_vectors<R> const& costs, named_home const& from,
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("keep_home keeps its promises, whatever the costs and the home", "[slow]",
+TEMPLATE_TEST_CASE("rebalance keeps its promises, whatever the costs and the home", "[slow]",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {
@@ -126,7 +126,7 @@ TEMPLATE_TEST_CASE("keep_home keeps its promises, whatever the costs and the hom
   }
 }
 
-TEST_CASE("keep_home moves a quarter at most of what lpt moves, at equal imbalance") {
+TEST_CASE("rebalance moves a quarter at most of what lpt moves, at equal imbalance") {
   for (std::uint64_t seed = 0; seed != 6; ++seed) {
     test::random_amounts random(seed);
     std::size_t const ranks = 64;
@@ -146,19 +146,19 @@ TEST_CASE("keep_home moves a quarter at most of what lpt moves, at equal imbalan
     auto const load_of_lpt = whole_load<1>(of_lpt, whole);
     double const tolerance =
         static_cast<double>(load_of_lpt - bound) / static_cast<double>(bound) + 1e-9;
-    auto const parts = keep_home(home, costs, bytes, {.max_overload = tolerance});
+    auto const parts = rebalance(home, costs, bytes, {.max_overload = tolerance});
     CHECK(static_cast<double>(whole_load<1>(parts, whole)) <=
           static_cast<double>(load_of_lpt) * (1 + 1e-8));
     auto const moved = test::moved_bytes(home, parts, bytes);
     auto const moved_by_lpt = test::fewest_moved_bytes(home, of_lpt, bytes);
     INFO("seed " << seed << ": " << moved << " bytes, lpt " << moved_by_lpt);
     CHECK(moved * 4 <= moved_by_lpt);
-    auto const loose = keep_home(home, costs, bytes, {.max_overload = 0.05});
+    auto const loose = rebalance(home, costs, bytes, {.max_overload = 0.05});
     CHECK(test::moved_bytes(home, loose, bytes) < moved);
   }
 }
 
-TEST_CASE("keep_home sends what it can to ranks of the same node") {
+TEST_CASE("rebalance sends what it can to ranks of the same node") {
   std::size_t const ranks = 62;
   std::size_t const per_node = 8;
   for (std::uint64_t seed = 0; seed != 6; ++seed) {
@@ -175,10 +175,10 @@ TEST_CASE("keep_home sends what it can to ranks of the same node") {
       }
       return bytes;
     };
-    omnibal::keep_home_options options{.max_overload = 0.005};
-    auto const blind = keep_home(home, costs, costs, options);
+    omnibal::rebalance_options options{.max_overload = 0.005};
+    auto const blind = rebalance(home, costs, costs, options);
     options.ranks_per_node = per_node;
-    auto const aware = keep_home(home, costs, costs, options);
+    auto const aware = rebalance(home, costs, costs, options);
     INFO("seed " << seed << ": " << across(aware) << " bytes, " << across(blind));
     CHECK(2 * across(aware) < across(blind));
     auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
@@ -189,65 +189,65 @@ TEST_CASE("keep_home sends what it can to ranks of the same node") {
   }
 }
 
-TEST_CASE("keep_home leaves a node alone whose ranks can even their loads") {
+TEST_CASE("rebalance leaves a node alone whose ranks can even their loads") {
   // Two nodes of two ranks: 0 and 1 have 4 and 0, 2 and 3 have 2 each.
   grouping const home({0, 4, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
   std::vector<int> const ones(8, 1);
-  auto const parts = keep_home(home, ones, ones, {.max_overload = 0.0, .ranks_per_node = 2});
+  auto const parts = rebalance(home, ones, ones, {.max_overload = 0.0, .ranks_per_node = 2});
   CHECK(parts[1].size() == 2);
   CHECK(std::vector<std::uint32_t>(parts[2].begin(), parts[2].end()) ==
         std::vector<std::uint32_t>{4, 5});
   // A node with 6 and one with 2: two samples cross, and come to the ranks that have least.
   grouping const uneven({0, 5, 6, 8, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
-  auto const evened = keep_home(uneven, ones, ones, {.max_overload = 0.0, .ranks_per_node = 2});
+  auto const evened = rebalance(uneven, ones, ones, {.max_overload = 0.0, .ranks_per_node = 2});
   for (std::size_t rank = 0; rank != 4; ++rank) CHECK(evened[rank].size() == 2);
   CHECK(test::moved_bytes(uneven, evened, bytes_type(8, 1)) == 3);
 }
 
-TEST_CASE("keep_home moves what is cheap to move") {
+TEST_CASE("rebalance moves what is cheap to move") {
   // Either sample of rank 0 would do.
   grouping const home({0, 3, 3}, {0, 1, 2});
   std::vector<int> const costs{4, 4, 4};
-  auto const parts = keep_home(home, costs, std::vector<int>{9, 2, 5}, {.max_overload = 0.0});
+  auto const parts = rebalance(home, costs, std::vector<int>{9, 2, 5}, {.max_overload = 0.0});
   CHECK(parts == grouping({0, 2, 3}, {0, 2, 1}));
 }
 
-TEST_CASE("keep_home exchanges one sample against several where nothing else fits") {
+TEST_CASE("rebalance exchanges one sample against several where nothing else fits") {
   // Rank 0 has to give one of its large samples; rank 1 takes it only against four small ones.
   grouping const home({0, 2, 9}, {0, 1, 2, 3, 4, 5, 6, 7, 8});
   std::vector<int> const costs{40, 40, 10, 10, 10, 10, 10, 10, 10};
   std::vector<int> const bytes(9, 1);
-  auto const parts = keep_home(home, costs, bytes, {.max_overload = 0.0});
+  auto const parts = rebalance(home, costs, bytes, {.max_overload = 0.0});
   auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
   CHECK(whole_load<1>(parts, whole) == 80);
   CHECK(parts == home);
   std::vector<int> const heavy{60, 40, 10, 10, 10, 10, 10, 10, 0};
-  auto const evened = keep_home(home, heavy, bytes, {.max_overload = 0.0});
+  auto const evened = rebalance(home, heavy, bytes, {.max_overload = 0.0});
   CHECK(whole_load<1>(evened, omnibal::detail::measure_costs("test", heavy, std::identity{})) ==
         80);
   CHECK(test::moved_bytes(home, evened, bytes_type(9, 1)) == 3);
 }
 
-TEST_CASE("keep_home takes functors and ranges alike") {
+TEST_CASE("rebalance takes functors and ranges alike") {
   std::vector<std::int64_t> const costs{7, 1, 5, 3, 9, 2};
   std::vector<std::uint16_t> const bytes{1, 2, 3, 4, 5, 6};
   grouping const home({0, 6, 6}, {5, 4, 3, 2, 1, 0});
-  auto const by_range = keep_home(home, costs, bytes);
+  auto const by_range = rebalance(home, costs, bytes);
   int calls = 0;
   auto const cost = [&](std::uint32_t i) {
     ++calls;
     return costs[i];
   };
-  CHECK(keep_home(home.view(), cost, [&](std::uint32_t i) { return bytes[i]; }) == by_range);
+  CHECK(rebalance(home.view(), cost, [&](std::uint32_t i) { return bytes[i]; }) == by_range);
   CHECK(calls == 6);
-  CHECK(keep_home(home, std::span(costs), bytes) == by_range);
+  CHECK(rebalance(home, std::span(costs), bytes) == by_range);
   auto const shifted = [&](std::uint32_t i) { return 0.125 * static_cast<double>(costs[i]); };
-  CHECK(keep_home(home, shifted, bytes) == by_range);
+  CHECK(rebalance(home, shifted, bytes) == by_range);
   auto const of_two = [&](std::uint32_t i) { return omnibal::resources{costs[i], costs[i]}; };
-  CHECK(test::parts_fault(keep_home(home, of_two, bytes), 6, 2) == "");
+  CHECK(test::parts_fault(rebalance(home, of_two, bytes), 6, 2) == "");
 }
 
-TEST_CASE("keep_home evens several kinds of cost with few bytes") {
+TEST_CASE("rebalance evens several kinds of cost with few bytes") {
   test::random_amounts random(21);
   test::cost_vectors<2> costs(2048);
   bytes_type bytes(costs.size());
@@ -256,7 +256,7 @@ TEST_CASE("keep_home evens several kinds of cost with few bytes") {
     bytes[i] = costs[i][0] * 1000 + costs[i][1];
   }
   auto const home = home_of(costs.size(), 32, [](std::size_t i) { return i % 32; });
-  auto const parts = keep_home(home, costs, bytes, {.max_overload = 0.01});
+  auto const parts = rebalance(home, costs, bytes, {.max_overload = 0.01});
   double const even = 1.0 / 32;
   CHECK(test::largest_share(home, costs) > even * 1.3);
   CHECK(test::largest_share(parts, costs) <= even * 1.01 * (1 + 1e-9));
@@ -264,18 +264,18 @@ TEST_CASE("keep_home evens several kinds of cost with few bytes") {
   CHECK(test::moved_bytes(home, parts, bytes) * 4 < test::fewest_moved_bytes(home, of_lpt, bytes));
 }
 
-TEST_CASE("keep_home moves two kinds that lie on different ranks") {
+TEST_CASE("rebalance moves two kinds that lie on different ranks") {
   test::cost_vectors<2> costs;
   for (int i = 0; i != 8; ++i)
     costs.push_back(i < 4 ? omnibal::resources{1, 0} : omnibal::resources{0, 1});
   grouping const home({0, 4, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
-  auto const parts = keep_home(home, costs, bytes_type(8, 1), {.max_overload = 0.0});
+  auto const parts = rebalance(home, costs, bytes_type(8, 1), {.max_overload = 0.0});
   CHECK(test::largest_share(parts, costs) == 0.5);
   CHECK(test::moved_bytes(home, parts, bytes_type(8, 1)) == 4);
 }
 
-TEST_CASE("keep_home with a workspace gives the same and allocates once") {
-  omnibal::keep_home_workspace<> workspace;
+TEST_CASE("rebalance with a workspace gives the same and allocates once") {
+  omnibal::rebalance_workspace<> workspace;
   auto const run = [&](std::uint64_t seed, double tolerance) {
     test::random_amounts random(seed);
     std::size_t const ranks = 16;
@@ -286,10 +286,10 @@ TEST_CASE("keep_home with a workspace gives the same and allocates once") {
       bytes[i] = random.between(0, 99);
     }
     auto const home = home_of(costs.size(), ranks, [&](std::size_t i) { return i % ranks; });
-    omnibal::keep_home_options const options{.max_overload = tolerance};
+    omnibal::rebalance_options const options{.max_overload = tolerance};
     auto const count =
-        test::allocations_of([&] { (void)keep_home(home, costs, bytes, options, workspace); });
-    CHECK(workspace.result() == keep_home(home, costs, bytes, options));
+        test::allocations_of([&] { (void)rebalance(home, costs, bytes, options, workspace); });
+    CHECK(workspace.result() == rebalance(home, costs, bytes, options));
     return count;
   };
   // The first calls grow the memory, as the fallback on lpt and the exchanges take some too.
@@ -300,8 +300,8 @@ TEST_CASE("keep_home with a workspace gives the same and allocates once") {
   for (std::uint64_t seed = 0; seed != 8; ++seed) CHECK(run(seed, 0.0) == 0);
 }
 
-TEST_CASE("keep_home takes the memory of exchanges and of lpt when they are first needed") {
-  omnibal::keep_home_workspace<> workspace;
+TEST_CASE("rebalance takes the memory of exchanges and of lpt when they are first needed") {
+  omnibal::rebalance_workspace<> workspace;
   std::size_t const ranks = 16;
   std::vector<std::int64_t> const even(480, 7);
   std::vector<std::int64_t> uneven(even.size());
@@ -310,7 +310,7 @@ TEST_CASE("keep_home takes the memory of exchanges and of lpt when they are firs
   auto const home = home_of(even.size(), ranks, [&](std::size_t i) { return i % ranks; });
   auto const allocations = [&](std::vector<std::int64_t> const& costs) {
     return test::allocations_of(
-        [&] { (void)keep_home(home, costs, even, {.max_overload = 0.0}, workspace); });
+        [&] { (void)rebalance(home, costs, even, {.max_overload = 0.0}, workspace); });
   };
   CHECK(allocations(even) > 0);
   CHECK(allocations(even) == 0);
@@ -320,52 +320,52 @@ TEST_CASE("keep_home takes the memory of exchanges and of lpt when they are firs
 }
 
 TEST_CASE("a workspace forgets the sizes of the call before") {
-  omnibal::keep_home_workspace<> workspace;
+  omnibal::rebalance_workspace<> workspace;
   std::vector<int> const many(100, 3);
   grouping const all_on_one({0, 100, 100, 100}, [] {
     std::vector<std::uint32_t> items(100);
     for (std::uint32_t i = 0; i != 100; ++i) items[i] = i;
     return items;
   }());
-  (void)keep_home(all_on_one, many, many, {}, workspace);
+  (void)rebalance(all_on_one, many, many, {}, workspace);
   std::vector<int> const few{5, 5};
   grouping const home({0, 2, 2}, {0, 1});
-  CHECK(keep_home(home, few, few, {}, workspace) == keep_home(home, few, few));
-  CHECK(keep_home(grouping{}, std::vector<int>{}, std::vector<int>{}, {}, workspace) == grouping{});
+  CHECK(rebalance(home, few, few, {}, workspace) == rebalance(home, few, few));
+  CHECK(rebalance(grouping{}, std::vector<int>{}, std::vector<int>{}, {}, workspace) == grouping{});
 }
 
-TEST_CASE("keep_home takes no ranks, no samples, zeros and fewer samples than ranks") {
+TEST_CASE("rebalance takes no ranks, no samples, zeros and fewer samples than ranks") {
   std::vector<int> const none;
-  CHECK(keep_home(grouping{}, none, none) == grouping{});
-  CHECK(keep_home(grouping({0, 0, 0}, {}), none, none) == grouping({0, 0, 0}, {}));
+  CHECK(rebalance(grouping{}, none, none) == grouping{});
+  CHECK(rebalance(grouping({0, 0, 0}, {}), none, none) == grouping({0, 0, 0}, {}));
   std::vector<int> const zeros(3, 0);
   grouping const home({0, 0, 3, 3}, {2, 0, 1});
-  CHECK(keep_home(home, zeros, zeros) == grouping({0, 0, 3, 3}, {0, 1, 2}));
+  CHECK(rebalance(home, zeros, zeros) == grouping({0, 0, 3, 3}, {0, 1, 2}));
   std::vector<int> const two{4, 4};
-  grouping const one_each = keep_home(grouping({0, 2, 2, 2}, {0, 1}), two, two);
+  grouping const one_each = rebalance(grouping({0, 2, 2, 2}, {0, 1}), two, two);
   CHECK(one_each[0].size() == 1);
 }
 
-TEST_CASE("keep_home takes the largest sum of costs on a last node that lacks ranks") {
+TEST_CASE("rebalance takes the largest sum of costs on a last node that lacks ranks") {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   grouping const home({0, 0, 0, 0, 0, 7}, {0, 1, 2, 3, 4, 5, 6});
   std::vector<std::int64_t> const costs(7, most / 7);
-  auto const parts = keep_home(home, costs, bytes_type(7, 1), {.ranks_per_node = 2});
+  auto const parts = rebalance(home, costs, bytes_type(7, 1), {.ranks_per_node = 2});
   CHECK(test::parts_fault(parts, 7, 5) == "");
   for (std::size_t rank = 0; rank != 5; ++rank) CHECK(parts[rank].size() <= 2);
 }
 
-TEST_CASE("keep_home names what is wrong") {
+TEST_CASE("rebalance names what is wrong") {
   std::vector<double> const good{1, 2, 3};
   grouping const home({0, 2, 3}, {0, 1, 2});
   auto const error_of = [&](grouping const& from, auto const& cost, auto const& bytes,
-                            omnibal::keep_home_options const& options = {}) {
+                            omnibal::rebalance_options const& options = {}) {
     return test::error_text<std::invalid_argument>(
-        [&] { return keep_home(from, cost, bytes, options); });
+        [&] { return rebalance(from, cost, bytes, options); });
   };
   auto const has = [](std::string const& text, std::string const& part) {
     INFO(text);
-    return text.find("omnibal::keep_home: ") == 0 && text.find(part) != std::string::npos;
+    return text.find("omnibal::rebalance: ") == 0 && text.find(part) != std::string::npos;
   };
   constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -384,9 +384,9 @@ TEST_CASE("keep_home names what is wrong") {
             "options.ranks_per_node is 0, must be positive"));
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> const large{most, 1, 1};
-  CHECK(has(test::error_text<std::overflow_error>([&] { return keep_home(home, large, good); }),
+  CHECK(has(test::error_text<std::overflow_error>([&] { return rebalance(home, large, good); }),
             "the sum of the costs"));
-  CHECK(has(test::error_text<std::overflow_error>([&] { return keep_home(home, good, large); }),
+  CHECK(has(test::error_text<std::overflow_error>([&] { return rebalance(home, good, large); }),
             "the sum of the bytes"));
 }
 
@@ -395,7 +395,7 @@ static_assert(omnibal::index_measure<std::span<double const>>);
 static_assert(omnibal::index_measure<std::vector<omnibal::resources<2>>>);
 static_assert(!omnibal::index_measure<std::vector<std::string>>);
 static_assert(!omnibal::index_measure<std::vector<bool>>);
-using keeper = omnibal::keep_home_fn;
+using keeper = omnibal::rebalance_fn;
 static_assert(std::invocable<keeper, grouping, std::vector<int>, std::vector<double>>);
 static_assert(!std::invocable<keeper, grouping, std::vector<std::string>, std::vector<double>>);
 static_assert(!std::invocable<keeper, grouping, std::vector<int>,

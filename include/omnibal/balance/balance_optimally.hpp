@@ -24,14 +24,14 @@
 
 namespace omnibal::inline v0 {
 
-struct balance_exactly_options {
+struct balance_optimally_options {
   count_policy count = count_policy::any;
   /// The maximum number of placements of samples, repeated placements included, before the search
   /// ends without a proof.
   std::uint64_t nodes = 10'000'000;
 };
 
-struct balance_exactly_fn {
+struct balance_optimally_fn {
   /// Finds the parts with the smallest largest load, for small numbers of samples. It solves about
   /// 20 samples of arbitrary costs, and many more if a solution reaches the mean load. Its results
   /// can serve as a reference for other algorithms.
@@ -49,7 +49,7 @@ struct balance_exactly_fn {
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost = {},
-                                balance_exactly_options const& options = {}) const {
+                                balance_optimally_options const& options = {}) const {
     detail::check_parts(name, parts);
     if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
       auto const given = detail::given_costs(name, "cost", samples, cost);
@@ -70,7 +70,7 @@ struct balance_exactly_fn {
   }
 
  private:
-  static constexpr std::string_view name = "balance_exactly";
+  static constexpr std::string_view name = "balance_optimally";
 
   /// The largest load and its lower bound, in whole numbers.
   struct whole_loads {
@@ -81,7 +81,7 @@ struct balance_exactly_fn {
   /// Branch and bound for the smallest possible largest load, with given first solutions.
   template <std::size_t R, class Load>
   [[nodiscard]] static whole_loads search(detail::integer_costs<R> const& costs, std::size_t parts,
-                                          balance_exactly_options const& options,
+                                          balance_optimally_options const& options,
                                           balance_result<Load>& result) {
     detail::count_limits const room(name, options.count, costs.size(), parts);
     auto const order = detail::largest_first(costs);
@@ -118,7 +118,7 @@ struct balance_exactly_fn {
   }
 };
 
-/// Finds the parts with the smallest largest load; see `balance_exactly_fn`.
-inline constexpr balance_exactly_fn balance_exactly{};
+/// Finds the parts with the smallest largest load; see `balance_optimally_fn`.
+inline constexpr balance_optimally_fn balance_optimally{};
 
 }  // namespace omnibal::inline v0

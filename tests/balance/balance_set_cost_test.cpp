@@ -2,7 +2,7 @@
 #include "parts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/balance_set.hpp>
+#include <omnibal/balance/balance_set_cost.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/set_costs.hpp>
 
@@ -22,7 +22,7 @@
 
 namespace {
 
-using omnibal::balance_set;
+using omnibal::balance_set_cost;
 using omnibal::grouping;
 using omnibal::padded_attention;
 using omnibal::padded_batch;
@@ -91,10 +91,10 @@ std::vector<lengths_type> length_sets(std::size_t count) {
 /// The parts are sound, are runs of the order, and the same when they are made again.
 template <class Set>
 grouping checked(lengths_type const& lengths, std::size_t parts, Set const& empty) {
-  grouping result = balance_set(lengths, parts, empty);
+  grouping result = balance_set_cost(lengths, parts, empty);
   INFO(lengths.size() << " samples, " << parts << " parts");
   CHECK(test::parts_fault(result, lengths.size(), parts) == "");
-  CHECK(balance_set(lengths, parts, empty) == result);
+  CHECK(balance_set_cost(lengths, parts, empty) == result);
   auto const precedes = [&](std::uint32_t a, std::uint32_t b) {
     return lengths[a] > lengths[b] || (lengths[a] == lengths[b] && a < b);
   };
@@ -123,7 +123,7 @@ struct constant_value {
 
 }  // namespace
 
-TEST_CASE("balance_set finds the best of all parts where count and longest make the cost") {
+TEST_CASE("balance_set_cost finds the best of all parts where count and longest make the cost") {
   for (std::size_t const count : {1u, 2u, 5u, 8u}) {
     for (auto const& lengths : length_sets(count)) {
       for (std::size_t const parts : {1u, 2u, 3u, 4u, 9u}) {
@@ -141,7 +141,7 @@ TEST_CASE("balance_set finds the best of all parts where count and longest make 
   }
 }
 
-TEST_CASE("balance_set is within 2 - 1/k of the best sum where the sum makes the cost") {
+TEST_CASE("balance_set_cost is within 2 - 1/k of the best sum where the sum makes the cost") {
   omnibal::unmasked_pack const empty(std::identity{}, {.linear = 0, .quadratic = 1});
   for (std::size_t const count : {2u, 5u, 8u}) {
     for (auto const& lengths : length_sets(count)) {
@@ -158,7 +158,7 @@ TEST_CASE("balance_set is within 2 - 1/k of the best sum where the sum makes the
   }
 }
 
-TEST_CASE("balance_set finds the best consecutive runs of many samples") {
+TEST_CASE("balance_set_cost finds the best consecutive runs of many samples") {
   for (auto const& lengths : length_sets(300)) {
     for (std::size_t const parts : {1u, 7u, 64u, 299u, 400u}) {
       padded_batch const empty;
@@ -182,21 +182,22 @@ TEST_CASE("balance_set finds the best consecutive runs of many samples") {
   }
 }
 
-TEST_CASE("balance_set makes padded batches that lpt cannot") {
+TEST_CASE("balance_set_cost makes padded batches that lpt cannot") {
   test::random_amounts random(3);
   lengths_type lengths(2000);
   for (auto& length : lengths) length = 16 + random.heavy_tail(16384);
   padded_batch const empty;
-  auto const ours = largest_value(balance_set(lengths, 16, empty), lengths, empty);
+  auto const ours = largest_value(balance_set_cost(lengths, 16, empty), lengths, empty);
   auto const theirs = largest_value(omnibal::lpt(lengths, 16), lengths, empty);
   CHECK(ours * 4 < theirs);
 }
 
-TEST_CASE("balance_set cuts samples as they are given where that is wanted") {
+TEST_CASE("balance_set_cost cuts samples as they are given where that is wanted") {
   lengths_type const lengths{1, 9, 1, 1, 9, 9};
-  auto const result = balance_set(lengths, 3, padded_batch{}, {.order = omnibal::run_order::given});
+  auto const result =
+      balance_set_cost(lengths, 3, padded_batch{}, {.order = omnibal::run_order::given});
   CHECK(result == grouping({0, 2, 4, 6}, {0, 1, 2, 3, 4, 5}));
-  CHECK(balance_set(lengths, 3, padded_batch{}) == grouping({0, 2, 4, 6}, {1, 4, 5, 0, 2, 3}));
+  CHECK(balance_set_cost(lengths, 3, padded_batch{}) == grouping({0, 2, 4, 6}, {1, 4, 5, 0, 2, 3}));
 }
 
 TEST_CASE("set costs take member pointers, lambdas with captures and floating-point lengths") {
@@ -205,16 +206,17 @@ TEST_CASE("set costs take member pointers, lambdas with captures and floating-po
     double seconds;
   };
   std::vector<sample> const samples{{3, 0.5}, {4, 0.25}, {1, 1.0}};
-  auto const by_member = balance_set(samples, 2, padded_batch{&sample::tokens});
+  auto const by_member = balance_set_cost(samples, 2, padded_batch{&sample::tokens});
   int calls = 0;
   auto const tokens = [&calls](sample const& s) {
     ++calls;
     return s.tokens;
   };
-  CHECK(balance_set(samples, 2, padded_batch{tokens}) == by_member);
+  CHECK(balance_set_cost(samples, 2, padded_batch{tokens}) == by_member);
   CHECK(calls > 3);
   using in_seconds = padded_attention<double sample::*, double>;
-  CHECK(balance_set(samples, 3, in_seconds{&sample::seconds}) == grouping({0, 1, 2, 3}, {2, 0, 1}));
+  CHECK(balance_set_cost(samples, 3, in_seconds{&sample::seconds}) ==
+        grouping({0, 1, 2, 3}, {2, 0, 1}));
   static_assert(omnibal::set_cost<in_seconds, sample const&>);
   static_assert(!omnibal::set_cost<padded_batch<double sample::*>, sample const&>);
 }
@@ -231,38 +233,38 @@ TEST_CASE("set costs are what their names say") {
   CHECK(padded_batch{}.value() == 0);
 }
 
-TEST_CASE("balance_set takes fewer samples than parts, none and zeros") {
-  CHECK(balance_set(lengths_type{}, 2, padded_batch{}) == grouping({0, 0, 0}, {}));
-  CHECK(balance_set(lengths_type{1, 2}, 3, padded_batch{}) == grouping({0, 1, 2, 2}, {1, 0}));
-  CHECK(balance_set(lengths_type{0, 0, 0, 0}, 2, padded_batch{}).size() == 2);
+TEST_CASE("balance_set_cost takes fewer samples than parts, none and zeros") {
+  CHECK(balance_set_cost(lengths_type{}, 2, padded_batch{}) == grouping({0, 0, 0}, {}));
+  CHECK(balance_set_cost(lengths_type{1, 2}, 3, padded_batch{}) == grouping({0, 1, 2, 2}, {1, 0}));
+  CHECK(balance_set_cost(lengths_type{0, 0, 0, 0}, 2, padded_batch{}).size() == 2);
 }
 
-TEST_CASE("balance_set names what is wrong") {
+TEST_CASE("balance_set_cost names what is wrong") {
   using test::error_text;
   lengths_type const lengths{1, 2, -4};
   auto const has = [](std::string const& text, std::string const& part) {
     INFO(text);
     return text.find(part) != std::string::npos;
   };
-  auto const no_parts =
-      error_text<std::invalid_argument>([&] { return balance_set(lengths, 0, padded_batch{}); });
-  CHECK(has(no_parts, "omnibal::balance_set: parts is 0"));
+  auto const no_parts = error_text<std::invalid_argument>(
+      [&] { return balance_set_cost(lengths, 0, padded_batch{}); });
+  CHECK(has(no_parts, "omnibal::balance_set_cost: parts is 0"));
   auto const too_many = error_text<std::length_error>(
-      [&] { return balance_set(lengths, std::size_t{1} << 32, padded_batch{}); });
+      [&] { return balance_set_cost(lengths, std::size_t{1} << 32, padded_batch{}); });
   CHECK(has(too_many, "4294967296"));
-  auto const negative =
-      error_text<std::invalid_argument>([&] { return balance_set(lengths, 2, padded_batch{}); });
+  auto const negative = error_text<std::invalid_argument>(
+      [&] { return balance_set_cost(lengths, 2, padded_batch{}); });
   CHECK(has(negative, "omnibal::padded_batch: the length of a sample is -4"));
   for (double const value :
        {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     auto const bad = error_text<std::invalid_argument>(
-        [&] { return balance_set(lengths, 2, constant_value{value}); });
+        [&] { return balance_set_cost(lengths, 2, constant_value{value}); });
     CHECK(has(bad, "set_cost[0] is "));
   }
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   auto const overflow = [&](auto const& empty) {
     return error_text<std::overflow_error>([&] {
-      return balance_set(lengths_type{most, most}, 1, empty);
+      return balance_set_cost(lengths_type{most, most}, 1, empty);
     });
   };
   CHECK(has(overflow(padded_batch{}), "padded_batch: the value"));
@@ -276,7 +278,9 @@ TEST_CASE("balance_set names what is wrong") {
   CHECK(has(bad_weight, "weights[1] is -2"));
 }
 
-static_assert(std::invocable<omnibal::balance_set_fn, lengths_type, std::size_t, padded_batch<>>);
-static_assert(!std::invocable<omnibal::balance_set_fn, std::vector<std::string>, std::size_t,
+static_assert(
+    std::invocable<omnibal::balance_set_cost_fn, lengths_type, std::size_t, padded_batch<>>);
+static_assert(!std::invocable<omnibal::balance_set_cost_fn, std::vector<std::string>, std::size_t,
                               padded_batch<>>);
-static_assert(!std::invocable<omnibal::balance_set_fn, lengths_type, std::size_t, std::identity>);
+static_assert(
+    !std::invocable<omnibal::balance_set_cost_fn, lengths_type, std::size_t, std::identity>);

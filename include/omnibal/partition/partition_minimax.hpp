@@ -8,8 +8,8 @@
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
-#include <omnibal/partition/minimax/even_cuts.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_minimax/even_cuts.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -45,9 +45,9 @@ struct probe_ends {
 /// Cuts a chain into at most a given number of equally fast stages, by bisection on sums that
 /// occur.
 template <class T>
-class equal_speed_minimax {
+class equal_speed_partition_minimax {
  public:
-  equal_speed_minimax(std::span<T const> sums, std::size_t stages, probe_ends& ends)
+  equal_speed_partition_minimax(std::span<T const> sums, std::size_t stages, probe_ends& ends)
       : sums_(sums), stages_(stages), ends_(ends) {
     ends_.reset(stages, layers());
   }
@@ -149,16 +149,16 @@ class equal_speed_minimax {
 
 }  // namespace detail
 
-struct minimax_options {
+struct partition_minimax_options {
   empty_stages empty = empty_stages::forbidden;
 };
 
-struct minimax_fn;
+struct partition_minimax_fn;
 
-/// Memory that calls of `minimax` reuse, and the result of the last call. `T` is the type of a
-/// cost.
+/// Memory that calls of `partition_minimax` reuse, and the result of the last call. `T` is the type
+/// of a cost.
 template <weight T = std::int64_t>
-class minimax_workspace {
+class partition_minimax_workspace {
  public:
   using cost_type = detail::working_weight<T>;
 
@@ -166,7 +166,7 @@ class minimax_workspace {
   void result() const&& = delete;
 
  private:
-  friend minimax_fn;
+  friend partition_minimax_fn;
 
   std::vector<cost_type> sums_;
   detail::probe_ends ends_;
@@ -174,7 +174,7 @@ class minimax_workspace {
   partition_result<cost_type> result_;
 };
 
-struct minimax_fn {
+struct partition_minimax_fn {
   /// Partitions a chain into stages with the smallest possible largest cost. The cost of a stage is
   /// the sum of the costs of its layers. Among all such stages the result has the stages whose
   /// smallest stage costs the most. Boundaries then move by single layers, in at most four sweeps,
@@ -199,8 +199,8 @@ struct minimax_fn {
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
   [[nodiscard]] auto operator()(Layers const& layers, std::size_t stages, Cost const& cost = {},
-                                minimax_options const& options = {}) const {
-    minimax_workspace<detail::measured_weight<Layers, Cost>> workspace;
+                                partition_minimax_options const& options = {}) const {
+    partition_minimax_workspace<detail::measured_weight<Layers, Cost>> workspace;
     (*this)(layers, stages, cost, options, workspace);
     return std::move(workspace.result_);
   }
@@ -212,12 +212,13 @@ struct minimax_fn {
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
   auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
-                  minimax_options const& options, minimax_workspace<T>& workspace) const
+                  partition_minimax_options const& options,
+                  partition_minimax_workspace<T>& workspace) const
       -> partition_result<detail::measured_weight<Layers, Cost>> const& {
     detail::check_stages(name, std::ranges::size(layers), stages, options.empty);
     auto const largest = detail::sum_costs(name, layers, cost, workspace.sums_);
-    detail::equal_speed_minimax chain(std::span(std::as_const(workspace.sums_)), stages,
-                                      workspace.ends_);
+    detail::equal_speed_partition_minimax chain(std::span(std::as_const(workspace.sums_)), stages,
+                                                workspace.ends_);
     auto& result = workspace.result_;
     result.bottleneck = chain.bottleneck(largest);
     std::size_t const fewest = options.empty == empty_stages::forbidden ? 1 : 0;
@@ -236,7 +237,7 @@ struct minimax_fn {
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
   auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
-                  minimax_workspace<T>& workspace) const
+                  partition_minimax_workspace<T>& workspace) const
       -> partition_result<detail::measured_weight<Layers, Cost>> const& {
     return (*this)(layers, stages, cost, {}, workspace);
   }
@@ -245,7 +246,8 @@ struct minimax_fn {
   template <sample_range Layers, weight T>
     requires cost_function<std::identity, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, std::identity>>
-  auto operator()(Layers const& layers, std::size_t stages, minimax_workspace<T>& workspace) const
+  auto operator()(Layers const& layers, std::size_t stages,
+                  partition_minimax_workspace<T>& workspace) const
       -> partition_result<detail::measured_weight<Layers, std::identity>> const& {
     return (*this)(layers, stages, std::identity{}, {}, workspace);
   }
@@ -259,9 +261,9 @@ struct minimax_fn {
   template <sample_range Layers, sample_range Speeds, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>> &&
         cost_function<std::identity, sample_reference<Speeds>>
-  [[nodiscard]] partition_result<double> operator()(Layers const& layers, Speeds const& speeds,
-                                                    Cost const& cost = {},
-                                                    minimax_options const& options = {}) const {
+  [[nodiscard]] partition_result<double> operator()(
+      Layers const& layers, Speeds const& speeds, Cost const& cost = {},
+      partition_minimax_options const& options = {}) const {
     using sum_type = detail::measured_weight<Layers, Cost>;
     std::vector<sum_type> sums;
     detail::sum_costs(name, layers, cost, sums);
@@ -282,7 +284,7 @@ struct minimax_fn {
   }
 
  private:
-  static constexpr std::string_view name = "minimax";
+  static constexpr std::string_view name = "partition_minimax";
 
   static void check_quotients(double sum, std::span<double const> speeds) {
     for (std::size_t s = 0; s != speeds.size(); ++s) {
@@ -293,7 +295,7 @@ struct minimax_fn {
   }
 };
 
-/// Partitions a chain into the most balanced stages; see `minimax_fn`.
-inline constexpr minimax_fn minimax{};
+/// Partitions a chain into the most balanced stages; see `partition_minimax_fn`.
+inline constexpr partition_minimax_fn partition_minimax{};
 
 }  // namespace omnibal::inline v0
