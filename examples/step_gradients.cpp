@@ -12,7 +12,7 @@
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -297,8 +297,8 @@ void print_table(std::vector<sample> const& samples) {
                                                {.granularity = {1, 16}})
                             .best.capacity;
   auto const tuned = omnibal::best_packing(samples, demand, capacity);
-  auto const even = omnibal::improve(samples, demand, capacity, tuned,
-                                     {.even_passes = 96, .spare_groups = 0.0025});
+  auto const even = omnibal::improve_packing(samples, demand, capacity, tuned,
+                                             {.even_passes = 96, .spare_groups = 0.0025});
   std::cout << "usual capacity " << usual[0] << "/" << usual[1] << ", tuned " << capacity[0] << "/"
             << capacity[1] << "; " << tuned.groups.size() << " groups, " << even.groups.size()
             << " even ones\n";

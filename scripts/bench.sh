@@ -79,7 +79,7 @@ awk '
       groups[++group_count] = sprintf("| %s | %d | %d | %.2f | %.2f | %.2f |", substr(name, 9),
         value["lower_bound"], value["best_fit"], value["best_fit_percent"], value["isf_percent"],
         value["next_fit_percent"])
-    } else if (path[1] ~ /^improve/) {
+    } else if (path[1] ~ /^improve_packing/) {
       kind = path[1] == "improve_tokens" ? ", tokens alone" : ""
       sub(/^[^\/]*\//, "", name)
       improved[++improved_count] = sprintf("| %s%s | %.2f |", name, kind, value["best_fit_percent"])
@@ -134,7 +134,7 @@ awk '
     for (i = 1; i <= set_count; ++i) print cells(sets[i], packers, packer_count, growth)
     print "\n| groups | lower bound | best fit | % above: best fit | isf | next fit |\n" rule(6)
     for (i = 1; i <= group_count; ++i) print groups[i]
-    print "\n| improve, % above the bound (ns per sample) | best fit | 1 pass | 4 | 16 | 64 |\n" rule(6)
+    print "\n| improve_packing, % above the bound (ns per sample) | best fit | 1 pass | 4 | 16 | 64 |\n" rule(6)
     for (i = 1; i <= improved_count; ++i) print improved[i]
     print "\n| online_packer, percent full | best fit of all | buffer 32 | 256 | 4096 |" \
       " percent more groups: 32 | 256 | 4096 |\n" rule(8)

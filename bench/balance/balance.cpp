@@ -7,7 +7,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
@@ -54,8 +54,8 @@ void deal(benchmark::State& state) { bench::compare_with_sort(state, omnibal::de
 
 void deal_and_refine(benchmark::State& state) {
   bench::compare_with_sort(state, [](costs_type const& costs, std::size_t parts) {
-    return omnibal::refine(costs, omnibal::deal(costs, parts), std::identity{},
-                           {.max_overload = 1e-4, .counts = omnibal::part_counts::kept});
+    return omnibal::refine_parts(costs, omnibal::deal(costs, parts), std::identity{},
+                                 {.max_overload = 1e-4, .counts = omnibal::part_counts::kept});
   });
 }
 

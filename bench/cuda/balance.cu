@@ -12,7 +12,7 @@
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/refine_parts.cuh>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -146,12 +146,12 @@ void time_steps(test::comparison& results, bench::stopwatch& watch, std::size_t 
                                      "CUB's sort of all costs");
 
   std::size_t const refine_bytes =
-      gpu::refine.scratch_bytes(of.steps(), parts, gpu::refine_options{}, of.out());
+      gpu::refine_parts.scratch_bytes(of.steps(), parts, gpu::refine_parts_options{}, of.out());
   std::size_t const lpt_bytes =
       gpu::lpt.scratch_bytes(of.steps(), parts, omnibal::lpt_options{}, of.out());
-  time_balance(results, watch, of, "deal and refine" + at, refine_bytes, sort, deal_and_refine,
-               1.005,
-               [&](auto const& exec) { gpu::refine(exec, of.steps(), parts, {}, of.out()); });
+  time_balance(results, watch, of, "deal and refine_parts" + at, refine_bytes, sort,
+               deal_and_refine, 1.005,
+               [&](auto const& exec) { gpu::refine_parts(exec, of.steps(), parts, {}, of.out()); });
   time_balance(results, watch, of, "lpt" + at, lpt_bytes, sort, lpt, 1.01,
                [&](auto const& exec) { gpu::lpt(exec, of.steps(), parts, {}, of.out()); });
 }

@@ -10,7 +10,7 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/resources.hpp>
@@ -69,7 +69,8 @@ void improve_pass(benchmark::State& state) {
   auto const capacity = bench::mix_9_4096.capacity();
   auto const start = omnibal::best_packing(samples, bench::images_and_tokens, capacity);
   time_growth(state, [&] {
-    return omnibal::improve(samples, bench::images_and_tokens, capacity, start, {.passes = 1});
+    return omnibal::improve_packing(samples, bench::images_and_tokens, capacity, start,
+                                    {.passes = 1});
   });
 }
 

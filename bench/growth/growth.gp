@@ -12,7 +12,7 @@ set yrange [1e-3:5e4]
 set samples 2
 set key outside bottom center horizontal maxrows 3 noenhanced
 names = "pack_tokens pack_images_and_tokens improve_pass lpt schedule_steps partition_minimax partition_layers"
-labels = "'best fit, tokens' 'best packing, images and tokens' 'a pass of improve' 'lpt, 512 parts' \
+labels = "'best fit, tokens' 'best packing, images and tokens' 'a pass of improve_packing' 'lpt, 512 parts' \
   'schedule_steps, 64 ranks' 'partition_minimax, 1024 stages' 'partition_layers, 16 stages'"
 points_of(name) = sprintf("< sed -n 's|^%s/n:\\([0-9]*\\)/.*_per_item=\\(.*\\)|\\1 \\2|p' '%s'", name, ARG1)
 # Thousands are printed with a k.

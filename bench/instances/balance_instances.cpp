@@ -11,7 +11,7 @@
 /// FOLDER may have columns `file`, relative to it, and `optimum`, the least makespan or number of
 /// bins; -1 or nothing where that is not known.
 ///
-/// Jobs go through `lpt` and `refine`, whose splits are 256, 2048 or 16384. Items go through
+/// Jobs go through `lpt` and `refine_parts`, whose splits are 256, 2048 or 16384. Items go through
 /// `balance_under_capacity`, in as many parts as the optimum, and must be found there, and in one
 /// less, where they never may. For each set it prints how many are optimal or found, how many lower
 /// bounds are equal to the optimum, and the time. A contradiction is printed as well, and the
@@ -21,7 +21,7 @@
 
 #include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/solve_status.hpp>
@@ -89,8 +89,8 @@ outcome shorten(instance const& of, std::int64_t optimum, omnibal::effort effort
   auto const machines = static_cast<std::size_t>(of.machines_or_capacity);
   double const begin = bench::processor_seconds();
   auto const parts =
-      omnibal::refine(of.amounts, omnibal::lpt(of.amounts, machines), std::identity{},
-                      {.splits = splits[static_cast<std::size_t>(effort)]});
+      omnibal::refine_parts(of.amounts, omnibal::lpt(of.amounts, machines), std::identity{},
+                            {.splits = splits[static_cast<std::size_t>(effort)]});
   outcome result;
   result.seconds = bench::processor_seconds() - begin;
   std::int64_t makespan = 0;

@@ -20,7 +20,7 @@
 #include "instance_files.hpp"
 
 #include <omnibal/pack/best_packing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>
 
@@ -94,10 +94,11 @@ outcome pack(instance const& of, double seconds) {
   for (std::size_t i = 0; i != of.demands.size(); ++i) samples[i / R][i % R] = of.demands[i];
   double const begin = processor_seconds();
   auto const start = omnibal::best_packing(samples, std::identity{}, capacity);
-  omnibal::improve_options const options{.passes = static_cast<std::size_t>(-1), .even_passes = 0};
+  omnibal::improve_packing_options const options{.passes = static_cast<std::size_t>(-1),
+                                                 .even_passes = 0};
   auto const packed =
-      omnibal::improve(samples, std::identity{}, capacity, start, options,
-                       [&](auto const&) { return processor_seconds() < begin + seconds; });
+      omnibal::improve_packing(samples, std::identity{}, capacity, start, options,
+                               [&](auto const&) { return processor_seconds() < begin + seconds; });
   outcome result;
   result.groups = packed.groups.size() + packed.oversized.size();
   result.seconds = processor_seconds() - begin;

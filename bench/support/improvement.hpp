@@ -1,13 +1,13 @@
 #pragma once
 
 /// \file
-/// How close to the lower bound `improve` comes, and in which time.
+/// How close to the lower bound `improve_packing` comes, and in which time.
 
 #include "compare.hpp"
 #include "samples.hpp"
 
 #include <omnibal/pack/best_packing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -41,16 +41,16 @@ void improve_best_fit(benchmark::State& state, std::vector<sample> const& sample
           1e9 * seconds / static_cast<double>(samples.size());
     };
     std::size_t next = 1;
-    improved = omnibal::improve(samples, demand, capacity, start, {.passes = most_passes},
-                                [&](omnibal::improve_progress const& progress) {
-                                  groups = progress.groups;
-                                  seconds = processor_seconds() - begin;
-                                  if (progress.passes == next) {
-                                    note(next);
-                                    next *= 4;
-                                  }
-                                  return true;
-                                });
+    improved = omnibal::improve_packing(samples, demand, capacity, start, {.passes = most_passes},
+                                        [&](omnibal::improve_packing_progress const& progress) {
+                                          groups = progress.groups;
+                                          seconds = processor_seconds() - begin;
+                                          if (progress.passes == next) {
+                                            note(next);
+                                            next *= 4;
+                                          }
+                                          return true;
+                                        });
     // Passes that were not needed.
     for (; next <= most_passes; next *= 4) note(next);
     state.SetIterationTime(processor_seconds() - begin);

@@ -13,7 +13,7 @@
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/resources.hpp>
@@ -137,21 +137,22 @@ inline void measure_curve(benchmark::State& state, group_lists const& groups, st
 }
 
 /// Packs that are alike to begin with: a capacity that both resources fill, for a mean batch of 4,
-/// and a quarter of a percent more groups than `improve` finds. Counters: the capacity, the groups
-/// above the fewest in percent, the coefficient of variation of groups and, on 8 and 64 ranks, how
-/// long they wait and how much the totals of steps vary: at random, and even within 0.005.
+/// and a quarter of a percent more groups than `improve_packing` finds. Counters: the capacity, the
+/// groups above the fewest in percent, the coefficient of variation of groups and, on 8 and 64
+/// ranks, how long they wait and how much the totals of steps vary: at random, and even within
+/// 0.005.
 inline void measure_even_packs(benchmark::State& state, std::vector<sample> const& samples) {
   auto const capacity =
       omnibal::tune_capacity(samples, images_and_tokens, 4.0, omnibal::best_fit_decreasing,
                              {.granularity = {1, 16}})
           .best.capacity;
   auto const packed = omnibal::best_packing(samples, images_and_tokens, capacity);
-  auto const improve = [&](omnibal::improve_options const& options) {
-    return omnibal::improve(samples, images_and_tokens, capacity, packed, options);
+  auto const improve_packing = [&](omnibal::improve_packing_options const& options) {
+    return omnibal::improve_packing(samples, images_and_tokens, capacity, packed, options);
   };
   omnibal::packing even;
-  for (auto _ : state) even = improve({.even_passes = 96, .spare_groups = 0.0025});
-  auto const fewest = static_cast<double>(improve({.even_passes = 0}).groups.size());
+  for (auto _ : state) even = improve_packing({.even_passes = 96, .spare_groups = 0.0025});
+  auto const fewest = static_cast<double>(improve_packing({.even_passes = 0}).groups.size());
   auto const loads = omnibal::group_loads(even.groups, samples, images_and_tokens);
   auto const alone = omnibal::schedule_steps(loads, 1, {.max_dist_ratio = 1.0});
   auto const of_groups = omnibal::step_spread(alone, loads).variation;

@@ -9,13 +9,13 @@
 #include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/micro_batches.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/context/context_cost.hpp>
 #include <omnibal/context/context_groups.hpp>
 #include <omnibal/context/context_plan.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
@@ -70,9 +70,9 @@ struct isf_arguments {
 [[nodiscard]] omnibal::packing best_fit_decreasing(demand_table const& demands, integers capacity);
 [[nodiscard]] omnibal::packing best_packing(demand_table const& demands, integers capacity,
                                             omnibal::effort effort);
-[[nodiscard]] omnibal::packing improve(demand_table const& demands, integers capacity,
-                                       omnibal::packing const& start,
-                                       omnibal::improve_options const& options);
+[[nodiscard]] omnibal::packing improve_packing(demand_table const& demands, integers capacity,
+                                               omnibal::packing const& start,
+                                               omnibal::improve_packing_options const& options);
 [[nodiscard]] std::size_t packing_bound(demand_table const& demands, integers capacity,
                                         omnibal::effort effort);
 
@@ -115,8 +115,8 @@ struct tuned {
                                     omnibal::count_policy count);
 [[nodiscard]] omnibal::grouping karmarkar_karp(cost_list const& costs, std::size_t parts);
 [[nodiscard]] omnibal::grouping deal(cost_list const& costs, std::size_t parts);
-[[nodiscard]] omnibal::grouping refine(cost_list const& costs, omnibal::grouping_view parts,
-                                       omnibal::refine_options const& options);
+[[nodiscard]] omnibal::grouping refine_parts(cost_list const& costs, omnibal::grouping_view parts,
+                                             omnibal::refine_parts_options const& options);
 
 struct within_result {
   omnibal::solve_status status = omnibal::solve_status::not_found;

@@ -4,7 +4,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/metrics.hpp>
 
@@ -54,10 +54,11 @@ omnibal::grouping deal(cost_list const& costs, std::size_t parts) {
   return std::visit([&](auto list) { return omnibal::deal(list, parts); }, costs);
 }
 
-omnibal::grouping refine(cost_list const& costs, omnibal::grouping_view parts,
-                         omnibal::refine_options const& options) {
+omnibal::grouping refine_parts(cost_list const& costs, omnibal::grouping_view parts,
+                               omnibal::refine_parts_options const& options) {
   return std::visit(
-      [&](auto list) { return omnibal::refine(list, parts, std::identity{}, options); }, costs);
+      [&](auto list) { return omnibal::refine_parts(list, parts, std::identity{}, options); },
+      costs);
 }
 
 omnibal::steps schedule_steps(demand_table const& loads, std::size_t ranks,

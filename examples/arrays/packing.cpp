@@ -118,11 +118,12 @@ omnibal::packing best_packing(demand_table const& demands, integers capacity,
               });
 }
 
-omnibal::packing improve(demand_table const& demands, integers capacity,
-                         omnibal::packing const& start, omnibal::improve_options const& options) {
-  return pack("improve", demands, capacity,
+omnibal::packing improve_packing(demand_table const& demands, integers capacity,
+                                 omnibal::packing const& start,
+                                 omnibal::improve_packing_options const& options) {
+  return pack("improve_packing", demands, capacity,
               [&](auto samples, auto const& demand, auto const& limits) {
-                return omnibal::improve(samples, demand, limits, start, options);
+                return omnibal::improve_packing(samples, demand, limits, start, options);
               });
 }
 

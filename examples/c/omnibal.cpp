@@ -168,16 +168,16 @@ int omnibal_lpt(std::int64_t const* costs, std::size_t samples, std::size_t part
   });
 }
 
-int omnibal_refine(std::int64_t const* costs, std::size_t samples, std::uint32_t const* offsets,
-                   std::uint32_t const* items, std::size_t parts, omnibal_groups** result,
-                   omnibal_error* error) {
+int omnibal_refine_parts(std::int64_t const* costs, std::size_t samples,
+                         std::uint32_t const* offsets, std::uint32_t const* items,
+                         std::size_t parts, omnibal_groups** result, omnibal_error* error) {
   return guard(error, [&] {
-    check_pointer("refine", "result", result);
-    check_pointer("refine", "offsets", offsets);
-    auto const given = array("refine", "items", items, offsets[parts]);
+    check_pointer("refine_parts", "result", result);
+    check_pointer("refine_parts", "offsets", offsets);
+    auto const given = array("refine_parts", "items", items, offsets[parts]);
     omnibal::grouping const groups({offsets, offsets + parts + 1}, {given.begin(), given.end()});
-    give(result,
-         {.groups = arrays::refine(array("refine", "costs", costs, samples), groups.view(), {})});
+    give(result, {.groups = arrays::refine_parts(array("refine_parts", "costs", costs, samples),
+                                                 groups.view(), {})});
   });
 }
 

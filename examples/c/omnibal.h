@@ -79,9 +79,9 @@ int omnibal_lpt(int64_t const* costs, size_t samples, size_t parts, omnibal_grou
                 omnibal_error* error);
 
 /** Given parts, evener: their offsets and items as above. */
-int omnibal_refine(int64_t const* costs, size_t samples, uint32_t const* offsets,
-                   uint32_t const* items, size_t parts, omnibal_groups** result,
-                   omnibal_error* error);
+int omnibal_refine_parts(int64_t const* costs, size_t samples, uint32_t const* offsets,
+                         uint32_t const* items, size_t parts, omnibal_groups** result,
+                         omnibal_error* error);
 
 /** Micro-batches under a capacity, as many on each rank: steps of one micro-batch for each. */
 int omnibal_micro_batches(int64_t const* costs, int64_t const* demands, size_t samples,

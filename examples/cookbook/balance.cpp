@@ -8,7 +8,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/rebalance.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/group_loads.hpp>
@@ -40,7 +40,7 @@ void even_parts() {
   print(longest_first);
   std::cout << "lpt " << largest_load(longest_first) << ", karmarkar_karp "
             << largest_load(differencing) << ", deal " << largest_load(dealt) << '\n';
-  auto const refined = omnibal::refine(costs, dealt, std::identity{});
+  auto const refined = omnibal::refine_parts(costs, dealt, std::identity{});
   std::cout << "deal refined " << largest_load(refined) << '\n';
   // No parts are below the mean.
   auto const total = std::accumulate(costs.begin(), costs.end(), std::int64_t{0});

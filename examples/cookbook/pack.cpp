@@ -7,7 +7,7 @@
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
@@ -80,18 +80,18 @@ void fewer_and_evener_groups() {
   };
   auto const start = omnibal::next_fit(lengths, tokens, 100);
   show("as they come", start);
-  show("fewer", omnibal::improve(lengths, tokens, 100, start));
-  show("only evener", omnibal::improve(lengths, tokens, 100, start, {.passes = 0}));
+  show("fewer", omnibal::improve_packing(lengths, tokens, 100, start));
+  show("only evener", omnibal::improve_packing(lengths, tokens, 100, start, {.passes = 0}));
 
   // Where a few samples must fill each group exactly, or a time limit decides: many passes, and a
   // functor that is asked after each whether to go on.
   auto const go_on = [](auto const& now) { return now.groups != now.lower_bound; };
-  auto const best = omnibal::improve(lengths, tokens, 100, start, {.passes = 2000}, go_on);
+  auto const best = omnibal::improve_packing(lengths, tokens, 100, start, {.passes = 2000}, go_on);
   std::cout << best.report.rounds << " passes\n";
 
   // Room in every group lets the loads become as even as whole samples allow.
-  show("even",
-       omnibal::improve(lengths, tokens, 100, best, {.even_passes = 96, .spare_groups = 0.34}));
+  show("even", omnibal::improve_packing(lengths, tokens, 100, best,
+                                        {.even_passes = 96, .spare_groups = 0.34}));
 }
 
 void random_groups_as_omnibal_trains() {

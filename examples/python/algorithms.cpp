@@ -92,22 +92,23 @@ results::packing best_packing(py::object const& demands, py::object const& capac
       released([&] { return arrays::best_packing(rows.table(), limits.values(), level); }));
 }
 
-results::packing improve(py::object const& demands, py::object const& capacity,
-                         results::packing const& start, std::int64_t passes,
-                         std::int64_t even_passes, double spare_groups, std::uint64_t seed) {
-  demand_list const rows("improve", "demands", demands);
-  limit_list const limits("improve", "capacity", capacity);
+results::packing improve_packing(py::object const& demands, py::object const& capacity,
+                                 results::packing const& start, std::int64_t passes,
+                                 std::int64_t even_passes, double spare_groups,
+                                 std::uint64_t seed) {
+  demand_list const rows("improve_packing", "demands", demands);
+  limit_list const limits("improve_packing", "capacity", capacity);
   omnibal::packing const given{
       .groups = results::to_grouping(start.of),
       .oversized = {start.oversized.data(), start.oversized.data() + start.oversized.size()},
       .report = start.report};
-  omnibal::improve_options options;
-  options.passes = count_of("improve", "passes", passes);
-  options.even_passes = count_of("improve", "even_passes", even_passes);
+  omnibal::improve_packing_options options;
+  options.passes = count_of("improve_packing", "passes", passes);
+  options.even_passes = count_of("improve_packing", "even_passes", even_passes);
   options.spare_groups = spare_groups;
   options.seed = seed;
-  return results::to_packing(
-      released([&] { return arrays::improve(rows.table(), limits.values(), given, options); }));
+  return results::to_packing(released(
+      [&] { return arrays::improve_packing(rows.table(), limits.values(), given, options); }));
 }
 
 std::size_t packing_bound(py::object const& demands, py::object const& capacity,
@@ -204,22 +205,22 @@ groups deal(py::object const& costs, std::int64_t parts) {
   return results::to_groups(released([&] { return arrays::deal(list.list(), wanted); }));
 }
 
-groups refine(py::object const& costs, groups const& parts, double max_overload,
-              std::string const& counts, std::int64_t exchanges, std::int64_t splits,
-              std::uint64_t seed) {
-  cost_array const list("refine", "costs", costs);
+groups refine_parts(py::object const& costs, groups const& parts, double max_overload,
+                    std::string const& counts, std::int64_t exchanges, std::int64_t splits,
+                    std::uint64_t seed) {
+  cost_array const list("refine_parts", "costs", costs);
   if (counts != "free" && counts != "kept") {
-    reject("refine", "counts is '" + counts + "', must be free or kept");
+    reject("refine_parts", "counts is '" + counts + "', must be free or kept");
   }
-  omnibal::refine_options const options{
+  omnibal::refine_parts_options const options{
       .max_overload = max_overload,
       .counts = counts == "kept" ? omnibal::part_counts::kept : omnibal::part_counts::free,
-      .exchanges = count_of("refine", "exchanges", exchanges),
-      .splits = count_of("refine", "splits", splits),
+      .exchanges = count_of("refine_parts", "exchanges", exchanges),
+      .splits = count_of("refine_parts", "splits", splits),
       .seed = seed};
   auto const given = results::to_grouping(parts);
   return results::to_groups(
-      released([&] { return arrays::refine(list.list(), given.view(), options); }));
+      released([&] { return arrays::refine_parts(list.list(), given.view(), options); }));
 }
 
 struct within {
@@ -704,7 +705,7 @@ void define_results(py::module_& module) {
 }
 
 void define_packing(py::module_& module) {
-  omnibal::improve_options const defaults;
+  omnibal::improve_packing_options const defaults;
   module.def("next_fit", &next_fit,
              doc("Groups in the order of the samples.", docstrings::next_fit).c_str(),
              py::arg("demands"), py::arg("capacity"));
@@ -724,8 +725,8 @@ void define_packing(py::module_& module) {
                  docstrings::best_packing)
                  .c_str(),
              py::arg("demands"), py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
-  module.def("improve", &improve,
-             doc("Fewer or evener groups than `start` has.", docstrings::improve).c_str(),
+  module.def("improve_packing", &improve_packing,
+             doc("Fewer or evener groups than `start` has.", docstrings::improve_packing).c_str(),
              py::arg("demands"), py::arg("capacity"), py::arg("start"), py::kw_only(),
              py::arg("passes") = defaults.passes, py::arg("even_passes") = defaults.even_passes,
              py::arg("spare_groups") = defaults.spare_groups, py::arg("seed") = defaults.seed);
@@ -757,11 +758,12 @@ void define_balancing(py::module_& module) {
              py::arg("costs"), py::arg("parts"));
   module.def("deal", &deal, doc("Parts of equal counts.", docstrings::deal).c_str(),
              py::arg("costs"), py::arg("parts"));
-  module.def("refine", &refine,
-             doc("Given parts, evener. `counts` is 'free' or 'kept'.", docstrings::refine).c_str(),
-             py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("max_overload") = 0.0,
-             py::arg("counts") = "free", py::arg("exchanges") = 1'000'000, py::arg("splits") = 2048,
-             py::arg("seed") = 0);
+  module.def(
+      "refine_parts", &refine_parts,
+      doc("Given parts, evener. `counts` is 'free' or 'kept'.", docstrings::refine_parts).c_str(),
+      py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("max_overload") = 0.0,
+      py::arg("counts") = "free", py::arg("exchanges") = 1'000'000, py::arg("splits") = 2048,
+      py::arg("seed") = 0);
   module.def("balance_under_capacity", &balance_under_capacity,
              doc("Even parts under a capacity.", docstrings::balance_under_capacity).c_str(),
              py::arg("costs"), py::arg("parts"), py::arg("demands"), py::arg("capacity"),

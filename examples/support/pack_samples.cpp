@@ -80,9 +80,10 @@ omnibal::packing pack_and_improve(dataset const& data, Demand const& demand,
                                   pack_options const& options) {
   omnibal::packing const packed = pack(data.samples, demand, capacity, options);
   if (options.improvement == improvement_kind::none) return packed;
-  if (options.spare_groups == 0) return omnibal::improve(data.samples, demand, capacity, packed);
-  return omnibal::improve(data.samples, demand, capacity, packed,
-                          {.even_passes = 96, .spare_groups = options.spare_groups});
+  if (options.spare_groups == 0)
+    return omnibal::improve_packing(data.samples, demand, capacity, packed);
+  return omnibal::improve_packing(data.samples, demand, capacity, packed,
+                                  {.even_passes = 96, .spare_groups = options.spare_groups});
 }
 
 /// The capacity of both resources, where there may be one.

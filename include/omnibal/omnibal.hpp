@@ -14,7 +14,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/rebalance.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/balance/set_costs.hpp>
@@ -75,7 +75,7 @@
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>

@@ -4,7 +4,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +48,7 @@ void check_refused(Cost const& cost, std::vector<std::string> const& texts, std:
   check("balance_optimally", [&] { return omnibal::balance_optimally(lengths, parts, cost); });
   if (parts == 0) return;
   omnibal::grouping const start({0, 3}, {0, 1, 2});
-  check("refine", [&] { return omnibal::refine(lengths, start, cost); });
+  check("refine_parts", [&] { return omnibal::refine_parts(lengths, start, cost); });
 }
 
 /// `value` for the sample 2, one for the others.

@@ -6,7 +6,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
@@ -49,10 +49,10 @@ void check_vectors(test::sample_set<R> const& set, std::size_t parts) {
     auto const counts =
         policy == count_policy::any ? omnibal::part_counts::free : omnibal::part_counts::kept;
     auto const refined = checked(
-        "refine", count, parts,
+        "refine_parts", count, parts,
         [&] {
-          return omnibal::refine(set.samples, start, std::identity{},
-                                 {.counts = counts, .exchanges = 1000});
+          return omnibal::refine_parts(set.samples, start, std::identity{},
+                                       {.counts = counts, .exchanges = 1000});
         },
         policy);
     CHECK(test::is_ascending(refined));
@@ -81,7 +81,7 @@ void check_scalars(test::sample_set<1> const& set, std::size_t parts) {
   CHECK(test::is_ascending(check("karmarkar_karp", omnibal::karmarkar_karp)));
   auto const dealt = check("deal", omnibal::deal);
   CHECK(test::parts_fault(dealt, set.samples.size(), parts, count_policy::at_most_one_apart) == "");
-  auto const refined = omnibal::refine(set.samples, dealt, test::first_amount);
+  auto const refined = omnibal::refine_parts(set.samples, dealt, test::first_amount);
   CHECK(test::largest_loads(refined, set.samples)[0] <= test::largest_loads(dealt, set.samples)[0]);
 }
 
@@ -143,8 +143,8 @@ TEST_CASE("many samples with a heavy tail are balanced to a thousandth, with equ
           1.001);
     CHECK(ratio(omnibal::karmarkar_karp(costs, parts, test::first_amount)) < 1.001);
     auto const dealt = omnibal::deal(costs, parts, test::first_amount);
-    CHECK(ratio(omnibal::refine(costs, dealt, std::identity{},
-                                {.counts = omnibal::part_counts::kept})) < 1.001);
+    CHECK(ratio(omnibal::refine_parts(costs, dealt, std::identity{},
+                                      {.counts = omnibal::part_counts::kept})) < 1.001);
   }
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("floating-point costs give the parts of the same whole numbers, in any
     CHECK(omnibal::deal(whole, 16, in_units) == omnibal::deal(whole, 16));
     CHECK(omnibal::karmarkar_karp(whole, 16, in_units) == omnibal::karmarkar_karp(whole, 16));
     auto const dealt = omnibal::deal(whole, 16);
-    CHECK(test::parts_fault(omnibal::refine(whole, dealt, in_units), whole.size(), 16) == "");
+    CHECK(test::parts_fault(omnibal::refine_parts(whole, dealt, in_units), whole.size(), 16) == "");
   }
 }
 

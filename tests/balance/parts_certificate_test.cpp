@@ -10,7 +10,7 @@
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/rebalance.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/config.hpp>
 
 #include <algorithm>
@@ -273,8 +273,9 @@ std::string refined_fault(engine& random, problem<Weight> const& given) {
     }
     return "";
   };
-  return fault("refine", omnibal::refine(given.costs, start, std::identity{},
-                                         {.max_overload = tolerance, .counts = counts}));
+  return fault("refine_parts",
+               omnibal::refine_parts(given.costs, start, std::identity{},
+                                     {.max_overload = tolerance, .counts = counts}));
 }
 
 template <class Weight>
@@ -395,9 +396,9 @@ TEMPLATE_TEST_CASE("balance_optimally proves no shares that are not the least", 
                           [](engine& random) { return shares_fault<2, TestType>(random); });
 }
 
-TEMPLATE_TEST_CASE("refine and rebalance end where they promise", "[certificate]",
+TEMPLATE_TEST_CASE("refine_parts and rebalance end where they promise", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("refine, rebalance", [](engine& random) {
+  test::certify<TestType>("refine_parts, rebalance", [](engine& random) {
     auto const given = make_problem<TestType>(random);
     std::string const found = refined_fault(random, given);
     return found.empty() ? home_fault(random, given) : found;

@@ -8,12 +8,12 @@
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/cuda/deal.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/lpt.cuh>
-#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/refine_parts.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +24,8 @@
 namespace gpu = omnibal::gpu;
 
 // What one launch does by default is bounded.
-static_assert(gpu::refine_options{}.rounds <= 1000 &&
-              gpu::refine_options{}.rounds == test::refine_rounds_options{}.rounds);
+static_assert(gpu::refine_parts_options{}.rounds <= 1000 &&
+              gpu::refine_parts_options{}.rounds == test::refine_rounds_options{}.rounds);
 
 namespace {
 
@@ -112,8 +112,9 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
   std::uint64_t const rounds = test::is_small() ? 16 : is_long ? 50 : 1000;
   for (auto const counts : {omnibal::part_counts::free, omnibal::part_counts::kept}) {
     for (double const tolerance : {0.005, 0.0}) {
-      gpu::refine(exec, refined.steps(), dealt.view(),
-                  {.max_overload = tolerance, .counts = counts, .rounds = rounds}, refined.out());
+      gpu::refine_parts(exec, refined.steps(), dealt.view(),
+                        {.max_overload = tolerance, .counts = counts, .rounds = rounds},
+                        refined.out());
       is_same(
           refined,
           [&](cost_list const& costs) {
@@ -121,15 +122,15 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
                 costs, deal(costs), std::identity{},
                 {.max_overload = tolerance, .counts = counts, .rounds = rounds});
           },
-          "refine");
+          "refine_parts");
     }
   }
   // In one launch: what the two that came last gave.
-  gpu::refine(exec, dealt.steps(), parts,
-              {.max_overload = 0.0, .counts = omnibal::part_counts::kept, .rounds = rounds},
-              dealt.out());
+  gpu::refine_parts(exec, dealt.steps(), parts,
+                    {.max_overload = 0.0, .counts = omnibal::part_counts::kept, .rounds = rounds},
+                    dealt.out());
   results.expect(overflows || dealt.download().same(refined.download()),
-                 "deal and refine, " + what);
+                 "deal and refine_parts, " + what);
 }
 
 void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
@@ -191,7 +192,7 @@ void check_many_steps(test::comparison& results, gpu::execution<> const& exec) {
   check_all(results, exec, steps, steps.costs.size(), 64, "many steps without a bound");
 }
 
-/// Captures deal, refine and lpt with scratch of the caller, and replays them with other
+/// Captures deal, refine_parts and lpt with scratch of the caller, and replays them with other
 /// costs.
 void check_graph(test::comparison& results) {
   cudaStream_t stream = nullptr;
@@ -206,7 +207,8 @@ void check_graph(test::comparison& results) {
     std::size_t const bytes =
         gpu::deal.scratch_bytes(dealt.steps(), parts, dealt.out()) +
         gpu::lpt.scratch_bytes(placed.steps(), parts, omnibal::lpt_options{}, placed.out()) +
-        gpu::refine.scratch_bytes(refined.steps(), parts, gpu::refine_options{}, refined.out());
+        gpu::refine_parts.scratch_bytes(refined.steps(), parts, gpu::refine_parts_options{},
+                                        refined.out());
     gpu::device_array<std::byte> const memory(exec, bytes);
     gpu::given_scratch scratch(memory.span());
     auto const given = gpu::on(stream, scratch);
@@ -216,7 +218,7 @@ void check_graph(test::comparison& results) {
     cudaGraphExec_t replay = nullptr;
     gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     gpu::deal(given, dealt.steps(), parts, dealt.out());
-    gpu::refine(given, refined.steps(), parts, {}, refined.out());
+    gpu::refine_parts(given, refined.steps(), parts, {}, refined.out());
     gpu::lpt(given, placed.steps(), parts, {}, placed.out());
     gpu::check(cudaStreamEndCapture(stream, &graph));
     gpu::check(cudaGraphInstantiate(&replay, graph, 0));
@@ -241,7 +243,7 @@ void check_graph(test::comparison& results) {
       results.expect(text.empty(), "deal " + in_graph + text);
       text = differs(
           refined, [&](cost_list const& costs) { return test::refine_rounds(costs, deal(costs)); });
-      results.expect(text.empty(), "refine " + in_graph + text);
+      results.expect(text.empty(), "refine_parts " + in_graph + text);
       text = differs(placed, [&](cost_list const& costs) { return omnibal::lpt(costs, parts); });
       results.expect(text.empty(), "lpt " + in_graph + text);
     }

@@ -109,16 +109,16 @@ TEST_CASE("rounds are never worse, end where nothing helps, and come near the be
       for (std::size_t const parts : {1u, 2u, 3u, 4u}) {
         INFO(set.name << ", " << parts << " parts");
         auto const start = consecutive(samples, parts);
-        auto const refine = [&](part_counts counts) {
+        auto const refine_parts = [&](part_counts counts) {
           return refine_rounds(set.samples, start, test::first_amount,
                                {.max_overload = 0, .counts = counts});
         };
-        auto const result = refine(part_counts::free);
+        auto const result = refine_parts(part_counts::free);
         CHECK(test::parts_fault(result, samples, parts) == "");
         CHECK(test::is_ascending(result));
         auto const load = largest_load(result, set);
         CHECK(load <= largest_load(start, set));
-        auto const kept = refine(part_counts::kept);
+        auto const kept = refine_parts(part_counts::kept);
         CHECK(test::to_vector(kept.offsets()) == test::to_vector(start.offsets()));
         CHECK(largest_load(kept, set) <= largest_load(start, set));
 

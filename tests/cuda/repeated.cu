@@ -21,7 +21,7 @@
 #include <omnibal/cuda/isf.cuh>
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/refine_parts.cuh>
 #include <omnibal/cuda/schedule_steps.cuh>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -164,8 +164,10 @@ std::vector<algorithm> balancers(arrays const& on) {
     return lengths(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(balance_count()));
   };
   return {
-      {"refine", gpu::refine.scratch_bytes(on.steps(), parts, gpu::refine_options{}, on.balanced()),
-       [&on](auto const& exec) { gpu::refine(exec, on.steps(), parts, {}, on.balanced()); },
+      {"refine_parts",
+       gpu::refine_parts.scratch_bytes(on.steps(), parts, gpu::refine_parts_options{},
+                                       on.balanced()),
+       [&on](auto const& exec) { gpu::refine_parts(exec, on.steps(), parts, {}, on.balanced()); },
        [&on, costs_of](lengths const& of) {
          auto const costs = costs_of(of);
          return on.is(test::refine_rounds(costs, omnibal::deal(costs, parts)));

@@ -12,7 +12,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/rebalance.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/grouping.hpp>
@@ -75,7 +75,7 @@ template <class T>
 void check_balancers(byte_reader& bytes) {
   auto const kind = test::read_oddity(bytes);
   std::size_t const parts = read_parts(bytes, kind);
-  omnibal::refine_options refining;
+  omnibal::refine_parts_options refining;
   refining.counts = bytes.next() % 2 == 0 ? omnibal::part_counts::free : omnibal::part_counts::kept;
   refining.exchanges = bytes.next() * 16u;
   refining.splits = bytes.next();
@@ -105,12 +105,12 @@ void check_balancers(byte_reader& bytes) {
   check("deal", [&] {
     auto const dealt = omnibal::deal(costs, parts);
     check_parts("deal", dealt, samples, parts, omnibal::count_policy::at_most_one_apart);
-    auto const even = omnibal::refine(costs, dealt, std::identity{}, refining);
+    auto const even = omnibal::refine_parts(costs, dealt, std::identity{}, refining);
     bool const is_kept = refining.counts == omnibal::part_counts::kept;
-    check_parts("refine", even, samples, parts,
+    check_parts("refine_parts", even, samples, parts,
                 is_kept ? omnibal::count_policy::at_most_one_apart : omnibal::count_policy::any);
     require(is_at_most<T>(largest_load(even, costs), largest_load(dealt, costs)),
-            "refine raises no load");
+            "refine_parts raises no load");
   });
   check("balance_optimally", [&] {
     auto const best = omnibal::balance_optimally(costs, parts, std::identity{}, {.nodes = 2000});

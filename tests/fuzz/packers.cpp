@@ -9,7 +9,7 @@
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
@@ -35,7 +35,7 @@ using test::byte_reader;
 using test::require;
 
 /// What a run asks: all of few samples, or one family, which leaves time for many runs.
-enum class family { all, packers, isf, best_fit, improve, online, split, thorough_bound };
+enum class family { all, packers, isf, best_fit, improve_packing, online, split, thorough_bound };
 
 /// From 1 to 2^62 + 255.
 std::int64_t read_capacity(byte_reader& bytes) {
@@ -117,12 +117,12 @@ void check_best_fit(std::vector<omnibal::resources<R, T>> const& samples,
 template <std::size_t R, class T>
 void check_improve(std::vector<omnibal::resources<R, T>> const& samples,
                    omnibal::resources<R, T> const& capacity,
-                   omnibal::improve_options const& options) {
+                   omnibal::improve_packing_options const& options) {
   auto const start = omnibal::next_fit(samples, std::identity{}, capacity);
-  auto const result = omnibal::improve(samples, std::identity{}, capacity, start, options);
+  auto const result = omnibal::improve_packing(samples, std::identity{}, capacity, start, options);
   std::string const fault = test::fault(result, samples, capacity);
-  require(fault.empty(), "improve: " + fault);
-  require(result.groups.size() <= start.groups.size(), "improve makes no more groups");
+  require(fault.empty(), "improve_packing: " + fault);
+  require(result.groups.size() <= start.groups.size(), "improve_packing makes no more groups");
 }
 
 /// Also saves and restores the packer after half of the samples.
@@ -218,7 +218,7 @@ void check_packers(byte_reader& bytes, family asked) {
     check_isf(samples, capacity, options, keep, rotate);
   }
   if (asks(family::best_fit)) check_best_fit(samples, capacity, fit_options);
-  if (asks(family::improve)) {
+  if (asks(family::improve_packing)) {
     check_improve(samples, capacity, {.passes = options.rounds, .even_passes = few, .seed = seed});
   }
   if (asks(family::online)) {

@@ -15,7 +15,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/rebalance.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/balance/set_costs.hpp>
@@ -49,7 +49,7 @@ void print_balancers(std::size_t count) {
                                       {.count = omnibal::count_policy::at_most_one_apart});
       add("lpt", omnibal::lpt(set.samples, parts));
       add("lpt, counts at most one apart", start);
-      add("refine", omnibal::refine(set.samples, start));
+      add("refine_parts", omnibal::refine_parts(set.samples, start));
       add("balance_optimally",
           omnibal::balance_optimally(set.samples, parts, cost, {.nodes = 1000}).parts);
       if constexpr (R == 1) {

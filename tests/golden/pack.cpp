@@ -11,7 +11,7 @@
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
@@ -58,7 +58,8 @@ void print_packers(std::size_t count) {
         omnibal::best_fit_decreasing_options{}, least_left);
     add("best_packing, largest share", omnibal::best_packing,
         omnibal::best_packing_options{.measure = omnibal::size_measure::largest_share});
-    add("improve", omnibal::improve, omnibal::next_fit(set.samples, std::identity{}, set.capacity));
+    add("improve_packing", omnibal::improve_packing,
+        omnibal::next_fit(set.samples, std::identity{}, set.capacity));
     hashes["packing_bound, thorough"].add(omnibal::packing_bound(
         set.samples, std::identity{}, set.capacity, {.effort = omnibal::effort::thorough}));
   }

@@ -9,7 +9,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/rebalance.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/context/deferral_queue.hpp>
@@ -23,7 +23,7 @@
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/packing_bound.hpp>
@@ -136,7 +136,7 @@ TEST_CASE("packers survive demands that change") {
         [&] { (void)omnibal::capacity_warnings(samples, demand, capacity); },
         [&] {
           auto const packed = omnibal::next_fit(samples, std::identity{}, 20);
-          (void)omnibal::improve(samples, real, 20.0, packed);
+          (void)omnibal::improve_packing(samples, real, 20.0, packed);
         },
         [&] {
           (void)omnibal::group_loads(any_groups(lies, samples.size() + 1, 3), samples, demand);
@@ -223,8 +223,10 @@ TEST_CASE("balancers survive costs and demands that change") {
         [&] { (void)omnibal::lpt(samples, 4, real); },
         [&] { (void)omnibal::deal(samples, 4, real); },
         [&] { (void)omnibal::karmarkar_karp(samples, 4, whole); },
-        [&] { (void)omnibal::refine(samples, home, real); },
-        [&] { (void)omnibal::refine(samples, any_groups(lies, samples.size() + 1, 4), whole); },
+        [&] { (void)omnibal::refine_parts(samples, home, real); },
+        [&] {
+          (void)omnibal::refine_parts(samples, any_groups(lies, samples.size() + 1, 4), whole);
+        },
         [&] { (void)omnibal::balance_optimally(samples, 3, whole); },
         [&] { (void)omnibal::balance_under_capacity(samples, 4, real, demand, capacity); },
         [&] { (void)omnibal::micro_batches(samples, 3, whole, demand, capacity); },

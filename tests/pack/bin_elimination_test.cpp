@@ -1,6 +1,6 @@
 #include "samples.hpp"
 
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/next_fit.hpp>
 
 #include <cstddef>

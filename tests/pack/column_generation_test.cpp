@@ -2,7 +2,7 @@
 #include "samples.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/solve_status.hpp>
 
@@ -206,7 +206,7 @@ TEST_CASE("column generation proves what many changes of the basis need") {
     auto const bound = [&](omnibal::packing_bound_options const& options) {
       return omnibal::packing_bound(values, std::identity{}, capacity, options);
     };
-    auto const packed = omnibal::improve(
+    auto const packed = omnibal::improve_packing(
         values, std::identity{}, capacity,
         omnibal::best_fit_decreasing(values, std::identity{}, capacity), {.passes = 20});
     std::size_t const best = bound(thorough);

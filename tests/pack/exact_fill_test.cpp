@@ -2,7 +2,7 @@
 #include "samples.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -58,7 +58,7 @@ sizes exact_groups(std::size_t count, std::size_t of_each, std::int64_t least, s
   return result;
 }
 
-/// How many groups best fit makes, and `improve` with so many passes after it.
+/// How many groups best fit makes, and `improve_packing` with so many passes after it.
 struct group_counts {
   std::size_t best_fit;
   std::size_t improved;
@@ -67,7 +67,7 @@ struct group_counts {
 group_counts counts_of(sizes const& samples, std::int64_t capacity, std::size_t passes) {
   auto const start = omnibal::best_fit_decreasing(samples, std::identity{}, capacity);
   auto const result =
-      omnibal::improve(samples, std::identity{}, capacity, start, {.passes = passes});
+      omnibal::improve_packing(samples, std::identity{}, capacity, start, {.passes = passes});
   std::vector<omnibal::resources<1>> demands;
   for (std::int64_t const size : samples) demands.push_back({size});
   CHECK(test::fault(result, demands, omnibal::resources<1>{capacity}) == "");
@@ -102,7 +102,7 @@ group_counts counts_of(vectors<R> const& samples, omnibal::resources<R> const& c
                        std::size_t passes) {
   auto const start = omnibal::best_fit_decreasing(samples, std::identity{}, capacity);
   auto const result =
-      omnibal::improve(samples, std::identity{}, capacity, start, {.passes = passes});
+      omnibal::improve_packing(samples, std::identity{}, capacity, start, {.passes = passes});
   CHECK(test::fault(result, samples, capacity) == "");
   return {start.groups.size(), result.groups.size()};
 }
@@ -162,7 +162,7 @@ TEST_CASE("bounded_knapsack is the best of all subsets of a few samples") {
   check_knapsacks<10>(4);
 }
 
-TEST_CASE("improve finds triplets that fill their groups in several kinds") {
+TEST_CASE("improve_packing finds triplets that fill their groups in several kinds") {
   for (std::uint64_t seed = 0; seed != 3; ++seed) {
     auto const pairs = exact_triplets<2>(17, 25, 49, 100, 10 * seed);
     auto const of_pairs = counts_of(pairs, same_capacity<2>(100), 4000);
@@ -179,7 +179,7 @@ TEST_CASE("improve finds triplets that fill their groups in several kinds") {
   }
 }
 
-TEST_CASE("improve finds groups that cannot be full, with samples above half in one kind") {
+TEST_CASE("improve_packing finds groups that cannot be full, with samples above half in one kind") {
   test::random_amounts random(5);
   constexpr std::size_t groups = 16;
   for (std::uint64_t seed = 0; seed != 3; ++seed) {
@@ -263,7 +263,7 @@ TEST_CASE("cooling accepts losses of the size of the temperature in the mean") {
   for (int i = 0; i != draws; ++i) CHECK(temperature.largest_loss(words) < 10);
 }
 
-TEST_CASE("improve finds triplets that fill their groups exactly") {
+TEST_CASE("improve_packing finds triplets that fill their groups exactly") {
   for (std::size_t const triplets : {20u, 83u, 167u}) {
     for (std::uint64_t seed = 0; seed != 4; ++seed) {
       auto const samples = exact_groups(triplets, 3, 250, 499, 1000, 100 * triplets + seed);
@@ -274,14 +274,14 @@ TEST_CASE("improve finds triplets that fill their groups exactly") {
   }
 }
 
-TEST_CASE("improve finds groups of three under a capacity too large for bits") {
+TEST_CASE("improve_packing finds groups of three under a capacity too large for bits") {
   auto const samples = exact_groups(67, 3, 20000, 35000, 80000, 7);
   auto const [best_fit, improved] = counts_of(samples, 80000, 16000);
   CHECK(best_fit > 67);
   CHECK(improved <= 68);
 }
 
-TEST_CASE("improve finds groups of three that cannot all be full") {
+TEST_CASE("improve_packing finds groups of three that cannot all be full") {
   constexpr std::size_t groups = 167;
   for (std::uint64_t seed = 0; seed != 6; ++seed) {
     test::random_amounts random(seed);
@@ -293,7 +293,7 @@ TEST_CASE("improve finds groups of three that cannot all be full") {
   }
 }
 
-TEST_CASE("improve finds groups of six alike") {
+TEST_CASE("improve_packing finds groups of six alike") {
   for (std::uint64_t seed = 0; seed != 8; ++seed) {
     auto const samples = exact_groups(17, 6, 150, 200, 1000, seed);
     auto const [best_fit, improved] = counts_of(samples, 1000, 16000);
@@ -302,7 +302,7 @@ TEST_CASE("improve finds groups of six alike") {
   }
 }
 
-TEST_CASE("improve fills what lies beside samples above half of the capacity") {
+TEST_CASE("improve_packing fills what lies beside samples above half of the capacity") {
   test::random_amounts random(21);
   sizes samples;
   std::size_t const groups = 120;

@@ -8,7 +8,7 @@
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/online_packer.hpp>
@@ -121,15 +121,17 @@ std::string packing_fault(engine& random) {
     }
   }
   if (found.empty()) {
-    omnibal::improve_options const options{.passes = uniform(0, 6),
-                                           .even_passes = uniform(0, 3),
-                                           .spare_groups = 0.5 * static_cast<double>(uniform(0, 2)),
-                                           .seed = uniform(0, 9)};
-    auto const result = omnibal::improve(given.samples, demand, given.capacity, next_fit, options);
-    found = packer_fault("improve", result, given, fewest);
+    omnibal::improve_packing_options const options{
+        .passes = uniform(0, 6),
+        .even_passes = uniform(0, 3),
+        .spare_groups = 0.5 * static_cast<double>(uniform(0, 2)),
+        .seed = uniform(0, 9)};
+    auto const result =
+        omnibal::improve_packing(given.samples, demand, given.capacity, next_fit, options);
+    found = packer_fault("improve_packing", result, given, fewest);
     auto const most = static_cast<double>(next_fit.groups.size()) * (1 + options.spare_groups);
     if (found.empty() && static_cast<double>(result.groups.size()) > most) {
-      found = "improve makes more groups";
+      found = "improve_packing makes more groups";
     }
   }
   if (found.empty()) {

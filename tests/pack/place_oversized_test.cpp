@@ -2,7 +2,7 @@
 #include "packers.hpp"
 #include "samples.hpp"
 
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/place_oversized.hpp>
 
 #include <algorithm>
@@ -91,11 +91,11 @@ TEST_CASE("samples may all be oversized, and there may be none") {
 
 TEST_CASE("a packing may be improved before oversized samples are placed, not after") {
   packing const packed = omnibal::next_fit(lengths, std::identity{}, 10);
-  CHECK(place_oversized(omnibal::improve(lengths, std::identity{}, 10, packed),
+  CHECK(place_oversized(omnibal::improve_packing(lengths, std::identity{}, 10, packed),
                         oversize_policy::alone)
             .groups.size() == 5);
-  CHECK_THROWS_AS(omnibal::improve(lengths, std::identity{}, 10,
-                                   place_oversized(packed, oversize_policy::alone)),
+  CHECK_THROWS_AS(omnibal::improve_packing(lengths, std::identity{}, 10,
+                                           place_oversized(packed, oversize_policy::alone)),
                   std::invalid_argument);
 }
 

@@ -130,11 +130,11 @@ class Packing(unittest.TestCase):
 
     def test_improve_and_bound(self):
         start = omnibal.isf(DEMANDS, CAPACITY)
-        better = omnibal.improve(DEMANDS, CAPACITY, start, passes=4)
+        better = omnibal.improve_packing(DEMANDS, CAPACITY, start, passes=4)
         self.check(better, DEMANDS, CAPACITY)
         self.assertLessEqual(len(better), len(start))
         self.assertGreaterEqual(len(better), omnibal.packing_bound(DEMANDS, CAPACITY))
-        self.assertRaises(ValueError, omnibal.improve, DEMANDS[:10], CAPACITY, start)
+        self.assertRaises(ValueError, omnibal.improve_packing, DEMANDS[:10], CAPACITY, start)
 
     def test_tune_capacity(self):
         tuned = omnibal.tune_capacity(DEMANDS, 4.0, granularity=(1, 16))
@@ -189,7 +189,7 @@ class Balancing(unittest.TestCase):
         ):
             self.assertEqual(indices(parts), list(range(2000)))
             self.assertLess(omnibal.imbalance(self.loads(parts)), 1.01)
-            evener = omnibal.refine(self.COSTS, parts)
+            evener = omnibal.refine_parts(self.COSTS, parts)
             self.assertLessEqual(max(self.loads(evener)), max(self.loads(parts)))
         counts = {len(part) for part in omnibal.lpt(self.COSTS, 16, count="equal")}
         self.assertEqual(counts, {125})
@@ -422,7 +422,7 @@ class Errors(unittest.TestCase):
             (lambda: omnibal.lpt([1, 2, 3], 2, count="equal"), "omnibal.lpt"),
             (lambda: omnibal.lpt([float("nan")], 2), "omnibal.lpt"),
             (lambda: omnibal.lpt([1 << 62, 1 << 62], 2), "omnibal.lpt"),
-            (lambda: omnibal.refine([1, 2], omnibal.Groups([0, 1], [0])), "omnibal.refine"),
+            (lambda: omnibal.refine_parts([1, 2], omnibal.Groups([0, 1], [0])), "omnibal.refine_parts"),
             (lambda: omnibal.balance_under_capacity([1], 1, [1, 2], 4), "omnibal.balance_under_capacity"),
             (lambda: omnibal.micro_batches([1], 1, [9], 4), "omnibal.micro_batches"),
             (lambda: omnibal.group_loads(omnibal.Groups([0, 1], [4]), [1]), "group_loads"),
@@ -471,7 +471,7 @@ class Threads(unittest.TestCase):
         thread = threading.Thread(target=count)
         thread.start()
         begin = time.perf_counter()
-        omnibal.improve(lengths, 4096, omnibal.next_fit(lengths, 4096), passes=3)
+        omnibal.improve_packing(lengths, 4096, omnibal.next_fit(lengths, 4096), passes=3)
         end = time.perf_counter()
         ended.set()
         thread.join()

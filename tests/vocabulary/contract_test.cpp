@@ -123,7 +123,7 @@ TEST_CASE("packers measure every sample once, and twice under a large capacity")
     CHECK(counter.times() == times);
     static_cast<void>(omnibal::packing_bound(samples(), demand, capacity));
     CHECK(counter.times() == times);
-    static_cast<void>(omnibal::improve(samples(), demand, capacity, packed));
+    static_cast<void>(omnibal::improve_packing(samples(), demand, capacity, packed));
     CHECK(counter.times() == times);
     static_cast<void>(omnibal::capacity_warnings(samples(), demand, capacity));
     CHECK(counter.times() == 1);
@@ -151,7 +151,7 @@ TEST_CASE("balancers, cuts and exchanges measure every sample once") {
   CHECK(counter.times() == 1);
   static_cast<void>(omnibal::karmarkar_karp(samples(), 8, counter.tokens()));
   CHECK(counter.times() == 1);
-  static_cast<void>(omnibal::refine(samples(), dealt, counter.tokens()));
+  static_cast<void>(omnibal::refine_parts(samples(), dealt, counter.tokens()));
   CHECK(counter.times() == 1);
   omnibal::balance_optimally_options const few{.nodes = 1000};
   static_cast<void>(omnibal::balance_optimally(samples(), 8, counter.tokens(), few));

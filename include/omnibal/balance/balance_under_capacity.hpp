@@ -56,8 +56,8 @@ struct balance_under_capacity_options {
   omnibal::effort effort = omnibal::effort::normal;
   /// The maximum number of moves, swaps and splits: 10,000, 1,000,000 or 10,000,000, by effort.
   std::optional<std::size_t> exchanges = {};
-  /// The maximum number of splits without success, as in `refine`: 64, 2048 or 16,384, by effort.
-  /// The search makes no splits if there are more parts than exchanges.
+  /// The maximum number of splits without success, as in `refine_parts`: 64, 2048 or 16,384, by
+  /// effort. The search makes no splits if there are more parts than exchanges.
   std::optional<std::size_t> splits = {};
   /// The maximum number of passes that search for fewer groups, if the samples do not fit at once:
   /// 8, 64 or 512, by effort. The number is larger for few samples: together the passes look at
@@ -77,9 +77,10 @@ struct balance_under_capacity_fn {
   ///
   /// The function places the samples from the largest to the smallest cost, as `lpt` does, into
   /// parts with room. If this fails, it places them by shares of the cost and of the capacity. If
-  /// neither finds room for all samples, it packs them by `best_packing` and `improve` into at most
-  /// the number of parts. Finally, it tries all ways to place up to 64 samples. Then samples move
-  /// or are swapped, and parts are split again under the capacity, as in `refine`.
+  /// neither finds room for all samples, it packs them by `best_packing` and `improve_packing` into
+  /// at most the number of parts. Finally, it tries all ways to place up to 64 samples. Then
+  /// samples move or are swapped, and parts are split again under the capacity, as in
+  /// `refine_parts`.
   ///
   /// The status is `infeasible` only if this is proven, by a sample that exceeds the capacity, by
   /// `packing_bound` or by an exhaustive search. If the search fails without a proof, the status is
@@ -90,8 +91,8 @@ struct balance_under_capacity_fn {
   ///
   /// Complexity: for each sample, a few comparisons for each doubling of the parts. If parts are
   /// nearly full in different resources, up to one comparison for each sample and part. A pass
-  /// costs the same as in `improve`. Memory: about 150 + 32R bytes per sample and 200 + 50R per
-  /// part. Determinism: portable for integers. Errors: `std::invalid_argument` if there are no
+  /// costs the same as in `improve_packing`. Memory: about 150 + 32R bytes per sample and 200 + 50R
+  /// per part. Determinism: portable for integers. Errors: `std::invalid_argument` if there are no
   /// parts, if a capacity is not positive, if a demand or cost is negative or not finite, or if
   /// `max_overload` is negative or not finite. `std::overflow_error` if the sum of all costs
   /// exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.

@@ -138,8 +138,8 @@ struct micro_batches_options {
   /// The maximum number of moves, swaps and splits, for all micro-batches and then for the
   /// micro-batches of each step: 10,000, 100,000 or 10,000,000, by effort.
   std::optional<std::size_t> exchanges = {};
-  /// The maximum number of splits without success, as in `refine`: 64, 2048 or 16,384, by effort.
-  /// Over all micro-batches the search makes no splits if there are more micro-batches than
+  /// The maximum number of splits without success, as in `refine_parts`: 64, 2048 or 16,384, by
+  /// effort. Over all micro-batches the search makes no splits if there are more micro-batches than
   /// exchanges.
   std::optional<std::size_t> splits = {};
   /// The maximum number of passes that search for fewer micro-batches, if fewer may be possible: 2,
@@ -160,8 +160,8 @@ struct micro_batches_fn {
   /// r.
   ///
   /// The number of micro-batches per rank is at least `packing_bound` over the ranks, rounded up to
-  /// a multiple of `options.multiple_of`. `best_packing` and `improve` determine the number, and
-  /// for up to 64 samples also an exhaustive search. The costs are balanced as by
+  /// a multiple of `options.multiple_of`. `best_packing` and `improve_packing` determine the
+  /// number, and for up to 64 samples also an exhaustive search. The costs are balanced as by
   /// `balance_under_capacity` over all micro-batches. Micro-batches that run at the same time are
   /// neighbors in the order of their costs, and are balanced again among themselves. Each goes to
   /// the rank with the smallest cost so far. Step 0 has the largest micro-batches. If there are
@@ -169,8 +169,8 @@ struct micro_batches_fn {
   /// in the collectives of a step without samples.
   ///
   /// `demand` is called once or twice for each sample, `cost` once. Complexity: as `best_packing`
-  /// and `balance_under_capacity`, and passes as in `improve` while fewer micro-batches may be
-  /// possible. Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism:
+  /// and `balance_under_capacity`, and passes as in `improve_packing` while fewer micro-batches may
+  /// be possible. Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism:
   /// portable for integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument`
   /// if the multiple is zero or a sample exceeds the capacity. The text then names the sample and
   /// its demand.

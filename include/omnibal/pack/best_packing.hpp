@@ -43,8 +43,8 @@ struct best_packing_fn {
   /// until the lower bound is reached, and as long as orders times samples are at most the samples
   /// of the effort. If this permits only one order, a part of the samples decides between this
   /// order and the random groups. One integer resource needs no second order: the result is
-  /// `best_fit_decreasing`. More effort never returns more groups. `improve` finds fewer groups
-  /// from this packing in more time.
+  /// `best_fit_decreasing`. More effort never returns more groups. `improve_packing` finds fewer
+  /// groups from this packing in more time.
   ///
   /// `demand`, `capacity`, the order of the groups, memory, determinism and errors are the same as
   /// in `best_fit_decreasing`. Zero orders are a further error, `std::invalid_argument`. The effort

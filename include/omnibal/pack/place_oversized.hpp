@@ -27,8 +27,8 @@ struct place_oversized_fn {
   /// With `alone` the oversized samples follow the existing groups, each in its own group, by
   /// ascending index. `oversized` is empty then. The lower bound of the report increases by the
   /// number of these samples. Call functions that accept the packing of a packer, such as
-  /// `improve`, before this function. With `list`, or if no sample is oversized, the packing
-  /// remains unchanged.
+  /// `improve_packing`, before this function. With `list`, or if no sample is oversized, the
+  /// packing remains unchanged.
   ///
   /// Precondition: no group of the packing is open. Complexity: linear in the oversized samples.
   /// Memory: 8 bytes for each of them in `packed`; the result reuses the arrays of `packed`.

@@ -8,7 +8,7 @@
 #include <omnibal/cuda/isf.cuh>
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/metrics.cuh>
-#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/refine_parts.cuh>
 #include <omnibal/cuda/schedule_steps.cuh>
 
 #include <cstddef>
@@ -30,8 +30,8 @@ void balance(gpu::execution<> const& exec, gpu::cost_steps const& steps,
              gpu::part_span const& out) {
   gpu::deal(exec, steps, 8, out);
   gpu::lpt(exec, steps, 8, {}, out);
-  gpu::refine(exec, steps, 8, {}, out);
-  gpu::refine(exec, steps, gpu::device_groups(out.groups), {}, out);
+  gpu::refine_parts(exec, steps, 8, {}, out);
+  gpu::refine_parts(exec, steps, gpu::device_groups(out.groups), {}, out);
 }
 
 template <std::size_t Kinds>

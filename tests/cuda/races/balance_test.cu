@@ -9,7 +9,7 @@
 #include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/refine_parts.cuh>
 #include <omnibal/cuda/schedule_steps.cuh>
 
 #include <cstddef>
@@ -54,8 +54,8 @@ void balance(balanced_steps const& shape) {
   }
   for (auto const counts : {omnibal::part_counts::free, omnibal::part_counts::kept}) {
     gpu::deal(run.exec(), steps, shape.parts, out);
-    gpu::refine(run.exec(), steps, groups, {.max_overload = 0.0, .counts = counts, .rounds = 4},
-                out);
+    gpu::refine_parts(run.exec(), steps, groups,
+                      {.max_overload = 0.0, .counts = counts, .rounds = 4}, out);
   }
   CHECK_FALSE(run.has_fault());
 }

@@ -9,10 +9,10 @@
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/cuda/deal/launches.hpp>
 #include <omnibal/cuda/detail/lpt.hpp>
-#include <omnibal/cuda/refine/launches.hpp>
+#include <omnibal/cuda/refine_parts/launches.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -95,17 +95,17 @@ template <class Start>
 void check_refined(step_costs const& steps, std::size_t parts, Start const& start,
                    double tolerance) {
   grouping const groups = test::start_of_all(steps, parts, start);
-  CHECK(
-      fault_of(
-          steps, parts,
-          [&](auto& backend, auto const& costs, auto const& out) {
-            detail::given_parts const given{groups, static_cast<std::uint32_t>(parts)};
-            detail::refine(backend, costs, given, tolerance, detail::round_refiner{10, true}, out);
-          },
-          [&](cost_list const& costs) {
-            return test::refine_rounds(costs, start(costs, parts), std::identity{},
-                                       {.max_overload = tolerance, .rounds = 10});
-          }) == "");
+  CHECK(fault_of(
+            steps, parts,
+            [&](auto& backend, auto const& costs, auto const& out) {
+              detail::given_parts const given{groups, static_cast<std::uint32_t>(parts)};
+              detail::refine_parts(backend, costs, given, tolerance,
+                                   detail::round_refiner{10, true}, out);
+            },
+            [&](cost_list const& costs) {
+              return test::refine_rounds(costs, start(costs, parts), std::identity{},
+                                         {.max_overload = tolerance, .rounds = 10});
+            }) == "");
 }
 
 }  // namespace

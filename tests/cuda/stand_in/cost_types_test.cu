@@ -9,7 +9,7 @@
 #include <omnibal/cuda/deal.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/lpt.cuh>
-#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/refine_parts.cuh>
 
 #include <algorithm>
 #include <cmath>
@@ -96,7 +96,7 @@ void check_all(std::size_t bound) {
   check_equal<T>(
       bound,
       [](auto const& exec, auto const& steps, auto const& out) {
-        gpu::refine(exec, steps, parts, {.max_overload = 0.001, .rounds = 5}, out);
+        gpu::refine_parts(exec, steps, parts, {.max_overload = 0.001, .rounds = 5}, out);
       },
       [](std::vector<T> const& costs) {
         return test::refine_rounds(costs, omnibal::deal(costs, parts), std::identity{},

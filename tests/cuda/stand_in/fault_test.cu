@@ -12,7 +12,7 @@
 #include <omnibal/cuda/isf.cuh>
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/metrics.cuh>
-#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/refine_parts.cuh>
 #include <omnibal/cuda/schedule_steps.cuh>
 #include <omnibal/pack/keep.hpp>
 
@@ -90,8 +90,8 @@ TEST_CASE("balancers without a word for faults lose none", "[fault]") {
   check_faults("lpt", balance([](auto const& exec, auto const& steps, auto const& out) {
                  gpu::lpt(exec, steps, parts, {}, out);
                }));
-  check_faults("refine", balance([](auto const& exec, auto const& steps, auto const& out) {
-                 gpu::refine(exec, steps, parts, {}, out);
+  check_faults("refine_parts", balance([](auto const& exec, auto const& steps, auto const& out) {
+                 gpu::refine_parts(exec, steps, parts, {}, out);
                }));
 }
 

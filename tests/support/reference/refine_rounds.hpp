@@ -1,9 +1,9 @@
 #pragma once
 
-// What gpu::refine does, on one thread of the host, for one step.
+// What gpu::refine_parts does, on one thread of the host, for one step.
 
 #include <omnibal/balance/detail/part_refiner.hpp>
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/grouping.hpp>
@@ -117,13 +117,13 @@ struct refine_rounds_options {
 };
 
 struct refine_rounds_fn {
-  /// Errors: those of `omnibal::refine`.
+  /// Errors: those of `omnibal::refine_parts`.
   template <omnibal::sample_range Samples, class Cost = std::identity>
     requires omnibal::cost_function<Cost, omnibal::sample_reference<Samples>>
   [[nodiscard]] omnibal::grouping operator()(Samples const& samples, omnibal::groups_argument parts,
                                              Cost const& cost = {},
                                              refine_rounds_options const& options = {}) const {
-    return omnibal::detail::refine_parts(
+    return omnibal::detail::refined_parts(
         name, samples, parts, cost, options.max_overload,
         [&](auto const& costs, auto const& order, auto const& part_of, std::int64_t limit,
             auto const& put) {

@@ -47,9 +47,9 @@ def get_seqlen_balanced_partitions(
         )
     if equal_size:
         parts = _core.lpt(costs, k_partitions, count="equal")
-        return _core.refine(costs, parts, counts="kept", max_overload=_OVERLOAD).tolist()
+        return _core.refine_parts(costs, parts, counts="kept", max_overload=_OVERLOAD).tolist()
     parts = _core.karmarkar_karp(costs, k_partitions)
-    return _core.refine(costs, parts, max_overload=_OVERLOAD).tolist()
+    return _core.refine_parts(costs, parts, max_overload=_OVERLOAD).tolist()
 
 
 @named

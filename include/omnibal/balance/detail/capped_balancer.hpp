@@ -14,7 +14,7 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_packing.hpp>
-#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
@@ -429,9 +429,10 @@ class capped_balancer {
       // passes.
       std::size_t const passes =
           std::max(effort_.passes, effort_.samples_in_passes / (64 + input_.size()));
-      packed = improve(input_.demands, demand, input_.capacity, packed,
-                       {.passes = passes, .even_passes = 0, .seed = effort_.seed},
-                       [wanted](improve_progress const& so_far) { return so_far.groups > wanted; });
+      packed = improve_packing(
+          input_.demands, demand, input_.capacity, packed,
+          {.passes = passes, .even_passes = 0, .seed = effort_.seed},
+          [wanted](improve_packing_progress const& so_far) { return so_far.groups > wanted; });
     }
     return groups_.emplace(std::move(packed.groups));
   }

@@ -11,7 +11,7 @@
 #include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/refine/launches.hpp>
+#include <omnibal/cuda/refine_parts/launches.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/grouping.hpp>
 
@@ -20,7 +20,7 @@
 
 namespace omnibal::inline v0::gpu {
 
-struct refine_options {
+struct refine_parts_options {
   /// The tolerance: the search ends if the largest load exceeds a lower bound by at most this share
   /// of the bound.
   double max_overload = 0.005;
@@ -35,18 +35,17 @@ struct refine_options {
 
 #pragma GCC visibility push(hidden)
 
-struct refine_fn : detail::scratch_counted<refine_fn> {
+struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
   /// Balances the loads of given parts in rounds, for the costs of each step. In each round the
   /// most loaded part exchanges with the least loaded one, the second most loaded with the second
   /// least loaded, and further pairs follow while loads are above the limit, all at once. Each pair
   /// makes the one move or swap after which the larger load of the two is least. If that does not
   /// help the most loaded part, only this part exchanges, with the part that helps it most. The
-  /// largest load never rises.
-  /// A step ends within `options.max_overload` of a lower bound, after `options.rounds`, or if no
-  /// exchange with any part lowers the largest load. The lower bound is the largest of the mean
-  /// load, the largest cost and two of the `parts + 1` largest costs. `omnibal::refine` on the host
-  /// makes other exchanges, one after the other. The tests compare with a reference for the host
-  /// (tests/support/reference).
+  /// largest load never rises. A step ends within `options.max_overload` of a lower bound, after
+  /// `options.rounds`, or if no exchange with any part lowers the largest load. The lower bound is
+  /// the largest of the mean load, the largest cost and two of the `parts + 1` largest costs.
+  /// `omnibal::refine_parts` on the host makes other exchanges, one after the other. The tests
+  /// compare with a reference for the host (tests/support/reference).
   ///
   /// `parts` are groups on the device, the same number for each step, as `gpu::deal` writes them:
   /// part p of step s is group s * parts + p, and has indices into all costs. They may be the
@@ -68,7 +67,7 @@ struct refine_fn : detail::scratch_counted<refine_fn> {
   /// and `unknown_index` if the parts contain a sample twice, not at all, or of another step.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, device_groups parts,
-                  refine_options const& options, part_span const& out) const {
+                  refine_parts_options const& options, part_span const& out) const {
     std::size_t const count = checked_parts(steps, parts.view.size(), options);
     detail::check_out(name, steps, count, out);
     detail::given_parts const start{parts.view, static_cast<std::uint32_t>(count)};
@@ -81,7 +80,7 @@ struct refine_fn : detail::scratch_counted<refine_fn> {
   /// there are no parts.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
-                  refine_options const& options, part_span const& out) const {
+                  refine_parts_options const& options, part_span const& out) const {
     omnibal::detail::check_max_overload(name, options.max_overload);
     detail::check_steps(name, steps, parts);
     detail::check_out(name, steps, parts, out);
@@ -90,24 +89,24 @@ struct refine_fn : detail::scratch_counted<refine_fn> {
   }
 
  private:
-  static constexpr std::string_view name = "gpu::refine";
+  static constexpr std::string_view name = "gpu::refine_parts";
 
   [[nodiscard]] static std::size_t checked_parts(cost_steps const& steps, std::size_t groups,
-                                                 refine_options const& options) {
+                                                 refine_parts_options const& options) {
     omnibal::detail::check_max_overload(name, options.max_overload);
     return detail::checked_parts_of_steps(name, steps, groups);
   }
 
   template <class Backend, class Start>
   static void run(Backend& backend, cost_steps const& steps, Start const& start,
-                  refine_options const& options, part_span const& out) {
+                  refine_parts_options const& options, part_span const& out) {
     detail::round_refiner const search{options.rounds, options.counts == part_counts::free};
-    detail::refine(backend, steps, start, options.max_overload, search, out);
+    detail::refine_parts(backend, steps, start, options.max_overload, search, out);
   }
 };
 
-/// Balances parts by moves and swaps, many pairs at a time, on the device; see `refine_fn`.
-inline constexpr refine_fn refine{};
+/// Balances parts by moves and swaps, many pairs at a time, on the device; see `refine_parts_fn`.
+inline constexpr refine_parts_fn refine_parts{};
 
 #pragma GCC visibility pop
 

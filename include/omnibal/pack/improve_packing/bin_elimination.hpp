@@ -7,7 +7,7 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
-#include <omnibal/pack/improve/pack_afresh.hpp>
+#include <omnibal/pack/improve_packing/pack_afresh.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>

@@ -28,9 +28,9 @@ namespace detail {
 /// `search(costs, order, part_of, limit, put)` may stop when the largest load is at most the limit.
 /// It calls `put(place, part)` for each place of the order.
 template <class Samples, class Cost, class Search>
-[[nodiscard]] grouping refine_parts(std::string_view function, Samples const& samples,
-                                    grouping_view parts, Cost const& cost, double max_overload,
-                                    Search const& search) {
+[[nodiscard]] grouping refined_parts(std::string_view function, Samples const& samples,
+                                     grouping_view parts, Cost const& cost, double max_overload,
+                                     Search const& search) {
   check_max_overload(function, max_overload);
   auto const costs = measure_costs(function, samples, cost);
   std::vector<std::uint32_t> part_of;
@@ -45,7 +45,7 @@ template <class Samples, class Cost, class Search>
 
 }  // namespace detail
 
-struct refine_options {
+struct refine_parts_options {
   /// The tolerance of the search, as a share of a lower bound. The search ends when the largest
   /// load exceeds the bound by at most this share.
   double max_overload = 0.0;
@@ -62,7 +62,7 @@ struct refine_options {
   std::uint64_t seed = 0;
 };
 
-struct refine_fn {
+struct refine_parts_fn {
   /// Balances the loads of given parts further; the largest load never increases. The search ends
   /// within `options.max_overload` of a lower bound, after `options.exchanges`, or when it finds no
   /// improvement. The lower bound is the largest of three loads: the mean load, the largest cost
@@ -97,7 +97,7 @@ struct refine_fn {
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, groups_argument parts,
                                     Cost const& cost = {},
-                                    refine_options const& options = {}) const {
+                                    refine_parts_options const& options = {}) const {
     bool const may_move = options.counts == part_counts::free;
     auto const search = [&](auto const& costs, auto const& order, auto& part_of, std::int64_t limit,
                             auto const& put) {
@@ -113,16 +113,16 @@ struct refine_fn {
       refiner.run(limit, exchanges, may_move);
       refiner.for_each_sample(put);
     };
-    return detail::refine_parts(name, samples, parts, cost, options.max_overload, search);
+    return detail::refined_parts(name, samples, parts, cost, options.max_overload, search);
   }
 
  private:
-  static constexpr std::string_view name = "refine";
+  static constexpr std::string_view name = "refine_parts";
   /// The maximum number of exchanges after splits; few of them lower the largest load.
   static constexpr std::size_t most_last_exchanges = 64;
 };
 
-/// Balances the loads of given parts by moves, swaps and splits; see `refine_fn`.
-inline constexpr refine_fn refine{};
+/// Balances the loads of given parts by moves, swaps and splits; see `refine_parts_fn`.
+inline constexpr refine_parts_fn refine_parts{};
 
 }  // namespace omnibal::inline v0

@@ -4,8 +4,8 @@
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/refine.hpp>
-#include <omnibal/cuda/refine/launches.hpp>
+#include <omnibal/balance/refine_parts.hpp>
+#include <omnibal/cuda/refine_parts/launches.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -40,7 +40,7 @@ struct serial_refine {
   void operator()(Backend& backend, omnibal::gpu::cost_steps const& steps, std::size_t parts,
                   omnibal::gpu::part_span const& out) const {
     given_parts const start{groups, static_cast<std::uint32_t>(parts)};
-    omnibal::gpu::detail::refine(backend, steps, start, max_overload, search, out);
+    omnibal::gpu::detail::refine_parts(backend, steps, start, max_overload, search, out);
   }
 };
 
@@ -52,7 +52,7 @@ struct serial_deal_and_refine {
   void operator()(Backend& backend, omnibal::gpu::cost_steps const& steps, std::size_t parts,
                   omnibal::gpu::part_span const& out) const {
     dealt_parts const start{static_cast<std::uint32_t>(parts)};
-    omnibal::gpu::detail::refine(backend, steps, start, max_overload, search, out);
+    omnibal::gpu::detail::refine_parts(backend, steps, start, max_overload, search, out);
   }
 };
 
@@ -162,8 +162,8 @@ TEST_CASE("parts can be refined in place") {
     omnibal::gpu::part_span const out{
         {{offsets.data(), offsets.size()}, {items.data(), items.size()}, {}}};
     given_parts const start{{offsets.data(), items.data(), groups.size()}, 8};
-    omnibal::gpu::detail::refine(backend, steps.view(bound), start, 0.0, round_refiner{100, true},
-                                 out);
+    omnibal::gpu::detail::refine_parts(backend, steps.view(bound), start, 0.0,
+                                       round_refiner{100, true}, out);
     CHECK(offsets == apart.offsets);
     items.resize(steps.offsets.back());
     auto refined = apart.items;

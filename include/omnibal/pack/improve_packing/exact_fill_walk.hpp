@@ -5,10 +5,10 @@
 
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/improve/bin_elimination.hpp>
-#include <omnibal/pack/improve/bounded_knapsack.hpp>
-#include <omnibal/pack/improve/pack_afresh.hpp>
-#include <omnibal/pack/improve/subset_sum.hpp>
+#include <omnibal/pack/improve_packing/bin_elimination.hpp>
+#include <omnibal/pack/improve_packing/bounded_knapsack.hpp>
+#include <omnibal/pack/improve_packing/pack_afresh.hpp>
+#include <omnibal/pack/improve_packing/subset_sum.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 

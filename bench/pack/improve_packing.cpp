@@ -13,7 +13,7 @@ namespace {
 
 using bench::shape;
 
-void improve(benchmark::State& state, shape from, omnibal::resources<2> const& capacity) {
+void improve_packing(benchmark::State& state, shape from, omnibal::resources<2> const& capacity) {
   auto const samples = bench::make_samples(from, bench::size_of(state));
   bench::improve_best_fit(state, samples, bench::images_and_tokens, capacity);
 }
@@ -22,8 +22,8 @@ void improve_tokens(benchmark::State& state, shape from, std::int64_t capacity) 
   auto const samples = bench::make_samples(from, bench::size_of(state));
   bench::improve_best_fit(state, samples, &bench::sample::tokens, capacity);
   if (bench::size_of(state) == bench::size_with_peers) {
-    bench::make_promises(
-        state, {{"improve, tokens of the mix, percent above the bound", "percent_64", 0.3}});
+    bench::make_promises(state, {{"improve_packing, tokens of the mix, percent above the bound",
+                                  "percent_64", 0.3}});
   }
 }
 
@@ -40,11 +40,19 @@ BENCHMARK_CAPTURE(improve_tokens, mix / 4096, shape::mix, 4096)
 BENCHMARK_CAPTURE(improve_tokens, long_text / 131072, shape::long_text, 131072)
     ->Apply(once)
     ->Arg(100'000);
-BENCHMARK_CAPTURE(improve, real / 12 / 4096, shape::real, {12, 4096})->Apply(once)->Arg(100'000);
-BENCHMARK_CAPTURE(improve, real / 18 / 4096, shape::real, {18, 4096})->Apply(once)->Arg(100'000);
-BENCHMARK_CAPTURE(improve, mix / 10 / 4096, shape::mix, {10, 4096})->Apply(once)->Arg(100'000);
-BENCHMARK_CAPTURE(improve, mix / 18 / 6016, shape::mix, {18, 6016})->Apply(once)->Arg(100'000);
-BENCHMARK_CAPTURE(improve, independent / 9 / 4096, shape::independent, {9, 4096})
+BENCHMARK_CAPTURE(improve_packing, real / 12 / 4096, shape::real, {12, 4096})
+    ->Apply(once)
+    ->Arg(100'000);
+BENCHMARK_CAPTURE(improve_packing, real / 18 / 4096, shape::real, {18, 4096})
+    ->Apply(once)
+    ->Arg(100'000);
+BENCHMARK_CAPTURE(improve_packing, mix / 10 / 4096, shape::mix, {10, 4096})
+    ->Apply(once)
+    ->Arg(100'000);
+BENCHMARK_CAPTURE(improve_packing, mix / 18 / 6016, shape::mix, {18, 6016})
+    ->Apply(once)
+    ->Arg(100'000);
+BENCHMARK_CAPTURE(improve_packing, independent / 9 / 4096, shape::independent, {9, 4096})
     ->Apply(once)
     ->Arg(100'000);
 

@@ -9,8 +9,8 @@
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/improve/bin_elimination.hpp>
-#include <omnibal/pack/improve/exact_fill_walk.hpp>
+#include <omnibal/pack/improve_packing/bin_elimination.hpp>
+#include <omnibal/pack/improve_packing/exact_fill_walk.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/score.hpp>
@@ -307,7 +307,7 @@ class group_evener {
 
 namespace omnibal::inline v0 {
 
-struct improve_options {
+struct improve_packing_options {
   /// The most passes that search for fewer groups.
   std::size_t passes = 64;
   /// The most passes that afterwards level the loads.
@@ -320,18 +320,19 @@ struct improve_options {
   std::uint64_t seed = 0;
 };
 
-/// The progress of `improve` after a pass.
-struct improve_progress {
+/// The progress of `improve_packing` after a pass.
+struct improve_packing_progress {
   std::size_t passes;       ///< the number of passes so far
   std::size_t groups;       ///< the number of groups of the packing so far
   std::size_t lower_bound;  ///< a lower bound on the groups of any packing
 };
 
-/// A functor that `improve` calls after each pass; it returns whether `improve` continues.
+/// A functor that `improve_packing` calls after each pass; it returns whether `improve_packing`
+/// continues.
 template <class Function>
-concept progress_predicate = std::predicate<Function&, improve_progress const&>;
+concept progress_predicate = std::predicate<Function&, improve_packing_progress const&>;
 
-struct improve_fn {
+struct improve_packing_fn {
   /// Improves a packing: returns a packing of the same samples with fewer groups or more equal
   /// loads. The result never has more groups than `start`, unless `options.spare_groups` requests
   /// more; then it has at most that share more groups than the passes found. With an equal number
@@ -369,7 +370,7 @@ struct improve_fn {
     requires detail::measured_samples<Samples, Demand, Capacity> && progress_predicate<GoOn>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, packing const& start,
-                                   improve_options const& options, GoOn go_on) const {
+                                   improve_packing_options const& options, GoOn go_on) const {
     detail::check_share(name, "options.spare_groups", options.spare_groups);
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using layout_type = decltype(input.layout);
@@ -395,7 +396,7 @@ struct improve_fn {
         if (groups.size() <= report.lower_bound || search.is_exhausted()) break;
         search.run(groups, report.lower_bound);
         count_pass();
-        if (!go_on(improve_progress{pass + 1, groups.size(), report.lower_bound})) break;
+        if (!go_on(improve_packing_progress{pass + 1, groups.size(), report.lower_bound})) break;
       }
       // Fuller groups serve only to reduce the number of groups.
       if (groups.size() == given.size()) groups = given;
@@ -416,21 +417,21 @@ struct improve_fn {
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, packing const& start,
-                                   improve_options const& options = {}) const {
-    auto const always = [](improve_progress const&) { return true; };
+                                   improve_packing_options const& options = {}) const {
+    auto const always = [](improve_packing_progress const&) { return true; };
     return (*this)(samples, demand, capacity, start, options, always);
   }
 
  private:
-  static constexpr std::string_view name = "improve";
+  static constexpr std::string_view name = "improve_packing";
 
-  static void add_spare_groups(grouping& groups, improve_options const& options) {
+  static void add_spare_groups(grouping& groups, improve_packing_options const& options) {
     double const spare = static_cast<double>(groups.size()) * options.spare_groups;
     for (auto left = static_cast<std::size_t>(spare); left != 0; --left) groups.close();
   }
 };
 
-/// Improves a packing by local search; see `improve_fn`.
-inline constexpr improve_fn improve{};
+/// Improves a packing by local search; see `improve_packing_fn`.
+inline constexpr improve_packing_fn improve_packing{};
 
 }  // namespace omnibal::inline v0

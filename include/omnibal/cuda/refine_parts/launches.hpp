@@ -303,7 +303,7 @@ struct round_refiner {
   }
 };
 
-/// The tuning constant of the speed of `gpu::refine`; it does not change the result.
+/// The tuning constant of the speed of `gpu::refine_parts`; it does not change the result.
 struct refine_tuning {
   static constexpr int threads = 512;
 };
@@ -587,10 +587,10 @@ struct refine_of_sorted {
   }
 };
 
-/// Runs `gpu::refine` on any backend, from given or dealt parts.
+/// Runs `gpu::refine_parts` on any backend, from given or dealt parts.
 template <class Backend, class Start>
-void refine(Backend& backend, cost_steps const& steps, Start const& start, double max_overload,
-            round_refiner const& search, part_span const& out) {
+void refine_parts(Backend& backend, cost_steps const& steps, Start const& start,
+                  double max_overload, round_refiner const& search, part_span const& out) {
   std::size_t const parts = start.parts;
   step_table const table = with_whole_costs(backend, steps, out.faults.data());
   part_writer const writer(steps, parts, out);
