@@ -13,7 +13,7 @@
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -164,8 +164,8 @@ struct eager_1f1b : omnibal::one_f_one_b {
 void a_schedule_of_your_own() {
   static_assert(omnibal::pipeline_schedule<eager_1f1b>);
   omnibal::stage_time const time{10, 20};
-  auto const plain = omnibal::simulate(omnibal::one_f_one_b{4, 16}, time, 4, 500);
-  auto const eager = omnibal::simulate(eager_1f1b{{4, 16}, 1}, time, 4, 500);
+  auto const plain = omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 16}, time, 4, 500);
+  auto const eager = omnibal::simulate_pipeline(eager_1f1b{{4, 16}, 1}, time, 4, 500);
   std::cout << plain.makespan << " ms with " << plain.peak_bytes[0] << " MB on stage 0, "
             << eager.makespan << " ms with " << eager.peak_bytes[0] << " MB\n";
 }

@@ -10,7 +10,7 @@
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
@@ -128,13 +128,14 @@ void how_long_a_step_takes() {
     std::cout << name << ": " << step.makespan << " ms, " << 100 * step.bubble_share
               << " % waiting, stage 0 keeps " << step.peak_bytes[0] << " MB\n";
   };
-  report("1F1B", omnibal::simulate(omnibal::one_f_one_b{4, 16}, times, 1, 500));
+  report("1F1B", omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 16}, times, 1, 500));
   std::vector<stage_time<>> const halves{{5, 10}, {5, 10}, {6, 12}, {5, 10},
                                          {5, 10}, {5, 10}, {6, 12}, {5, 10}};
-  report("interleaved", omnibal::simulate(omnibal::interleaved_1f1b{4, 16, 2}, halves, 1, 250));
+  report("interleaved",
+         omnibal::simulate_pipeline(omnibal::interleaved_1f1b{4, 16, 2}, halves, 1, 250));
 
-  auto const step = omnibal::simulate(omnibal::one_f_one_b{4, 2}, times, 1, 500,
-                                      {.timeline = omnibal::timeline_policy::recorded});
+  auto const step = omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 2}, times, 1, 500,
+                                               {.timeline = omnibal::timeline_policy::recorded});
   std::string trace;  // for Perfetto
   omnibal::write_trace(step.timeline, {.unit = omnibal::time_unit::milliseconds},
                        std::back_inserter(trace));

@@ -57,12 +57,13 @@ void what_an_epoch_leaves() {
   omnibal::schedule_steps_options options{.seed = 42,
                                           .remainder = omnibal::remainder_policy::carry};
   auto const first = omnibal::schedule_steps(loads, 7, options);
-  options.carried = omnibal::left_out(first, loads.size(), options.carried);
+  options.carried = omnibal::unscheduled_groups(first, loads.size(), options.carried);
   std::cout << first.size() << " steps, " << options.carried.size() << " groups are left\n";
   options.epoch = 1;
   auto const second = omnibal::schedule_steps(loads, 7, options);
   std::cout << second.size() << " steps, "
-            << omnibal::left_out(second, loads.size(), options.carried).size() << " are left\n";
+            << omnibal::unscheduled_groups(second, loads.size(), options.carried).size()
+            << " are left\n";
 }
 
 void several_groups_on_a_rank() {

@@ -64,11 +64,11 @@ measured_steps schedule_groups(pack_options const& options, loads_view loads) {
   std::uint64_t epoch = carries ? 0 : options.epoch;
   std::vector<std::uint32_t> carried;
   omnibal::steps steps = scheduled_steps(options, loads, epoch, carried);
-  auto left_out = omnibal::left_out(steps, loads.size(), carried);
+  auto left_out = omnibal::unscheduled_groups(steps, loads.size(), carried);
   while (epoch != options.epoch) {
     carried = std::move(left_out);
     steps = scheduled_steps(options, loads, ++epoch, carried);
-    left_out = omnibal::left_out(steps, loads.size(), carried);
+    left_out = omnibal::unscheduled_groups(steps, loads.size(), carried);
   }
   auto const next = scheduled_steps(options, loads, epoch + 1, left_out);
   auto result = measured(std::move(steps), next, loads);

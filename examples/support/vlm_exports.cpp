@@ -285,8 +285,8 @@ omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,
     }
   }
   omnibal::one_f_one_b const schedule{.stages = times.size(), .micro_batches = batches.size()};
-  return omnibal::simulate(schedule, times, std::int64_t{0}, std::int64_t{0},
-                           {.timeline = omnibal::timeline_policy::recorded});
+  return omnibal::simulate_pipeline(schedule, times, std::int64_t{0}, std::int64_t{0},
+                                    {.timeline = omnibal::timeline_policy::recorded});
 }
 
 void write_plan_files(staged_files& files, std::string const& name, planned_scenario const& planned,

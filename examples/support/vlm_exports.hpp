@@ -8,7 +8,7 @@
 #include "staged_files.hpp"
 #include "vlm_scenarios.hpp"
 
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
 

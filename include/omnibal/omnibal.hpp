@@ -99,7 +99,7 @@
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>

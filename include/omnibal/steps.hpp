@@ -158,7 +158,7 @@ concept batch_range =
 
 struct make_steps_options {
   /// The number of groups. If it is given, a number that is not below it or that occurs twice is an
-  /// error. `left_out` lists the groups that do not occur.
+  /// error. `unscheduled_groups` lists the groups that do not occur.
   std::optional<std::size_t> groups{};
 };
 

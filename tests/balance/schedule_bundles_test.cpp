@@ -501,7 +501,7 @@ TEST_CASE("a last step in which every rank has a group repeats none") {
 TEST_CASE("what does not fill a step of bundles runs first in the next epoch") {
   auto const loads = random_loads(8 * 4 * 10 + 29, 20, 100);
   options_type options{.remainder = remainder_policy::carry, .groups_per_rank = 4};
-  auto const left = omnibal::left_out(schedule_steps(loads, 8, options), loads.size());
+  auto const left = omnibal::unscheduled_groups(schedule_steps(loads, 8, options), loads.size());
   REQUIRE(left.size() == 29);
   options.carried = left;
   options.epoch = 1;
@@ -521,7 +521,7 @@ TEST_CASE("what does not fill a step of bundles runs first in the next epoch") {
     CHECK_FALSE((has_ended && step > 2 * left.size() && has_carried));
     has_ended = has_ended || !has_carried;
   }
-  CHECK(omnibal::left_out(next, loads.size(), left).size() == (29 + 29) % 32);
+  CHECK(omnibal::unscheduled_groups(next, loads.size(), left).size() == (29 + 29) % 32);
 }
 
 TEST_CASE("resources that are zero everywhere change nothing") {

@@ -28,11 +28,11 @@
 
 namespace {
 
-using omnibal::left_out;
 using omnibal::remainder_policy;
 using omnibal::schedule_steps;
 using omnibal::step_overlap;
 using omnibal::steps;
+using omnibal::unscheduled_groups;
 
 using numbers = std::vector<std::int64_t>;
 template <std::size_t R>
@@ -335,7 +335,7 @@ TEST_CASE("what an epoch leaves out runs first in the next one") {
         waiting.erase(found);
       }
     }
-    auto next = left_out(schedule, loads.size(), carried);
+    auto next = unscheduled_groups(schedule, loads.size(), carried);
     CHECK(next.size() < ranks);
     CHECK(waiting.size() <= (schedule.empty() ? carried.size() : 0));
     carried = next;
@@ -353,7 +353,7 @@ TEST_CASE("what epochs without a full step leave out runs as soon as ranks are f
   for (std::uint64_t epoch = 0; epoch != 3; ++epoch) {
     options_type const options{
         .epoch = epoch, .remainder = remainder_policy::carry, .carried = carried};
-    carried = left_out(schedule_steps(loads, 64, options), loads.size(), carried);
+    carried = unscheduled_groups(schedule_steps(loads, 64, options), loads.size(), carried);
   }
   REQUIRE(carried.size() == 15);
   options_type const options{.epoch = 3, .carried = carried};
@@ -366,7 +366,7 @@ TEST_CASE("different groups are left out in different epochs") {
   for (std::uint64_t epoch = 0; epoch != 60; ++epoch) {
     auto const schedule =
         schedule_steps(loads, 8, {.epoch = epoch, .remainder = remainder_policy::carry});
-    for (std::uint32_t const group : left_out(schedule, loads.size())) seen.insert(group);
+    for (std::uint32_t const group : unscheduled_groups(schedule, loads.size())) seen.insert(group);
   }
   CHECK(seen.size() > 90);
 }
@@ -421,13 +421,14 @@ TEST_CASE("what is left out is listed, and repetitions are no runs") {
   schedule.push(0);
   schedule.close_repeat();
   std::vector<std::uint32_t> const twice{1, 2};
-  CHECK(left_out(schedule, 5, twice) == std::vector<std::uint32_t>{0, 2, 2, 3});
-  CHECK(left_out(steps(3), 2) == std::vector<std::uint32_t>{0, 1});
-  CHECK(left_out(steps(3), 0).empty());
-  CHECK(test::error_text<std::invalid_argument>([&] { (void)left_out(schedule, 5); }) ==
-        "omnibal::left_out: group 1 runs more often than it should");
-  CHECK(test::error_text<std::invalid_argument>([&] { (void)left_out(schedule, 4); }) ==
-        "omnibal::left_out: there is no group 4, but 4 groups");
-  CHECK(test::error_text<std::invalid_argument>([&] { (void)left_out(steps(3), 2, twice); }) ==
-        "omnibal::left_out: there is no group 2, but 2 groups");
+  CHECK(unscheduled_groups(schedule, 5, twice) == std::vector<std::uint32_t>{0, 2, 2, 3});
+  CHECK(unscheduled_groups(steps(3), 2) == std::vector<std::uint32_t>{0, 1});
+  CHECK(unscheduled_groups(steps(3), 0).empty());
+  CHECK(test::error_text<std::invalid_argument>([&] { (void)unscheduled_groups(schedule, 5); }) ==
+        "omnibal::unscheduled_groups: group 1 runs more often than it should");
+  CHECK(test::error_text<std::invalid_argument>([&] { (void)unscheduled_groups(schedule, 4); }) ==
+        "omnibal::unscheduled_groups: there is no group 4, but 4 groups");
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          (void)unscheduled_groups(steps(3), 2, twice);
+        }) == "omnibal::unscheduled_groups: there is no group 2, but 2 groups");
 }

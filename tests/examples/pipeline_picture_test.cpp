@@ -4,7 +4,7 @@
 
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 
 #include <cstddef>
@@ -16,12 +16,13 @@
 
 namespace {
 
-constexpr omnibal::simulate_options recorded{.timeline = omnibal::timeline_policy::recorded};
+constexpr omnibal::simulate_pipeline_options recorded{.timeline =
+                                                          omnibal::timeline_policy::recorded};
 
 template <class Schedule>
 std::string picture_of(Schedule const& schedule, omnibal::stage_time<> const& time,
                        std::string const& title = "title") {
-  auto const result = omnibal::simulate(schedule, time, 0, 0, recorded);
+  auto const result = omnibal::simulate_pipeline(schedule, time, 0, 0, recorded);
   std::ostringstream out;
   examples::write_pipeline_picture(examples::scaled(result.timeline, 1e-3),
                                    {.title = title, .unit = "ms"}, out);

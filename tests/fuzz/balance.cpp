@@ -240,7 +240,7 @@ void check_schedule(byte_reader& bytes) {
       std::string const fault = test::schedule_fault(made, loads.size(), ranks, options);
       require(fault.empty(), "schedule_steps: " + fault);
     }
-    auto const left = omnibal::left_out(made, loads.size(), options.carried);
+    auto const left = omnibal::unscheduled_groups(made, loads.size(), options.carried);
     bool const carries = options.remainder == omnibal::remainder_policy::carry;
     require(carries ? left.size() < ranks * options.groups_per_rank : left.empty(),
             "schedule_steps loses no group");

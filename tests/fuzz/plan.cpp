@@ -9,7 +9,7 @@
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
@@ -171,27 +171,28 @@ void check_simulation(byte_reader& bytes, oddity kind, Schedule const& schedule)
     kept[v] = read_number<std::int64_t>(bytes, kind);
   }
   Time const transfer = read_number<Time>(bytes, kind);
-  returns("simulate", kind, [&] {
-    auto const step = omnibal::simulate(schedule, times, transfer, kept,
-                                        {.timeline = omnibal::timeline_policy::recorded});
+  returns("simulate_pipeline", kind, [&] {
+    auto const step = omnibal::simulate_pipeline(schedule, times, transfer, kept,
+                                                 {.timeline = omnibal::timeline_policy::recorded});
     auto const in_flight = omnibal::peak_in_flight(schedule);
-    require(step.busy.size() == schedule.stages, "simulate has all stages");
+    require(step.busy.size() == schedule.stages, "simulate_pipeline has all stages");
     std::size_t const kinds = Schedule::splits_backward ? 3 : 2;
     require(step.timeline.size() == kinds * places * schedule.micro_batches,
-            "simulate runs all operations");
+            "simulate_pipeline runs all operations");
     for (std::size_t s = 0; s != schedule.stages; ++s) {
       if constexpr (std::integral<Time>) {
-        require(step.busy[s] <= step.makespan, "simulate has no stage that works for longer");
+        require(step.busy[s] <= step.makespan,
+                "simulate_pipeline has no stage that works for longer");
       }
       std::int64_t const most = *std::max_element(kept.begin(), kept.end());
       require(int128{step.peak_bytes[s]} <= int128{most} * in_flight[s],
-              "simulate keeps no more than what is in flight");
+              "simulate_pipeline keeps no more than what is in flight");
     }
     std::vector<Time> free(schedule.stages, Time{});
     for (auto const& operation : step.timeline) {
       require(free[operation.stage] <= operation.begin && operation.begin <= operation.end &&
                   operation.end <= step.makespan,
-              "simulate runs one operation of a stage at a time");
+              "simulate_pipeline runs one operation of a stage at a time");
       free[operation.stage] = operation.end;
     }
   });

@@ -9,7 +9,7 @@
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 
@@ -38,8 +38,8 @@ void print_schedule(std::string const& name, Schedule const& schedule, std::uint
   for (std::size_t cut = 1; cut != stages; ++cut) {
     transfers.push_back({random.between(0, 20), random.between(0, 20)});
   }
-  auto const result = omnibal::simulate(schedule, times, transfers, 7,
-                                        {.timeline = omnibal::timeline_policy::recorded});
+  auto const result = omnibal::simulate_pipeline(schedule, times, transfers, 7,
+                                                 {.timeline = omnibal::timeline_policy::recorded});
   test::fnv1a hash;
   hash.add(static_cast<std::uint64_t>(result.makespan));
   hash.add(digest_of(result.busy));

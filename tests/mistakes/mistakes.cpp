@@ -151,7 +151,7 @@ auto mistake() {
 
 #elif MISTAKE <= 32
 #include <omnibal/pipeline/gpipe.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
@@ -168,10 +168,10 @@ struct layer_without_state {
 auto mistake() {
 //| 27 | pipeline_schedule | a schedule without its functions
 #if MISTAKE == 27
-  return omnibal::simulate(unchecked_schedule{}, omnibal::stage_time{1, 2});
+  return omnibal::simulate_pipeline(unchecked_schedule{}, omnibal::stage_time{1, 2});
 //| 28 | stage_times | times that are texts
 #elif MISTAKE == 28
-  return omnibal::simulate(omnibal::gpipe{2, 4}, std::string("1"));
+  return omnibal::simulate_pipeline(omnibal::gpipe{2, 4}, std::string("1"));
 //| 29 | bytes | a choice without bytes
 #elif MISTAKE == 29
   return omnibal::select_recompute(std::vector<std::vector<choice_without_bytes>>(3), 100);

@@ -323,7 +323,7 @@ TEST_CASE("options keep the groups that an epoch leaves out") {
   auto const schedule = omnibal::schedule_steps(loads, 8, this_epoch);
   omnibal::schedule_steps_options next = this_epoch;
   next.epoch = 1;
-  next.carried = omnibal::left_out(schedule, loads.size(), this_epoch.carried);
+  next.carried = omnibal::unscheduled_groups(schedule, loads.size(), this_epoch.carried);
   CHECK(next.carried.size() == 7);
   CHECK(omnibal::schedule_steps(loads, 8, next).size() == 13);
 }

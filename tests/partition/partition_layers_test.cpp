@@ -5,7 +5,7 @@
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -402,7 +402,7 @@ TEST_CASE("interleaved stages are never slower than equal counts of layers", "[s
         times.push_back({.forward = whole / 3, .backward = whole - whole / 3});
       }
       omnibal::interleaved_1f1b const schedule{devices, micro_batches, chunks};
-      return omnibal::simulate(schedule, times, 0, 1).makespan;
+      return omnibal::simulate_pipeline(schedule, times, 0, 1).makespan;
     };
     auto const result =
         partition_throughput(count, stages, cost, {},

@@ -2,7 +2,7 @@
 
 #include "error_text.hpp"
 
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -151,62 +151,74 @@ struct fickle {
 template <class Schedule>
 std::string error_of(Schedule const& schedule) {
   return test::error_text<std::invalid_argument>([&] {
-    static_cast<void>(omnibal::simulate(schedule, omnibal::stage_time{1, 2, 1}, 0, 10));
+    static_cast<void>(omnibal::simulate_pipeline(schedule, omnibal::stage_time{1, 2, 1}, 0, 10));
   });
 }
 
 }  // namespace
 
-TEST_CASE("simulate says what is wrong with a schedule") {
+TEST_CASE("simulate_pipeline says what is wrong with a schedule") {
   CHECK(error_of(two_stages{}) == "no error");
   CHECK(error_of(two_stages{.stages = 0}) ==
-        "omnibal::simulate: schedule.stages is 0, must be positive");
+        "omnibal::simulate_pipeline: schedule.stages is 0, must be positive");
   CHECK(error_of(two_stages{.micro_batches = 0}) ==
-        "omnibal::simulate: schedule.micro_batches is 0, must be positive");
+        "omnibal::simulate_pipeline: schedule.micro_batches is 0, must be positive");
   CHECK(error_of(one_unit{}) ==
-        "omnibal::simulate: schedule.unit(forward, 1) is chunk 0, micro-batch 0, which another "
+        "omnibal::simulate_pipeline: schedule.unit(forward, 1) is chunk 0, micro-batch 0, which "
+        "another "
         "index is too");
   CHECK(error_of(one_weight{}) ==
-        "omnibal::simulate: schedule.unit(weight, 1) is chunk 0, micro-batch 2, which another "
+        "omnibal::simulate_pipeline: schedule.unit(weight, 1) is chunk 0, micro-batch 2, which "
+        "another "
         "index is too");
   CHECK(error_of(repeating{}) ==
-        "omnibal::simulate: schedule.unit(forward, 1) is chunk 0, micro-batch 0, which another "
+        "omnibal::simulate_pipeline: schedule.unit(forward, 1) is chunk 0, micro-batch 0, which "
+        "another "
         "index is too");
   CHECK(error_of(growing{}) ==
-        "omnibal::simulate: schedule.unit(backward, 0) is chunk 4000, micro-batch 0, there are 1 "
+        "omnibal::simulate_pipeline: schedule.unit(backward, 0) is chunk 4000, micro-batch 0, "
+        "there are 1 "
         "chunks and 3 micro-batches");
   CHECK(error_of(unknown_chunk{}) ==
-        "omnibal::simulate: schedule.unit(forward, 0) is chunk 4, micro-batch 0, there are 1 "
+        "omnibal::simulate_pipeline: schedule.unit(forward, 0) is chunk 4, micro-batch 0, there "
+        "are 1 "
         "chunks and 3 micro-batches");
   CHECK(error_of(unknown_micro_batch{}) ==
-        "omnibal::simulate: schedule.unit(forward, 0) is chunk 0, micro-batch 5, there are 1 "
+        "omnibal::simulate_pipeline: schedule.unit(forward, 0) is chunk 0, micro-batch 5, there "
+        "are 1 "
         "chunks and 3 micro-batches");
-  CHECK(error_of(weight_unsplit{}) ==
-        "omnibal::simulate: schedule.next(1) is weight, but the schedule does not split the "
-        "backward pass");
+  CHECK(
+      error_of(weight_unsplit{}) ==
+      "omnibal::simulate_pipeline: schedule.next(1) is weight, but the schedule does not split the "
+      "backward pass");
   CHECK(error_of(weight_first{}) ==
-        "omnibal::simulate: schedule.next(0) is weight of micro-batch 0 in chunk 0 before its "
+        "omnibal::simulate_pipeline: schedule.next(0) is weight of micro-batch 0 in chunk 0 before "
+        "its "
         "backward has run");
   CHECK(error_of(forward_for_ever{}) ==
-        "omnibal::simulate: schedule.unit(forward, 3) is chunk 0, micro-batch 3, there are 1 "
+        "omnibal::simulate_pipeline: schedule.unit(forward, 3) is chunk 0, micro-batch 3, there "
+        "are 1 "
         "chunks and 3 micro-batches");
   CHECK(error_of(backward_twice{}) ==
-        "omnibal::simulate: schedule.unit(forward, 3) is chunk 0, micro-batch 3, there are 1 "
+        "omnibal::simulate_pipeline: schedule.unit(forward, 3) is chunk 0, micro-batch 3, there "
+        "are 1 "
         "chunks and 3 micro-batches");
 }
 
-TEST_CASE("simulate says which stage waits for what") {
+TEST_CASE("simulate_pipeline says which stage waits for what") {
   CHECK(error_of(backward_first{}) ==
-        "omnibal::simulate: the schedule does not end, its stages wait for each other: stage 0 "
+        "omnibal::simulate_pipeline: the schedule does not end, its stages wait for each other: "
+        "stage 0 "
         "waits for the input of backward of micro-batch 0, stage 1 waits for the input of backward "
         "of micro-batch 0");
   CHECK(error_of(crossed{}) ==
-        "omnibal::simulate: the schedule does not end, its stages wait for each other: stage 0 "
+        "omnibal::simulate_pipeline: the schedule does not end, its stages wait for each other: "
+        "stage 0 "
         "waits for the input of backward of micro-batch 0, stage 1 waits for the input of forward "
         "of micro-batch 1");
 }
 
-TEST_CASE("simulate survives a schedule and functors that change their answers") {
+TEST_CASE("simulate_pipeline survives a schedule and functors that change their answers") {
   for (std::uint32_t seed = 0; seed != 2000; ++seed) {
     fickle schedule;
     schedule.seed = seed;
@@ -217,10 +229,10 @@ TEST_CASE("simulate survives a schedule and functors that change their answers")
       return static_cast<std::int64_t>(schedule.draw()) << (schedule.draw() % 40);
     };
     try {
-      auto const result = omnibal::simulate(schedule, time, 0, bytes);
+      auto const result = omnibal::simulate_pipeline(schedule, time, 0, bytes);
       CHECK(result.makespan >= 0);
     } catch (std::exception const& error) {
-      CHECK(std::string(error.what()).find("omnibal::simulate: ") == 0);
+      CHECK(std::string(error.what()).find("omnibal::simulate_pipeline: ") == 0);
     }
   }
 }

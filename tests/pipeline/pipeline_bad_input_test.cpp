@@ -4,7 +4,7 @@
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 
 #include <cstddef>
@@ -23,7 +23,7 @@ using omnibal::gpipe;
 using omnibal::interleaved_1f1b;
 using omnibal::one_f_one_b;
 using omnibal::operation_kind;
-using omnibal::simulate;
+using omnibal::simulate_pipeline;
 using omnibal::stage_time;
 using omnibal::transfer_time;
 using omnibal::zb_h1;
@@ -61,79 +61,81 @@ struct backward_first {
 
 }  // namespace
 
-TEST_CASE("simulate refuses schedules that cannot be") {
+TEST_CASE("simulate_pipeline refuses schedules that cannot be") {
   stage_time<> const time{1, 2};
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(gpipe{0, 3}, time);
+        return simulate_pipeline(gpipe{0, 3}, time);
       },
       "gpipe: stages is 0");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(one_f_one_b{3, 0}, time);
+        return simulate_pipeline(one_f_one_b{3, 0}, time);
       },
       "one_f_one_b: micro_batches is 0");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(zb_h1{3, 0}, time);
+        return simulate_pipeline(zb_h1{3, 0}, time);
       },
       "zb_h1: micro_batches is 0");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(interleaved_1f1b{4, 4, 0}, time);
+        return simulate_pipeline(interleaved_1f1b{4, 4, 0}, time);
       },
       "interleaved_1f1b: chunks is 0");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(interleaved_1f1b{4, 6, 2}, time);
+        return simulate_pipeline(interleaved_1f1b{4, 6, 2}, time);
       },
       "interleaved_1f1b: micro_batches is 6, must be a multiple of stages, which is 4");
   check_refused<std::length_error>(
       [&] {
-        return simulate(gpipe{1, std::size_t{1} << 32}, time);
+        return simulate_pipeline(gpipe{1, std::size_t{1} << 32}, time);
       },
       "gpipe: micro_batches is 4294967296, must be at most 4294967295");
   check_refused<std::length_error>(
       [&] {
-        return simulate(interleaved_1f1b{1, 65536, 65536}, time);
+        return simulate_pipeline(interleaved_1f1b{1, 65536, 65536}, time);
       },
-      "simulate: schedule.micro_batches * schedule.chunk_count() is 4294967296, must be at most");
+      "simulate_pipeline: schedule.micro_batches * schedule.chunk_count() is 4294967296, must be "
+      "at most");
 }
 
-TEST_CASE("simulate refuses schedules whose operations wait for each other") {
+TEST_CASE("simulate_pipeline refuses schedules whose operations wait for each other") {
   check_refused<std::invalid_argument>(
       [] {
-        return simulate(backward_first{}, stage_time{1, 2});
+        return simulate_pipeline(backward_first{}, stage_time{1, 2});
       },
       "the schedule does not end, its stages wait for each other: stage 0 waits for the input of "
       "backward of micro-batch 0");
 }
 
-TEST_CASE("simulate refuses ranges of another size") {
+TEST_CASE("simulate_pipeline refuses ranges of another size") {
   one_f_one_b const schedule{3, 4};
   check_refused<std::invalid_argument>(
-      [&] { return simulate(schedule, std::vector<stage_time<>>(4)); },
-      "simulate: times has 4 values for 3 virtual stages");
+      [&] { return simulate_pipeline(schedule, std::vector<stage_time<>>(4)); },
+      "simulate_pipeline: times has 4 values for 3 virtual stages");
   check_refused<std::invalid_argument>(
       [&] {
         std::vector<std::vector<stage_time<>>> times(3, std::vector<stage_time<>>(4));
         times[1].pop_back();
-        return simulate(schedule, times);
+        return simulate_pipeline(schedule, times);
       },
       "times[1] has 3 values for 4 micro-batches");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(schedule, stage_time{1, 2}, std::vector<int>(3));
+        return simulate_pipeline(schedule, stage_time{1, 2}, std::vector<int>(3));
       },
       "transfers has 3 values for 2 cuts");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(interleaved_1f1b{2, 4, 3}, stage_time{1, 2}, 0, std::vector<int>(2));
+        return simulate_pipeline(interleaved_1f1b{2, 4, 3}, stage_time{1, 2}, 0,
+                                 std::vector<int>(2));
       },
       "bytes has 2 values for 6 virtual stages");
 }
 
-TEST_CASE("simulate refuses numbers that are negative or not finite") {
+TEST_CASE("simulate_pipeline refuses numbers that are negative or not finite") {
   zb_h1 const schedule{2, 3};
   auto const times = [&](auto forward, auto backward, auto weight) {
     return [=](std::size_t stage, std::size_t micro_batch) {
@@ -142,72 +144,72 @@ TEST_CASE("simulate refuses numbers that are negative or not finite") {
       return is_bad ? time_type{forward, backward, weight} : time_type{1, 1, 1};
     };
   };
-  check_refused<std::invalid_argument>([&] { return simulate(schedule, times(-3, 1, 1)); },
+  check_refused<std::invalid_argument>([&] { return simulate_pipeline(schedule, times(-3, 1, 1)); },
                                        "forward time of stage 1, micro-batch 2 is -3");
-  check_refused<std::invalid_argument>([&] { return simulate(schedule, times(1, -4, 1)); },
+  check_refused<std::invalid_argument>([&] { return simulate_pipeline(schedule, times(1, -4, 1)); },
                                        "backward time of stage 1, micro-batch 2 is -4");
-  check_refused<std::invalid_argument>([&] { return simulate(schedule, times(1, 1, -5)); },
+  check_refused<std::invalid_argument>([&] { return simulate_pipeline(schedule, times(1, 1, -5)); },
                                        "weight time of stage 1, micro-batch 2 is -5");
   check_refused<std::invalid_argument>(
-      [&] { return simulate(schedule, times(not_a_number, 1.0, 1.0)); }, "nan");
+      [&] { return simulate_pipeline(schedule, times(not_a_number, 1.0, 1.0)); }, "nan");
   check_refused<std::invalid_argument>(
-      [&] { return simulate(schedule, times(1.0, infinity, 1.0)); }, "is inf");
+      [&] { return simulate_pipeline(schedule, times(1.0, infinity, 1.0)); }, "is inf");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(schedule, stage_time{1, 1}, transfer_time{-1, 1});
+        return simulate_pipeline(schedule, stage_time{1, 1}, transfer_time{-1, 1});
       },
       "forward transfer of stage 0, micro-batch 0 is -1");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(schedule, stage_time{1, 1}, transfer_time{1, -2});
+        return simulate_pipeline(schedule, stage_time{1, 1}, transfer_time{1, -2});
       },
       "backward transfer of stage 0, micro-batch 0 is -2");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(schedule, stage_time{1, 1}, -0.5);
+        return simulate_pipeline(schedule, stage_time{1, 1}, -0.5);
       },
       "is -0.5");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(schedule, stage_time{1, 1}, 0, -7);
+        return simulate_pipeline(schedule, stage_time{1, 1}, 0, -7);
       },
       "activation bytes of stage 0, micro-batch 0 is -7");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate(schedule, stage_time{1, 1}, 0, std::uint64_t{1} << 63);
+        return simulate_pipeline(schedule, stage_time{1, 1}, 0, std::uint64_t{1} << 63);
       },
       "9223372036854775808");
 }
 
-TEST_CASE("simulate refuses sums that leave their type") {
+TEST_CASE("simulate_pipeline refuses sums that leave their type") {
   one_f_one_b const schedule{2, 3};
   check_refused<std::overflow_error>(
       [&] {
-        return simulate(schedule, stage_time{largest / 4, largest / 4});
+        return simulate_pipeline(schedule, stage_time{largest / 4, largest / 4});
       },
       "the makespan");
   check_refused<std::overflow_error>(
       [&] {
-        return simulate(schedule, stage_time<>{1, largest, 1});
+        return simulate_pipeline(schedule, stage_time<>{1, largest, 1});
       },
       "a backward time");
   check_refused<std::overflow_error>(
       [&] {
-        return simulate(schedule, stage_time{1, 1}, largest);
+        return simulate_pipeline(schedule, stage_time{1, 1}, largest);
       },
       "the makespan");
   check_refused<std::overflow_error>(
       [&] {
-        return simulate(schedule, stage_time{1e308, 1e308});
+        return simulate_pipeline(schedule, stage_time{1e308, 1e308});
       },
       "the makespan");
   check_refused<std::overflow_error>(
       [&] {
-        return simulate(schedule, stage_time{1, 1}, 0, largest);
+        return simulate_pipeline(schedule, stage_time{1, 1}, 0, largest);
       },
       "the sum of activation bytes");
-  CHECK(simulate(one_f_one_b{1, 3}, stage_time{largest / 6, largest / 6}, 0, largest).makespan ==
-        largest / 6 * 6);
+  CHECK(simulate_pipeline(one_f_one_b{1, 3}, stage_time{largest / 6, largest / 6}, 0, largest)
+            .makespan == largest / 6 * 6);
 }
 
 TEST_CASE("estimate_makespan refuses what has no makespan") {

@@ -1,7 +1,7 @@
 #include "error_text.hpp"
 
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 
@@ -26,7 +26,8 @@ using omnibal::stage_time;
 using omnibal::timed_operation;
 using omnibal::write_trace;
 
-constexpr omnibal::simulate_options recorded{.timeline = omnibal::timeline_policy::recorded};
+constexpr omnibal::simulate_pipeline_options recorded{.timeline =
+                                                          omnibal::timeline_policy::recorded};
 
 template <class Timeline, class... More>
 std::string trace_text(Timeline const& timeline, More const&... more) {
@@ -61,8 +62,8 @@ std::string begin_text(std::int64_t begin, omnibal::time_unit unit) {
 }  // namespace
 
 TEST_CASE("write_trace writes every operation once, and those of a stage do not overlap") {
-  auto const result = omnibal::simulate(omnibal::interleaved_1f1b{4, 8, 2}, stage_time{1000, 2000},
-                                        300, 0, recorded);
+  auto const result = omnibal::simulate_pipeline(omnibal::interleaved_1f1b{4, 8, 2},
+                                                 stage_time{1000, 2000}, 300, 0, recorded);
   auto const events = events_of(result.timeline);
   std::map<int, std::int64_t> end_of;
   std::map<std::tuple<int, std::string, int, int>, int> seen;
@@ -87,7 +88,8 @@ TEST_CASE("write_trace writes every operation once, and those of a stage do not 
 }
 
 TEST_CASE("write_trace names kinds, stages and the process") {
-  auto const result = omnibal::simulate(omnibal::zb_h1{2, 2}, stage_time{1, 1, 1}, 0, 0, recorded);
+  auto const result =
+      omnibal::simulate_pipeline(omnibal::zb_h1{2, 2}, stage_time{1, 1, 1}, 0, 0, recorded);
   auto const events = events_of(result.timeline);
   CHECK(name_in(events, "process_name", 0) == "pipeline");
   CHECK(name_in(events, "thread_name", 1) == "stage 1");

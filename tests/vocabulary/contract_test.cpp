@@ -203,14 +203,15 @@ TEST_CASE("a workspace can be used after an exception") {
         omnibal::rebalance(home, tokens, tokens));
 
   omnibal::one_f_one_b const schedule{.stages = 4, .micro_batches = 8};
-  omnibal::simulate_workspace<> step;
+  omnibal::simulate_pipeline_workspace<> step;
   auto const times = [](std::size_t stage, std::size_t batch) -> omnibal::stage_time<std::int64_t> {
     if (stage == 3 && batch == 5) throw std::domain_error("the functor's own");
     return {1, 2};
   };
   auto const usual = omnibal::stage_time<std::int64_t>{1, 2};
-  CHECK_THROWS_AS(omnibal::simulate(schedule, times, 0, 0, {}, step), std::domain_error);
-  CHECK(omnibal::simulate(schedule, usual, 0, 0, {}, step) == omnibal::simulate(schedule, usual));
+  CHECK_THROWS_AS(omnibal::simulate_pipeline(schedule, times, 0, 0, {}, step), std::domain_error);
+  CHECK(omnibal::simulate_pipeline(schedule, usual, 0, 0, {}, step) ==
+        omnibal::simulate_pipeline(schedule, usual));
 }
 
 TEST_CASE("the same samples can be packed, balanced and cut on several threads at once") {

@@ -18,7 +18,7 @@
 #include <omnibal/exchange/plan_exchange.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -201,19 +201,22 @@ TEST_CASE("gather_lengths takes a workspace in the place of what has a default")
         omnibal::gather_lengths(comm, samples, both));
 }
 
-TEST_CASE("simulate takes a workspace in the place of what has a default") {
+TEST_CASE("simulate_pipeline takes a workspace in the place of what has a default") {
   omnibal::one_f_one_b const schedule{.stages = 3, .micro_batches = 5};
   omnibal::stage_time<std::int64_t> const times{2, 4};
-  omnibal::simulate_workspace<> workspace;
-  using omnibal::simulate;
-  CHECK(simulate(schedule, times, workspace) == simulate(schedule, times));
-  CHECK(simulate(schedule, times, 1, workspace) == simulate(schedule, times, 1));
-  CHECK(simulate(schedule, times, 1, 7, workspace) == simulate(schedule, times, 1, 7));
-  CHECK(&simulate(schedule, times, workspace) == &workspace.result());
-  CHECK(simulate(schedule, times, 1, 7, {}) == simulate(schedule, times, 1, 7));
-  CHECK(simulate(schedule, times, 1, 7, {}, workspace) == simulate(schedule, times, 1, 7));
-  omnibal::simulate_workspace<double> floating;
-  CHECK(simulate(schedule, times, 0.5, floating) == simulate(schedule, times, 0.5));
+  omnibal::simulate_pipeline_workspace<> workspace;
+  using omnibal::simulate_pipeline;
+  CHECK(simulate_pipeline(schedule, times, workspace) == simulate_pipeline(schedule, times));
+  CHECK(simulate_pipeline(schedule, times, 1, workspace) == simulate_pipeline(schedule, times, 1));
+  CHECK(simulate_pipeline(schedule, times, 1, 7, workspace) ==
+        simulate_pipeline(schedule, times, 1, 7));
+  CHECK(&simulate_pipeline(schedule, times, workspace) == &workspace.result());
+  CHECK(simulate_pipeline(schedule, times, 1, 7, {}) == simulate_pipeline(schedule, times, 1, 7));
+  CHECK(simulate_pipeline(schedule, times, 1, 7, {}, workspace) ==
+        simulate_pipeline(schedule, times, 1, 7));
+  omnibal::simulate_pipeline_workspace<double> floating;
+  CHECK(simulate_pipeline(schedule, times, 0.5, floating) ==
+        simulate_pipeline(schedule, times, 0.5));
 }
 
 TEST_CASE("exchange_samples has nothing before its workspace that has a default") {
@@ -240,5 +243,6 @@ static_assert(!std::invocable<omnibal::plan_exchange_fn, self_communicator, numb
                               std::identity, omnibal::plan_exchange_workspace<2>&>);
 static_assert(!std::invocable<omnibal::gather_lengths_fn, self_communicator, numbers,
                               omnibal::gather_lengths_workspace<2>&>);
-static_assert(!std::invocable<omnibal::simulate_fn, omnibal::one_f_one_b,
-                              omnibal::stage_time<double>, omnibal::simulate_workspace<>&>);
+static_assert(
+    !std::invocable<omnibal::simulate_pipeline_fn, omnibal::one_f_one_b,
+                    omnibal::stage_time<double>, omnibal::simulate_pipeline_workspace<>&>);

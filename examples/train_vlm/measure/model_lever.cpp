@@ -10,7 +10,7 @@
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 
 #include <algorithm>
@@ -217,7 +217,7 @@ class pipeline_step {
       return bytes == 0 ? 0.0 : link_(omnibal::resources<1>{bytes});
     };
     omnibal::one_f_one_b const schedule{stages.size(), batches_.size()};
-    return omnibal::simulate(schedule, stages, transfer).makespan;
+    return omnibal::simulate_pipeline(schedule, stages, transfer).makespan;
   }
 
  private:

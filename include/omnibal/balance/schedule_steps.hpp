@@ -150,7 +150,7 @@ struct schedule_steps_fn {
 /// `schedule_steps_fn`.
 inline constexpr schedule_steps_fn schedule_steps{};
 
-struct left_out_fn {
+struct unscheduled_groups_fn {
   /// Returns the groups that a schedule of `groups` groups and the `carried` groups has not run,
   /// ascending. The result lists a group twice if it should have run twice and did not run at all.
   /// Repetitions do not count as runs. With `remainder_policy::carry`, the result has fewer groups
@@ -185,7 +185,7 @@ struct left_out_fn {
   }
 
  private:
-  static constexpr std::string_view name = "left_out";
+  static constexpr std::string_view name = "unscheduled_groups";
 
   [[nodiscard]] static std::uint32_t checked(std::uint32_t group, std::size_t groups) {
     if (group < groups) return group;
@@ -194,7 +194,7 @@ struct left_out_fn {
   }
 };
 
-/// Returns the groups that an epoch leaves to the next one; see `left_out_fn`.
-inline constexpr left_out_fn left_out{};
+/// Returns the groups that an epoch leaves to the next one; see `unscheduled_groups_fn`.
+inline constexpr unscheduled_groups_fn unscheduled_groups{};
 
 }  // namespace omnibal::inline v0

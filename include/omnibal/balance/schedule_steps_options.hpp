@@ -19,8 +19,8 @@ enum class remainder_policy {
   /// `steps::is_repeat` marks these cells. With several groups per rank the ranks repeat random
   /// groups, and the remaining groups go to the smallest sufficient number of ranks.
   repeat,
-  /// The groups are not in the steps of this epoch. `left_out` lists them as the `carried` groups
-  /// of the next epoch.
+  /// The groups are not in the steps of this epoch. `unscheduled_groups` lists them as the
+  /// `carried` groups of the next epoch.
   carry,
 };
 

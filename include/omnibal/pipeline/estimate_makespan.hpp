@@ -21,7 +21,7 @@ struct estimate_makespan_fn {
   /// one micro-batch, forward and backward together. The first micro-batch passes all stages, then
   /// the slowest stage sets the pace. The estimate is exact for `gpipe` and `one_f_one_b` if stages
   /// are equal and transfers take no time. It is close if the stages are nearly balanced and the
-  /// micro-batches similar; `simulate` is more exact. `time` returns the time of a stage.
+  /// micro-batches similar; `simulate_pipeline` is more exact. `time` returns the time of a stage.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if there are no micro-batches or stages and if times are negative or

@@ -8,7 +8,7 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/steps.hpp>
 
@@ -61,11 +61,11 @@ struct simulate_training_fn {
   /// transferred at `machine.link_bytes_per_second` in both directions, in parallel with the work
   /// of stages.
   ///
-  /// Complexity: a call of `cost` for each micro-batch and `simulate` for each rank and step.
-  /// Memory: 48 bytes for each micro-batch and stage. Determinism: portable, except for the share.
-  /// Errors: `std::invalid_argument` if the plan is infeasible, if a schedule has several chunks,
-  /// if costs do not have the number of layers of the plan, if choices do not exist in the costs,
-  /// and if micro-batches do not exist; the errors of `accelerator` and `simulate`.
+  /// Complexity: a call of `cost` for each micro-batch and `simulate_pipeline` for each rank and
+  /// step. Memory: 48 bytes for each micro-batch and stage. Determinism: portable, except for the
+  /// share. Errors: `std::invalid_argument` if the plan is infeasible, if a schedule has several
+  /// chunks, if costs do not have the number of layers of the plan, if choices do not exist in the
+  /// costs, and if micro-batches do not exist; the errors of `accelerator` and `simulate_pipeline`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost,
             pipeline_schedule Schedule = one_f_one_b>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,
@@ -84,7 +84,7 @@ struct simulate_training_fn {
     }
     training_estimate result{.steps = data.schedule.size(),
                              .peak_bytes = std::vector<std::int64_t>(stages, 0)};
-    simulate_workspace<std::int64_t> workspace;
+    simulate_pipeline_workspace<std::int64_t> workspace;
     double busy = 0;
     for (std::size_t step = 0; step != data.schedule.size(); ++step) {
       std::int64_t slowest = 0;
@@ -181,7 +181,7 @@ struct simulate_training_fn {
   template <class Schedule>
   static void run(Schedule const& schedule, std::span<std::uint32_t const> batches,
                   std::vector<measured_stage> const& measured,
-                  simulate_workspace<std::int64_t>& workspace) {
+                  simulate_pipeline_workspace<std::int64_t>& workspace) {
     std::size_t const stages = schedule.stages;
     auto const time = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].time;
@@ -192,7 +192,7 @@ struct simulate_training_fn {
     auto const bytes = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].kept_bytes;
     };
-    simulate(schedule, time, transfer, bytes, workspace);
+    simulate_pipeline(schedule, time, transfer, bytes, workspace);
   }
 
   static void raise_peaks(std::span<std::uint32_t const> batches,

@@ -7,7 +7,7 @@
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class table_of_maxima {
 /// Times `schedule`, with other times for every stage, in turn with the table.
 template <class Schedule>
 void compare_with_table(benchmark::State& state, Schedule const& schedule,
-                        omnibal::simulate_options const& options = {}) {
+                        omnibal::simulate_pipeline_options const& options = {}) {
   std::size_t const virtual_stages = schedule.stages * schedule.chunk_count();
   std::vector<omnibal::stage_time<>> times(virtual_stages);
   std::vector<std::int64_t> bytes(virtual_stages, 1'000'000);
@@ -60,10 +60,12 @@ void compare_with_table(benchmark::State& state, Schedule const& schedule,
   }
   std::size_t const operations =
       virtual_stages * schedule.micro_batches * (Schedule::splits_backward ? 3 : 2);
-  omnibal::simulate_workspace<> workspace;
+  omnibal::simulate_pipeline_workspace<> workspace;
   bench::compare(
       state, table_of_maxima(virtual_stages, schedule.micro_batches),
-      [&] { return omnibal::simulate(schedule, times, 3, bytes, options, workspace).makespan; },
+      [&] {
+        return omnibal::simulate_pipeline(schedule, times, 3, bytes, options, workspace).makespan;
+      },
       [&](std::int64_t) { return operations; });
 }
 

@@ -2,7 +2,7 @@
 
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ using omnibal::gpipe;
 using omnibal::interleaved_1f1b;
 using omnibal::one_f_one_b;
 using omnibal::operation_kind;
-using omnibal::simulate;
+using omnibal::simulate_pipeline;
 using omnibal::stage_time;
 using omnibal::timeline_policy;
 using omnibal::transfer_time;
 using omnibal::zb_h1;
 
-constexpr omnibal::simulate_options recorded{.timeline = timeline_policy::recorded};
+constexpr omnibal::simulate_pipeline_options recorded{.timeline = timeline_policy::recorded};
 
 std::int64_t below(omnibal::rng::engine& random, std::int64_t count) {
   return static_cast<std::int64_t>(omnibal::rng::below(random, static_cast<std::uint64_t>(count)));
@@ -76,7 +76,8 @@ void check_against_events(Schedule const& schedule, std::uint64_t seed, std::int
   random_costs const costs(random, schedule.stages * schedule.chunk_count(), schedule.micro_batches,
                            range);
   auto const expected = test::run_events(schedule, costs.as_functions(Schedule::splits_backward));
-  auto const result = simulate(schedule, costs.times, costs.transfers, costs.bytes, recorded);
+  auto const result =
+      simulate_pipeline(schedule, costs.times, costs.transfers, costs.bytes, recorded);
   INFO(schedule.stages << " stages, " << schedule.micro_batches << " micro-batches");
   CHECK(result.makespan == expected.makespan);
   CHECK(result.busy == expected.busy);
@@ -88,7 +89,7 @@ void check_against_events(Schedule const& schedule, std::uint64_t seed, std::int
 
 }  // namespace
 
-TEST_CASE("simulate agrees with a simulation by events") {
+TEST_CASE("simulate_pipeline agrees with a simulation by events") {
   omnibal::rng::engine random(1);
   for (std::uint64_t round = 0; round != 300; ++round) {
     auto const stages = static_cast<std::size_t>(1 + below(random, 6));
@@ -104,7 +105,7 @@ TEST_CASE("simulate agrees with a simulation by events") {
   }
 }
 
-TEST_CASE("simulate gives the known makespans of equal stages") {
+TEST_CASE("simulate_pipeline gives the known makespans of equal stages") {
   for (std::int64_t p = 1; p <= 6; ++p) {
     for (std::int64_t m = 1; m <= 3 * p; ++m) {
       auto const stages = static_cast<std::size_t>(p);
@@ -113,8 +114,8 @@ TEST_CASE("simulate gives the known makespans of equal stages") {
            {stage_time{7, 13}, stage_time{5, 0}, stage_time{0, 5}, stage_time{4, 6, 3}}) {
         INFO(p << " stages, " << m << " micro-batches");
         std::int64_t const both = time.forward + time.backward + time.weight;
-        auto const first = simulate(gpipe{stages, micro_batches}, time);
-        auto const second = simulate(one_f_one_b{stages, micro_batches}, time);
+        auto const first = simulate_pipeline(gpipe{stages, micro_batches}, time);
+        auto const second = simulate_pipeline(one_f_one_b{stages, micro_batches}, time);
         CHECK(first.makespan == (m + p - 1) * both);
         CHECK(second.makespan == (m + p - 1) * both);
         auto const share = static_cast<double>(p - 1) / static_cast<double>(m + p - 1);
@@ -134,7 +135,7 @@ TEST_CASE("interleaving divides the waiting by the chunks") {
                                         static_cast<std::size_t>(groups * p),
                                         static_cast<std::size_t>(chunks)};
         INFO(p << " stages, " << groups * p << " micro-batches, " << chunks << " chunks");
-        auto const result = simulate(schedule, stage_time{5, 10});
+        auto const result = simulate_pipeline(schedule, stage_time{5, 10});
         CHECK(result.makespan == groups * p * chunks * 15 + (p - 1) * 15);
       }
     }
@@ -149,7 +150,7 @@ TEST_CASE("ZB-H1 waits as long as published") {
           for (std::int64_t w = 0; w <= std::min(f, b); ++w) {
             zb_h1 const schedule{static_cast<std::size_t>(p), static_cast<std::size_t>(m)};
             INFO(p << " stages, " << m << " micro-batches, times " << f << b << w);
-            CHECK(simulate(schedule, stage_time{f, b, w}).makespan ==
+            CHECK(simulate_pipeline(schedule, stage_time{f, b, w}).makespan ==
                   m * (f + b + w) + (p - 1) * (f + b - w));
           }
         }
@@ -164,11 +165,12 @@ TEST_CASE("schedules keep as many micro-batches in flight as they say") {
       auto const stages = static_cast<std::size_t>(p);
       auto const micro_batches = static_cast<std::size_t>(m);
       INFO(p << " stages, " << m << " micro-batches");
-      auto const all = simulate(gpipe{stages, micro_batches}, stage_time{2, 3}, 1, 1).peak_bytes;
+      auto const all =
+          simulate_pipeline(gpipe{stages, micro_batches}, stage_time{2, 3}, 1, 1).peak_bytes;
       auto const few =
-          simulate(one_f_one_b{stages, micro_batches}, stage_time{2, 3}, 1, 1).peak_bytes;
+          simulate_pipeline(one_f_one_b{stages, micro_batches}, stage_time{2, 3}, 1, 1).peak_bytes;
       auto const same =
-          simulate(zb_h1{stages, micro_batches}, stage_time{2, 2, 2}, 1, 1).peak_bytes;
+          simulate_pipeline(zb_h1{stages, micro_batches}, stage_time{2, 2, 2}, 1, 1).peak_bytes;
       for (std::int64_t s = 0; s != p; ++s) {
         auto const stage = static_cast<std::size_t>(s);
         CHECK(all[stage] == m);
@@ -179,41 +181,47 @@ TEST_CASE("schedules keep as many micro-batches in flight as they say") {
   }
 }
 
-TEST_CASE("simulate takes one value, one for each stage, one for each micro-batch, or a functor") {
+TEST_CASE(
+    "simulate_pipeline takes one value, one for each stage, one for each micro-batch, or a "
+    "functor") {
   one_f_one_b const schedule{3, 4};
   std::array<stage_time<>, 3> const of_stages{stage_time{4, 8}, stage_time{5, 10},
                                               stage_time{6, 12}};
   std::vector<std::vector<stage_time<>>> of_both;
   for (auto const& time : of_stages) of_both.emplace_back(4, time);
   auto const of_functor = [&](std::size_t stage, std::size_t) { return of_stages[stage]; };
-  auto const expected = simulate(schedule, of_stages, 3, 100);
-  CHECK(simulate(schedule, of_both, transfer_time{3, 3}, std::vector<int>(3, 100)) == expected);
-  CHECK(simulate(schedule, of_functor, std::vector<int>{3, 3}).makespan == expected.makespan);
-  CHECK(simulate(
+  auto const expected = simulate_pipeline(schedule, of_stages, 3, 100);
+  CHECK(simulate_pipeline(schedule, of_both, transfer_time{3, 3}, std::vector<int>(3, 100)) ==
+        expected);
+  CHECK(simulate_pipeline(schedule, of_functor, std::vector<int>{3, 3}).makespan ==
+        expected.makespan);
+  CHECK(simulate_pipeline(
             schedule, of_stages, [](std::size_t, std::size_t) { return 3; },
             [](std::size_t, std::size_t) { return 100; }) == expected);
   CHECK(expected.peak_bytes == std::vector<std::int64_t>{300, 200, 100});
 }
 
-TEST_CASE("simulate tells forward transfers from backward ones") {
+TEST_CASE("simulate_pipeline tells forward transfers from backward ones") {
   // One micro-batch passes three stages up and down.
-  auto const result = simulate(gpipe{3, 1}, stage_time{1, 2}, transfer_time{10, 100}, 0, recorded);
+  auto const result =
+      simulate_pipeline(gpipe{3, 1}, stage_time{1, 2}, transfer_time{10, 100}, 0, recorded);
   CHECK(result.makespan == 3 * 1 + 3 * 2 + 2 * 10 + 2 * 100);
   CHECK(result.timeline[2].begin == 11);
   CHECK(result.timeline[3].begin == 11 + 1 + 10 + 1 + 2 + 100);
 }
 
-TEST_CASE("simulate computes in floating point where a time floats") {
-  auto const result = simulate(one_f_one_b{2, 3}, stage_time{0.5, 1.0}, 0.25);
+TEST_CASE("simulate_pipeline computes in floating point where a time floats") {
+  auto const result = simulate_pipeline(one_f_one_b{2, 3}, stage_time{0.5, 1.0}, 0.25);
   static_assert(std::same_as<decltype(result.makespan), double>);
   // The second stage waits for the third micro-batch, which the first began after a gradient.
   CHECK(result.makespan == 7.0);
   static_assert(
-      std::same_as<decltype(simulate(gpipe{2, 3}, stage_time{1, 2}, 0.5).makespan), double>);
+      std::same_as<decltype(simulate_pipeline(gpipe{2, 3}, stage_time{1, 2}, 0.5).makespan),
+                   double>);
 }
 
-TEST_CASE("simulate gives the timeline by stage and by time") {
-  auto const result = simulate(zb_h1{4, 6}, stage_time{3, 4, 2}, 1, 1, recorded);
+TEST_CASE("simulate_pipeline gives the timeline by stage and by time") {
+  auto const result = simulate_pipeline(zb_h1{4, 6}, stage_time{3, 4, 2}, 1, 1, recorded);
   REQUIRE(result.timeline.size() == 4u * 6u * 3u);
   for (std::size_t i = 1; i != result.timeline.size(); ++i) {
     auto const& before = result.timeline[i - 1];
@@ -221,17 +229,18 @@ TEST_CASE("simulate gives the timeline by stage and by time") {
     CHECK(before.stage <= after.stage);
     if (before.stage == after.stage) CHECK(before.end <= after.begin);
   }
-  CHECK(simulate(zb_h1{4, 6}, stage_time{3, 4, 2}).timeline.empty());
+  CHECK(simulate_pipeline(zb_h1{4, 6}, stage_time{3, 4, 2}).timeline.empty());
 }
 
-TEST_CASE("simulate gives the same with a workspace that has been used") {
-  omnibal::simulate_workspace<> workspace;
+TEST_CASE("simulate_pipeline gives the same with a workspace that has been used") {
+  omnibal::simulate_pipeline_workspace<> workspace;
   for (std::size_t const micro_batches : {9u, 3u, 12u}) {
     interleaved_1f1b const schedule{3, micro_batches, 2};
-    auto const& result = simulate(schedule, stage_time{3, 5}, 1, 7, recorded, workspace);
-    CHECK(result == simulate(schedule, stage_time{3, 5}, 1, 7, recorded));
-    auto const& other = simulate(gpipe{2, micro_batches}, stage_time{3, 5}, 1, 7, {}, workspace);
-    CHECK(other == simulate(gpipe{2, micro_batches}, stage_time{3, 5}, 1, 7));
+    auto const& result = simulate_pipeline(schedule, stage_time{3, 5}, 1, 7, recorded, workspace);
+    CHECK(result == simulate_pipeline(schedule, stage_time{3, 5}, 1, 7, recorded));
+    auto const& other =
+        simulate_pipeline(gpipe{2, micro_batches}, stage_time{3, 5}, 1, 7, {}, workspace);
+    CHECK(other == simulate_pipeline(gpipe{2, micro_batches}, stage_time{3, 5}, 1, 7));
   }
 }
 
@@ -255,8 +264,8 @@ struct last_first {
 
 }  // namespace
 
-TEST_CASE("simulate takes schedules of its users") {
-  auto const result = simulate(last_first{3, 4}, stage_time{2, 3}, 0, 0, recorded);
+TEST_CASE("simulate_pipeline takes schedules of its users") {
+  auto const result = simulate_pipeline(last_first{3, 4}, stage_time{2, 3}, 0, 0, recorded);
   CHECK(result.makespan == 6 * 5);
   CHECK(result.timeline[4].micro_batch == 3);
 }
@@ -276,7 +285,7 @@ TEST_CASE("estimate_makespan is near the simulation where stages are nearly bala
     }
     auto const estimate = omnibal::estimate_makespan(
         times, micro_batches, [](stage_time<> const& t) { return t.forward + t.backward; });
-    auto const makespan = simulate(one_f_one_b{stages, micro_batches}, times).makespan;
+    auto const makespan = simulate_pipeline(one_f_one_b{stages, micro_batches}, times).makespan;
     largest = std::max(largest, std::abs(static_cast<double>(estimate - makespan)) /
                                     static_cast<double>(makespan));
   }
@@ -287,7 +296,7 @@ TEST_CASE("estimate_makespan is near the simulation where stages are nearly bala
 
 namespace {
 
-using algorithm = omnibal::simulate_fn;
+using algorithm = omnibal::simulate_pipeline_fn;
 
 struct opaque {};
 
@@ -306,7 +315,7 @@ static_assert(!std::invocable<algorithm, int, stage_time<>>);
 
 TEST_CASE("peak_in_flight counts the units that a simulation keeps") {
   auto const compare = [](auto const& schedule) {
-    auto const kept = omnibal::simulate(schedule, omnibal::stage_time{2, 3, 1}, 0, 1);
+    auto const kept = omnibal::simulate_pipeline(schedule, omnibal::stage_time{2, 3, 1}, 0, 1);
     CHECK(omnibal::peak_in_flight(schedule) == kept.peak_bytes);
   };
   for (std::size_t stages = 1; stages != 6; ++stages) {

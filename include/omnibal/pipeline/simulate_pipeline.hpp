@@ -459,7 +459,7 @@ class pipeline_run {
 /// Whether a simulation lists its operations.
 enum class timeline_policy { none, recorded };
 
-struct simulate_options {
+struct simulate_pipeline_options {
   timeline_policy timeline = timeline_policy::none;
 };
 
@@ -489,22 +489,22 @@ using simulated_time =
     detail::working_weight<typename detail::time_type_of<detail::value_of<Times>>::type,
                            typename detail::time_type_of<detail::value_of<Transfers>>::type>;
 
-/// The memory of `simulate`, and its last result, kept from step to step.
+/// The memory of `simulate_pipeline`, and its last result, kept from step to step.
 template <weight T = std::int64_t>
-class simulate_workspace {
+class simulate_pipeline_workspace {
  public:
   /// Returns the result of the last call.
   [[nodiscard]] simulation<T> const& result() const& { return result_; }
   void result() const&& = delete;
 
  private:
-  friend struct simulate_fn;
+  friend struct simulate_pipeline_fn;
 
   simulation<T> result_;
   detail::run_memory<T> memory_;
 };
 
-struct simulate_fn {
+struct simulate_pipeline_fn {
   /// Simulates a step of a pipeline. Each stage runs its operations in the order of the schedule,
   /// each as soon as the stage is free and its inputs have arrived. Transfers delay their receiver
   /// and occupy no stage. A stage keeps the activation bytes of a micro-batch from the begin of its
@@ -524,8 +524,8 @@ struct simulate_fn {
             activation_bytes Bytes>
   simulation<simulated_time<Times, Transfers>> const& operator()(
       Schedule const& schedule, Times const& times, Transfers const& transfers, Bytes const& bytes,
-      simulate_options const& options,
-      simulate_workspace<simulated_time<Times, Transfers>>& workspace) const {
+      simulate_pipeline_options const& options,
+      simulate_pipeline_workspace<simulated_time<Times, Transfers>>& workspace) const {
     using time_type = simulated_time<Times, Transfers>;
     detail::pipeline_shape const shape = checked_shape(schedule);
     check(shape, times, transfers, bytes);
@@ -549,8 +549,8 @@ struct simulate_fn {
             activation_bytes Bytes = std::int64_t>
   [[nodiscard]] auto operator()(Schedule const& schedule, Times const& times,
                                 Transfers const& transfers = {}, Bytes const& bytes = {},
-                                simulate_options const& options = {}) const {
-    simulate_workspace<simulated_time<Times, Transfers>> workspace;
+                                simulate_pipeline_options const& options = {}) const {
+    simulate_pipeline_workspace<simulated_time<Times, Transfers>> workspace;
     (*this)(schedule, times, transfers, bytes, options, workspace);
     return std::move(workspace.result_);
   }
@@ -560,7 +560,7 @@ struct simulate_fn {
             activation_bytes Bytes, weight T>
     requires std::same_as<T, simulated_time<Times, Transfers>>
   auto operator()(Schedule const& schedule, Times const& times, Transfers const& transfers,
-                  Bytes const& bytes, simulate_workspace<T>& workspace) const
+                  Bytes const& bytes, simulate_pipeline_workspace<T>& workspace) const
       -> simulation<T> const& {
     return (*this)(schedule, times, transfers, bytes, {}, workspace);
   }
@@ -569,7 +569,7 @@ struct simulate_fn {
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers, weight T>
     requires std::same_as<T, simulated_time<Times, Transfers>>
   auto operator()(Schedule const& schedule, Times const& times, Transfers const& transfers,
-                  simulate_workspace<T>& workspace) const -> simulation<T> const& {
+                  simulate_pipeline_workspace<T>& workspace) const -> simulation<T> const& {
     return (*this)(schedule, times, transfers, std::int64_t{0}, {}, workspace);
   }
 
@@ -577,12 +577,12 @@ struct simulate_fn {
   template <pipeline_schedule Schedule, stage_times Times, weight T>
     requires std::same_as<T, simulated_time<Times, std::int64_t>>
   auto operator()(Schedule const& schedule, Times const& times,
-                  simulate_workspace<T>& workspace) const -> simulation<T> const& {
+                  simulate_pipeline_workspace<T>& workspace) const -> simulation<T> const& {
     return (*this)(schedule, times, std::int64_t{0}, std::int64_t{0}, {}, workspace);
   }
 
  private:
-  static constexpr std::string_view name = "simulate";
+  static constexpr std::string_view name = "simulate_pipeline";
 
   template <class Schedule>
   [[nodiscard]] static detail::pipeline_shape checked_shape(Schedule const& schedule) {
@@ -628,7 +628,7 @@ struct simulate_fn {
   }
 };
 
-/// Simulates a step of a pipeline; see `simulate_fn`.
-inline constexpr simulate_fn simulate{};
+/// Simulates a step of a pipeline; see `simulate_pipeline_fn`.
+inline constexpr simulate_pipeline_fn simulate_pipeline{};
 
 }  // namespace omnibal::inline v0
