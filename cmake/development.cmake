@@ -50,8 +50,8 @@ endmacro()
 
 option(OMNIBAL_BUNDLE_TESTS "Compile the files of a test program several at a time" OFF)
 
-# omnibal_runs_briefly(target): optimising it takes longer than it runs. With OMNIBAL_BUNDLE_TESTS, where
-# nothing is measured and everything waits for the compiler, it is not optimised.
+# omnibal_runs_briefly(target): optimizing it takes longer than it runs. With OMNIBAL_BUNDLE_TESTS, where
+# nothing is measured and everything waits for the compiler, it is not optimized.
 function(omnibal_runs_briefly target)
   if(OMNIBAL_BUNDLE_TESTS)
     target_compile_options(${target} PRIVATE -O0)

@@ -117,7 +117,7 @@ function close_namespace() {
 }
 
 function header(line) {
-  # What Doxygen 1.9.4 cannot parse: a specialisation outside of the namespace std, which is then
+  # What Doxygen 1.9.4 cannot parse: a specialization outside of the namespace std, which is then
   # excluded by its name.
   sub(/^struct std::/, "struct std_", line)
   # Doxygen 1.9.8 loses what follows a namespace that it excludes or that is opened again, so private

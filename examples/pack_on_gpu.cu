@@ -89,10 +89,10 @@ void compare(std::string const& name, std::vector<Demand> const& demands, OnHost
   pack_and_copy();
   double const with_copies = measured_ms(pack_and_copy);
   auto const values = gpu::upload(exec, demands);
-  exec.synchronise();
+  exec.synchronize();
   double const on_the_device = measured_ms([&] {
     on_device(with_scratch, values, packed.out());
-    exec.synchronise();
+    exec.synchronize();
   });
 
   packing host;

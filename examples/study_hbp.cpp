@@ -359,14 +359,13 @@ void print_ranks(std::ostream& out) {
 
 /// Time of an epoch over that of plain packing, the paper's beside ours.
 void draw_ablation(std::ostream& out) {
-  bars content{.title = "Llama 3 8B on 32 ranks: GPU days, in parts of those of plain packing",
-               .y_title = "of ISF",
-               .kinds = {{"paper, 8B", colours::orange},
-                         {"two sources", colours::blue},
-                         {"broad", "#009E73"}},
-               .groups = {},
-               .digits = 2,
-               .gap = "-"};
+  bars content{
+      .title = "Llama 3 8B on 32 ranks: GPU days, in parts of those of plain packing",
+      .y_title = "of ISF",
+      .kinds = {{"paper, 8B", colors::orange}, {"two sources", colors::blue}, {"broad", "#009E73"}},
+      .groups = {},
+      .digits = 2,
+      .gap = "-"};
   std::vector<std::vector<double>> shares;
   for (length_mix const mix : {length_mix::two_sources, length_mix::broad}) {
     dataset const data = long_context_mix(mix, 1'000'000, seed);

@@ -23,7 +23,7 @@
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/metrics.hpp>
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
@@ -136,9 +136,9 @@ bars speedups_of(std::string const& model, both_plans const& plans) {
   constexpr std::array names{"random", "+ data", "+ model", "+ memory"};
   bars result{.title = model,
               .y_title = "speed-up",
-              .kinds = {{"paper", colours::grey},
-                        {"published method, computed here", colours::orange},
-                        {"this library", colours::blue}},
+              .kinds = {{"paper", colors::gray},
+                        {"published method, computed here", colors::orange},
+                        {"this library", colors::blue}},
               .groups = {},
               .digits = 2};
   auto const paper = published_days(model);
@@ -284,7 +284,7 @@ std::vector<std::uint32_t> random_order(std::size_t count) {
   return order;
 }
 
-/// Neighbours of an order, as many as a batch has.
+/// Neighbors of an order, as many as a batch has.
 omnibal::grouping batches_of(std::span<std::uint32_t const> order, std::size_t size) {
   omnibal::grouping batches;
   for (std::size_t first = 0; first + size <= order.size(); first += size) {
@@ -356,7 +356,7 @@ void print_data(std::ostream& out) {
       rows, "sorted by length",
       padded_shares(by_length, dealt_at_random(by_length.size(), ranks, usual_seed), samples),
       {".014", ".47", ".40"});
-  add_shares(rows, "sorted by length, neighbours in a step",
+  add_shares(rows, "sorted by length, neighbors in a step",
              padded_shares(by_length, in_order(by_length.size(), ranks), samples), {"-", "-", "-"});
   auto const grouped = device_groups(samples, ranks, size);
   add_shares(rows, "device groups",
@@ -558,7 +558,7 @@ void print_cuts(std::ostream& out) {
       return plans.ours.gpu_days(plan, batches);
     };
     omnibal::cut_score const score(times, published.means.sent_bytes, stages);
-    auto const near = omnibal::neighbours(ours.boundaries, 1);
+    auto const near = omnibal::neighbors(ours.boundaries, 1);
     auto const measured = omnibal::search_cuts(near, score, 10, days);
     auto const add = [&](std::string const& name, std::span<std::uint32_t const> boundaries,
                          std::string const& paper_megabytes, std::string const& paper_days) {

@@ -461,10 +461,10 @@ void draw_ranks(std::ostream& out) {
         .x = {.title = "rank", .most = static_cast<double>(size.ranks), .kind = number_kind::whole},
         .y = {.title = "forward and backward", .unit = " s"},
         .curves = {{.label = "as drawn",
-                    .colour = colours::orange,
+                    .color = colors::orange,
                     .style = curve_style::area,
                     .curve = ranks},
-                   {.label = "balanced", .colour = colours::blue, .curve = ranks}}};
+                   {.label = "balanced", .color = colors::blue, .curve = ranks}}};
     content.curves[0].curve.heights = loads_of(batch, before, phase);
     content.curves[1].curve.heights = loads_of(batch, after, phase);
     content.y.most = 1.05 * std::ranges::max(content.curves[0].curve.heights);

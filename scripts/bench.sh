@@ -89,8 +89,8 @@ awk '
       }
     } else if (path[1] == "online_quality") {
       streams[++stream_count] = sprintf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |",
-        substr(row, 16), 100 * value["utilisation_offline"], 100 * value["utilisation_32"],
-        100 * value["utilisation_256"], 100 * value["utilisation_4096"], value["percent_32"],
+        substr(row, 16), 100 * value["utilization_offline"], 100 * value["utilization_32"],
+        100 * value["utilization_256"], 100 * value["utilization_4096"], value["percent_32"],
         value["percent_256"], value["percent_4096"])
     } else if (size in is_column && "ns_per_item" in value) {
       if (!(row in known)) rows[++row_count] = row

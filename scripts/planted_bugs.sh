@@ -109,7 +109,7 @@ build_alone() {
 }
 
 # True for a file of a folder all tests of which are slow. Races are among them since clang++ without
-# optimisation does not show one that g++ shows.
+# optimization does not show one that g++ shows.
 is_slow() {
   [[ $1 == cuda_races || $2 == *_certificate_test.* ]]
 }
@@ -178,7 +178,7 @@ configure() {
   cmake -S "$tree" -B "$work/$1" -G Ninja -DOMNIBAL_BUILD_BENCH=OFF -DOMNIBAL_BUILD_EXAMPLES=OFF \
     -DOMNIBAL_BUILD_DOCS=OFF "${@:2}" >/dev/null
 }
-# clang++ without optimisation is what compiles soonest; what is slow would run too long.
+# clang++ without optimization is what compiles soonest; what is slow would run too long.
 configure quick -DCMAKE_CXX_FLAGS=-O0 -DCMAKE_CXX_COMPILER="$(command -v clang++ || command -v c++)"
 configure slow -DCMAKE_CXX_FLAGS=-O1
 

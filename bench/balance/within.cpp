@@ -65,9 +65,9 @@ double moved_share(omnibal::groups_argument parts, costs_type const& bytes, Rank
   return moved / sum;
 }
 
-/// The ranks of parts, relabelled so that few bytes move: the best pair first, then swaps of two
+/// The ranks of parts, relabeled so that few bytes move: the best pair first, then swaps of two
 /// parts as long as that saves bytes.
-std::vector<std::size_t> relabelled(omnibal::groups_argument parts, costs_type const& bytes) {
+std::vector<std::size_t> relabeled(omnibal::groups_argument parts, costs_type const& bytes) {
   std::size_t const ranks = parts.size();
   std::vector<std::vector<std::int64_t>> kept(ranks, std::vector<std::int64_t>(ranks, 0));
   for (std::size_t p = 0; p != ranks; ++p) {
@@ -104,7 +104,7 @@ std::vector<std::size_t> relabelled(omnibal::groups_argument parts, costs_type c
   return rank_of;
 }
 
-/// Moved bytes against `lpt` with the best relabelling, at no larger a load than that of `lpt`, or
+/// Moved bytes against `lpt` with the best relabeling, at no larger a load than that of `lpt`, or
 /// at the tolerance of the options.
 void rebalance(benchmark::State& state) {
   std::size_t const samples = bench::size_of(state);
@@ -128,10 +128,10 @@ void rebalance(benchmark::State& state) {
     moved += share / 24;
     worst_load = std::max(worst_load, bench::load_over_bound(parts, costs));
     if (ranks > 64) continue;
-    auto const rank_of = relabelled(of_lpt, bytes_of.back());
-    double const of_relabelled =
+    auto const rank_of = relabeled(of_lpt, bytes_of.back());
+    double const of_relabeled =
         moved_share(of_lpt, bytes_of.back(), [&](std::size_t p) { return rank_of[p]; });
-    worst = std::max(worst, share / of_relabelled);
+    worst = std::max(worst, share / of_relabeled);
   }
   omnibal::rebalance_workspace<> workspace;
   std::size_t next = 0;

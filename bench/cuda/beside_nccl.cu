@@ -31,7 +31,7 @@ class all_reduce {
   all_reduce(int ranks, ncclUniqueId const& id, int rank)
       : exec_(gpu::on(cudaStreamPerThread)), from_(exec_, count), to_(exec_, count) {
     gpu::check(cudaMemsetAsync(from_.data(), 0, count * sizeof(float), exec_.stream()));
-    exec_.synchronise();
+    exec_.synchronize();
     nccl::check(ncclCommInitRank(&comm_, ranks, id, rank));
   }
   all_reduce(all_reduce const&) = delete;

@@ -1,5 +1,5 @@
 # Draws what bench_growth or instructions.sh prints: time or instructions against size, both axes
-# logarithmic. Along the grey lines they double with the size.
+# logarithmic. Along the gray lines they double with the size.
 # usage: bench_growth --benchmark_filter=-large >growth.txt
 #        gnuplot -c growth.gp growth.txt "processor time, ms" >growth.svg
 set terminal svg size 900,640 font "sans-serif,14" background "white"

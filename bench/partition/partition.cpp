@@ -4,7 +4,7 @@
 
 #include "compare.hpp"
 
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
@@ -257,10 +257,10 @@ void partition_throughput(benchmark::State& state) {
       number_of_chains);
 }
 
-/// Scores all neighbours in turn. An item is the whole search.
+/// Scores all neighbors in turn. An item is the whole search.
 class score_all {
  public:
-  score_all(omnibal::neighbourhood const& near, omnibal::cut_score const& score)
+  score_all(omnibal::neighborhood const& near, omnibal::cut_score const& score)
       : near_(&near), score_(&score) {}
 
   void prepare() {}
@@ -278,15 +278,15 @@ class score_all {
   [[nodiscard]] std::size_t items() const { return 1; }
 
  private:
-  omnibal::neighbourhood const* near_;
+  omnibal::neighborhood const* near_;
   omnibal::cut_score const* score_;
 };
 
-/// The best 20 of the 5^7 neighbours of eight stages.
+/// The best 20 of the 5^7 neighbors of eight stages.
 void search_cuts(benchmark::State& state) {
   chain const c(bench::size_of(state), 8, 0);
   auto const anchor = omnibal::partition_minimax(c.costs, 8);
-  auto const near = omnibal::neighbours(anchor.boundaries, 2);
+  auto const near = omnibal::neighbors(anchor.boundaries, 2);
   omnibal::cut_score const score(c.costs, c.costs, 8);
   auto const measure = [](std::span<std::uint32_t const> boundaries) { return boundaries[1]; };
   bench::compare(
@@ -294,7 +294,7 @@ void search_cuts(benchmark::State& state) {
       [&] { return omnibal::search_cuts(near, score, 20, measure).candidates.size(); },
       [](std::size_t) { return std::size_t{1}; });
   if (state.range(0) == 97) {
-    bench::make_promises(state, {{"search_cuts / scoring all neighbours", "ratio", 0.05}});
+    bench::make_promises(state, {{"search_cuts / scoring all neighbors", "ratio", 0.05}});
   }
 }
 

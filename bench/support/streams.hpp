@@ -53,10 +53,10 @@ inline void count_stream_groups(benchmark::State& state, std::vector<sample> con
     auto const offline = static_cast<double>(
         omnibal::best_packing(samples, images_and_tokens, capacity).groups.size());
     auto const percent = [&](double online) { return 100 * (online / offline - 1); };
-    state.counters["utilisation_offline"] = most / offline;
+    state.counters["utilization_offline"] = most / offline;
     for (std::uint64_t const buffer : stream_buffers) {
       auto const online = static_cast<double>(stream_groups(samples, capacity, {.buffer = buffer}));
-      state.counters["utilisation_" + std::to_string(buffer)] = most / online;
+      state.counters["utilization_" + std::to_string(buffer)] = most / online;
       state.counters["percent_" + std::to_string(buffer)] = percent(online);
     }
     for (std::uint64_t const candidates : {std::uint64_t{1}, std::uint64_t{16}}) {

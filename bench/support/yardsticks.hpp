@@ -65,7 +65,7 @@ class plain_shuffle {
 };
 
 /// MT19937 as in NumPy's C code: 32-bit words, made 624 at a time and tempered one at a time.
-/// libstdc++'s `std::mt19937` takes nearly twice as long, because g++ does not vectorise its 64-bit
+/// libstdc++'s `std::mt19937` takes nearly twice as long, because g++ does not vectorize its 64-bit
 /// words.
 class numpy_mt19937 {
  public:

@@ -148,7 +148,7 @@ struct within_result {
 [[nodiscard]] std::vector<double> dist_ratio(omnibal::steps const& schedule,
                                              demand_table const& loads);
 [[nodiscard]] std::vector<double> imbalance(demand_table const& loads);
-[[nodiscard]] std::vector<double> utilisation(demand_table const& loads, integers capacity);
+[[nodiscard]] std::vector<double> utilization(demand_table const& loads, integers capacity);
 
 // Cutting, recomputation, groups of ranks.
 

@@ -87,16 +87,16 @@ std::vector<double> imbalance(demand_table const& loads) {
                     [](auto const& list) { return ratios(omnibal::imbalance(list)); });
 }
 
-std::vector<double> utilisation(demand_table const& loads, integers capacity) {
-  return with_rows("utilisation", loads, [&](auto samples, auto const& demand, auto kinds) {
-    auto const limits = limits_of<kinds()>("utilisation", "capacity", capacity);
+std::vector<double> utilization(demand_table const& loads, integers capacity) {
+  return with_rows("utilization", loads, [&](auto samples, auto const& demand, auto kinds) {
+    auto const limits = limits_of<kinds()>("utilization", "capacity", capacity);
     if constexpr (kinds() == 1) {
-      return ratios(omnibal::utilisation(samples, limits));
+      return ratios(omnibal::utilization(samples, limits));
     } else {
       std::vector<omnibal::resources<kinds()>> list;
       list.reserve(samples.size());
       for (auto const& sample : samples) list.push_back(demand(sample));
-      return ratios(omnibal::utilisation(list, limits));
+      return ratios(omnibal::utilization(list, limits));
     }
   });
 }

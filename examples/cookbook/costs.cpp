@@ -125,7 +125,7 @@ void what_a_step_reached() {
   auto const work = omnibal::document_cost(omnibal::llama3_8b);
   double const flops = 8192 * static_cast<double>(work(4096));
   for (double const seconds : {12.0, 9.0}) {
-    std::cout << 100 * omnibal::flops_utilisation({.flops = flops,
+    std::cout << 100 * omnibal::flops_utilization({.flops = flops,
                                                    .seconds = seconds,
                                                    .gpus = 1024,
                                                    .peak_flops_per_gpu_second = 312e12})

@@ -218,7 +218,7 @@ void offsets_for_variable_length_attention() {
 void how_full_the_groups_are() {
   auto const packed = omnibal::best_packing(samples, demand, capacity);
   auto const loads = omnibal::group_loads(packed.groups, samples, demand);
-  auto const used = omnibal::utilisation(loads, capacity);
+  auto const used = omnibal::utilization(loads, capacity);
   std::cout << std::round(100 * used[0]) << " % of the images, " << std::round(100 * used[1])
             << " % of the tokens\n";
   auto const padding = omnibal::pad_ratio(packed.groups, samples, &sample::tokens);

@@ -3,7 +3,7 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
@@ -97,7 +97,7 @@ void candidates_measured_for_real() {
     }
     return slowest;
   };
-  auto const found = omnibal::search_cuts(omnibal::neighbours(anchor, 1), score, 5, measure);
+  auto const found = omnibal::search_cuts(omnibal::neighbors(anchor, 1), score, 5, measure);
   for (auto const& cuts : found.candidates) {
     show(cuts.boundaries);
     std::cout << "score " << cuts.score << ", measured " << cuts.measured << '\n';

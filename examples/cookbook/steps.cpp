@@ -200,7 +200,7 @@ void the_same_loss_for_every_token() {
   std::vector<std::int64_t> const loss_tokens{4000, 3900, 4100, 2000};
   std::vector<double> const loss_sums{8000, 7800, 8200, 6000};
   // A rank multiplies its sum by this; the mean of the gradients over the ranks is then the mean
-  // of all tokens. The mean of the ranks' own means favours the tokens of the last rank.
+  // of all tokens. The mean of the ranks' own means favors the tokens of the last rank.
   double const scale = omnibal::loss_normalizer(loss_tokens);
   double scaled = 0, means = 0;
   for (std::size_t rank = 0; rank != 4; ++rank) {

@@ -338,10 +338,10 @@ py::object imbalance(py::object const& loads) {
   return to_ratios(released([&] { return arrays::imbalance(rows.table()); }));
 }
 
-py::object utilisation(py::object const& loads, py::object const& capacity) {
-  demand_list const rows("utilisation", "loads", loads);
-  limit_list const limits("utilisation", "capacity", capacity);
-  return to_ratios(released([&] { return arrays::utilisation(rows.table(), limits.values()); }));
+py::object utilization(py::object const& loads, py::object const& capacity) {
+  demand_list const rows("utilization", "loads", loads);
+  limit_list const limits("utilization", "capacity", capacity);
+  return to_ratios(released([&] { return arrays::utilization(rows.table(), limits.values()); }));
 }
 
 struct stages {
@@ -645,7 +645,7 @@ void define_results(py::module_& module) {
                     "One more than there are stages, uint32; none where there are no stages.")
       .def_readonly("bottleneck", &stages::bottleneck, "The largest cost of a stage.")
       .def_readonly("objective", &stages::objective,
-                    "What was minimised: the bottleneck, or the time of a step.")
+                    "What was minimized: the bottleneck, or the time of a step.")
       .def_readonly("lower_bound", &stages::lower_bound, "No stages have a smaller objective.")
       .def_readonly("proven", &stages::proven,
                     "True where the objective, or what is missing, is the smallest possible.")
@@ -799,8 +799,8 @@ void define_balancing(py::module_& module) {
       doc("A number, or an array with one for each resource.", docstrings::imbalance).c_str(),
       py::arg("loads"));
   module.def(
-      "utilisation", &utilisation,
-      doc("A number, or an array with one for each resource.", docstrings::utilisation).c_str(),
+      "utilization", &utilization,
+      doc("A number, or an array with one for each resource.", docstrings::utilization).c_str(),
       py::arg("loads"), py::arg("capacity"));
 }
 

@@ -27,7 +27,7 @@ ALGORITHMS = {
     "pad_ratio": "metrics",
     "dist_ratio": "metrics",
     "imbalance": "metrics",
-    "utilisation": "metrics",
+    "utilization": "metrics",
     "partition_minimax": "partition/partition_minimax",
     "partition_layers": "partition/partition_layers",
     "partition_throughput": "partition/partition_throughput",

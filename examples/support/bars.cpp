@@ -22,7 +22,7 @@ chart bar_chart(bars const& content) {
   }
   for (std::size_t k = 0; k != content.kinds.size(); ++k) {
     series& one = result.curves.emplace_back(series{.label = content.kinds[k].label,
-                                                    .colour = content.kinds[k].colour,
+                                                    .color = content.kinds[k].color,
                                                     .style = curve_style::bars});
     for (std::size_t g = 0; g != content.groups.size(); ++g) {
       double const height = content.groups[g].heights[k];

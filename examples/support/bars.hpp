@@ -13,7 +13,7 @@ namespace examples {
 
 struct bar_kind {
   std::string label;
-  std::string_view colour;
+  std::string_view color;
 };
 
 /// The heights of a group, one of each kind; a gap where one is not finite.

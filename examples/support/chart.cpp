@@ -74,7 +74,7 @@ void draw_titles(svg_drawing& drawing, box const& area, chart const& content) {
                {.size = title_size, .weight = boldness::bold});
   double base = area.top + title_size + line_height + 2;
   for (series const& one : content.curves) {
-    drawing.rectangle({area.left, base - 10, 11, 11}, {.colour = one.colour});
+    drawing.rectangle({area.left, base - 10, 11, 11}, {.color = one.color});
     drawing.text({area.left + 18, base}, one.label, {.size = text_size});
     base += line_height;
   }
@@ -86,9 +86,9 @@ void draw_grid(svg_drawing& drawing, frame const& inside, axis const& x, axis co
   double const y_step = nice_step(y.most - y.least, most_parts, y.kind);
   for (double const value : multiples(y.least, y.most, y_step)) {
     double const at = inside.at_y(value);
-    drawing.line({area.left, at}, {area.right(), at}, {.colour = colours::pale});
+    drawing.line({area.left, at}, {area.right(), at}, {.color = colors::pale});
     drawing.text({area.left - 8, at + 4}, tick_text(value, y_step) + y.unit,
-                 {.size = text_size, .colour = colours::grey, .at = anchor::end});
+                 {.size = text_size, .color = colors::gray, .at = anchor::end});
   }
   std::vector<mark> names = x.names;
   if (names.empty()) {
@@ -99,9 +99,9 @@ void draw_grid(svg_drawing& drawing, frame const& inside, axis const& x, axis co
   }
   for (mark const& one : names) {
     double const at = inside.at_x(one.value);
-    drawing.line({at, area.bottom()}, {at, area.bottom() + 5}, {.colour = colours::grey});
+    drawing.line({at, area.bottom()}, {at, area.bottom() + 5}, {.color = colors::gray});
     drawing.text({at, area.bottom() + 19}, one.label,
-                 {.size = text_size, .colour = colours::grey, .at = anchor::middle});
+                 {.size = text_size, .color = colors::gray, .at = anchor::middle});
   }
   drawing.text({area.left + area.width / 2, area.bottom() + 39}, x.title,
                {.size = text_size, .at = anchor::middle});
@@ -123,13 +123,13 @@ void draw_inside(svg_drawing& drawing, frame const& inside, series const& one,
                  height_run const& run) {
   if (one.style != curve_style::line) {
     double const opacity = one.style == curve_style::bars ? 0.85 : 0.3;
-    drawing.polygon(outline(inside, one, run), {.colour = one.colour, .opacity = opacity});
+    drawing.polygon(outline(inside, one, run), {.color = one.color, .opacity = opacity});
   }
   if (one.lows.empty()) return;
   auto band = corners(inside, one.curve.edges, one.lows, run);
   auto const upper = corners(inside, one.curve.edges, one.highs, run);
   band.insert(band.end(), upper.rbegin(), upper.rend());
-  drawing.polygon(band, {.colour = one.colour, .opacity = 0.2});
+  drawing.polygon(band, {.color = one.color, .opacity = 0.2});
 }
 
 void draw_curves(svg_drawing& drawing, frame const& inside, std::vector<series> const& curves) {
@@ -139,7 +139,7 @@ void draw_curves(svg_drawing& drawing, frame const& inside, std::vector<series> 
   for (series const& one : curves) {
     if (one.style == curve_style::bars) continue;
     for (height_run const& run : runs_of(one.curve.heights)) {
-      drawing.polyline(outline(inside, one, run), {.colour = one.colour, .width = curve_width});
+      drawing.polyline(outline(inside, one, run), {.color = one.color, .width = curve_width});
     }
   }
 }
@@ -147,7 +147,7 @@ void draw_curves(svg_drawing& drawing, frame const& inside, std::vector<series> 
 void draw_notes(svg_drawing& drawing, frame const& inside, std::vector<note> const& notes) {
   for (note const& one : notes) {
     drawing.text({inside.at_x(one.x), inside.at_y(one.y) - 4}, one.text,
-                 {.size = small_size, .colour = colours::grey, .at = anchor::middle});
+                 {.size = small_size, .color = colors::gray, .at = anchor::middle});
   }
 }
 
@@ -155,7 +155,7 @@ void draw_marks(svg_drawing& drawing, frame const& inside, chart const& content)
   // Wide enough for a label of this size in any of the fonts.
   constexpr double letter = 0.62 * text_size;
   box const& area = inside.area();
-  stroke const pen{.colour = colours::ink, .width = 1.4, .pattern = dashes::dashed};
+  stroke const pen{.color = colors::ink, .width = 1.4, .pattern = dashes::dashed};
   if (content.at_x) {
     double const at = inside.at_x(content.at_x->value);
     double const half = letter * static_cast<double>(content.at_x->label.size()) / 2;
@@ -188,7 +188,7 @@ void draw(svg_drawing& drawing, box const& area, chart const& content) {
   draw_marks(drawing, inside, content);
   draw_notes(drawing, inside, content.notes);
   drawing.line({plot.left, plot.bottom()}, {plot.right(), plot.bottom()},
-               {.colour = colours::grey, .width = 2});
+               {.color = colors::gray, .width = 2});
 }
 
 }  // namespace examples

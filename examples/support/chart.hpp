@@ -25,9 +25,9 @@ struct step_curve {
 enum class curve_style { line, area, bars };
 
 struct series {
-  /// What stands beside its colour above the diagram.
+  /// What stands beside its color above the diagram.
   std::string label;
-  std::string_view colour;
+  std::string_view color;
   curve_style style = curve_style::line;
   step_curve curve{};
   /// A band over the same edges; both empty for none.

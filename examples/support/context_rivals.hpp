@@ -42,7 +42,7 @@ struct context_step {
                                                 std::span<std::int64_t const> lengths,
                                                 omnibal::context_groups_workspace& workspace);
 
-/// Levels as in hierarchical balance packing: samples of neighbouring octaves of length in
+/// Levels as in hierarchical balance packing: samples of neighboring octaves of length in
 /// micro-steps of their own, with the best degree for them. The first octave ends at an eighth of
 /// what a rank holds, and of all ways to part them into levels, one level among them, this is the
 /// best.

@@ -28,8 +28,8 @@ constexpr double gap = 22;
 constexpr double foot = 54;
 constexpr double text_size = 13;
 constexpr double label_size = 11;
-constexpr fill waiting{.colour = colours::orange};
-constexpr fill sharing{.colour = "#B9B9B9"};
+constexpr fill waiting{.color = colors::orange};
+constexpr fill sharing{.color = "#B9B9B9"};
 /// From one rank to the most that a group of the picture has.
 constexpr std::array<std::array<int, 3>, 6> ramp{
     {{206, 228, 241}, {150, 200, 225}, {92, 163, 206}, {42, 120, 181}, {10, 80, 150}, {8, 40, 95}}};
@@ -41,22 +41,22 @@ struct drawn_plan {
   context_step step;
 };
 
-/// 1, 2, 3 to 4, 5 to 8, ... ranks have the same colour.
+/// 1, 2, 3 to 4, 5 to 8, ... ranks have the same color.
 std::size_t octave_of(std::uint32_t degree) {
   return static_cast<std::size_t>(std::bit_width(degree - 1));
 }
 
-std::string hex(std::array<int, 3> const& colour) {
+std::string hex(std::array<int, 3> const& color) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string text = "#";
-  for (int const part : colour) {
+  for (int const part : color) {
     text += digits[static_cast<std::size_t>(part / 16)];
     text += digits[static_cast<std::size_t>(part % 16)];
   }
   return text;
 }
 
-/// A colour for each octave of degrees.
+/// A color for each octave of degrees.
 std::vector<std::string> shades(std::size_t octaves) {
   std::vector<std::string> result;
   for (std::size_t octave = 0; octave != octaves; ++octave) {
@@ -81,7 +81,7 @@ struct frame {
   double longest = 0;
   double bound = 0;
   std::size_t octaves = 1;
-  std::vector<std::string> colours;
+  std::vector<std::string> colors;
 
   [[nodiscard]] double left() const { return margin + numbers_width; }
   [[nodiscard]] double plot_width() const { return width - left() - margin; }
@@ -102,7 +102,7 @@ void draw_legend(svg_drawing& drawing, frame const& inside) {
   x += 160;
   for (std::size_t octave = 0; octave != inside.octaves; ++octave) {
     std::string const label = counted(std::uint64_t{1} << octave);
-    drawing.rectangle({x, base - 11, 13, 13}, {.colour = inside.colours[octave]});
+    drawing.rectangle({x, base - 11, 13, 13}, {.color = inside.colors[octave]});
     drawing.text({x + 18, base}, label, {.size = text_size});
     x += 27 + 8 * static_cast<double>(label.size());
   }
@@ -121,12 +121,12 @@ std::string rounded(std::int64_t tokens) {
 
 /// The size of a group and its longest sample, where it has several ranks and the box is large
 /// enough.
-void draw_label(svg_drawing& drawing, box const& area, std::string_view colour,
+void draw_label(svg_drawing& drawing, box const& area, std::string_view color,
                 std::string const& text) {
   double const needed = 0.6 * label_size * static_cast<double>(text.size()) + 8;
   if (area.width < needed || area.height < label_size + 2) return;
   drawing.text({area.left + area.width / 2, area.top + area.height / 2 + 4}, text,
-               {.size = label_size, .colour = colour, .at = anchor::middle});
+               {.size = label_size, .color = color, .at = anchor::middle});
 }
 
 class plan_panel {
@@ -176,7 +176,7 @@ class plan_panel {
     double const shared = sharing_time(*drawn_.plan, g, drawn_.step);
     double const end = begin + group.time;
     box const work = rows(group.first_rank, last, begin, end - shared);
-    drawing_.rectangle(work, {.colour = inside_.colours[octave]});
+    drawing_.rectangle(work, {.color = inside_.colors[octave]});
     box const rest = rows(group.first_rank, last, end - shared, end);
     if (rest.width >= 0.1) drawing_.rectangle(rest, sharing);
     if (group.degree == 1) return;
@@ -185,7 +185,7 @@ class plan_panel {
       longest = std::max(longest, drawn_.step.lengths[item]);
     }
     bool const is_dark = 5 * octave >= 2 * inside_.octaves;
-    draw_label(drawing_, work, is_dark ? colours::ground : colours::ink,
+    draw_label(drawing_, work, is_dark ? colors::ground : colors::ink,
                counted(group.degree) + " ranks, up to " + rounded(longest));
   }
 
@@ -210,27 +210,27 @@ void draw_panel(svg_drawing& drawing, frame const& inside, drawn_plan const& dra
   double const rank_step = nice_step(inside.ranks, 4, number_kind::whole);
   for (double const rank : multiples(0, inside.ranks, rank_step)) {
     double const y = top + inside.rank_height() * rank;
-    drawing.line({inside.left() - 5, y}, {inside.left(), y}, {.colour = colours::grey});
+    drawing.line({inside.left() - 5, y}, {inside.left(), y}, {.color = colors::gray});
     drawing.text({inside.left() - 9, y + 4}, tick_text(rank, rank_step),
-                 {.size = label_size, .colour = colours::grey, .at = anchor::end});
+                 {.size = label_size, .color = colors::gray, .at = anchor::end});
   }
   drawing.text({margin + 6, top + inside.plot_height() / 2}, "ranks",
                {.size = text_size, .at = anchor::middle, .runs = direction::upwards});
   // Dark dashes on a light line are seen on any box.
   point const upper{inside.at(inside.bound), top - 3};
   point const lower{upper.x, top + inside.plot_height() + 3};
-  drawing.line(upper, lower, {.colour = colours::ground, .width = 2.4});
-  drawing.line(upper, lower, {.colour = colours::ink, .width = 1.4, .pattern = dashes::dashed});
+  drawing.line(upper, lower, {.color = colors::ground, .width = 2.4});
+  drawing.line(upper, lower, {.color = colors::ink, .width = 1.4, .pattern = dashes::dashed});
 }
 
 void draw_axis(svg_drawing& drawing, frame const& inside, double bottom) {
-  drawing.line({inside.left(), bottom}, {width - margin, bottom}, {.colour = colours::grey});
+  drawing.line({inside.left(), bottom}, {width - margin, bottom}, {.color = colors::gray});
   double const step = nice_step(inside.longest, 8, number_kind::any);
   for (double const value : multiples(0, inside.longest, step)) {
     double const at = inside.at(value);
-    drawing.line({at, bottom}, {at, bottom + 5}, {.colour = colours::grey});
+    drawing.line({at, bottom}, {at, bottom + 5}, {.color = colors::gray});
     drawing.text({at, bottom + 19}, tick_text(value, step),
-                 {.size = text_size, .colour = colours::grey, .at = anchor::middle});
+                 {.size = text_size, .color = colors::gray, .at = anchor::middle});
   }
   drawing.text({inside.left(), bottom + 38}, "seconds", {.size = text_size});
   drawing.text({width - margin, bottom + 38},
@@ -266,7 +266,7 @@ void write_step_picture(dataset const& data, context_setting const& setting,
       inside.octaves = std::max(inside.octaves, octave_of(group.degree) + 1);
     }
   }
-  inside.colours = shades(inside.octaves);
+  inside.colors = shades(inside.octaves);
   std::string const title = counted(plans.front().step.lengths.size()) +
                             " samples in one step on " + counted(inside.ranks) + " ranks";
   svg_drawing drawing;

@@ -74,7 +74,7 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->add_option("--measured", typed.measured,
                    "A CSV file of measured times with the columns layer, forward_ms\n"
                    "and backward_ms, and perhaps kept_mb and state_mb; a layer is a\n"
-                   "number or a run such as 1-45. Other layers keep what is modelled.\n"
+                   "number or a run such as 1-45. Other layers keep what is modeled.\n"
                    "Needs one --model")
       ->type_name("FILE");
 }

@@ -17,19 +17,19 @@ namespace {
 struct drawn_rule {
   cut_rule rule;
   std::string_view label;
-  std::string_view colour;
+  std::string_view color;
 };
 
 /// Of Okabe and Ito, as those of svg.hpp.
-constexpr drawn_rule by_parameters{cut_rule::parameters, "parameters", colours::orange};
+constexpr drawn_rule by_parameters{cut_rule::parameters, "parameters", colors::orange};
 constexpr drawn_rule by_count{cut_rule::count, "number of layers", "#009E73"};
 constexpr drawn_rule by_time{cut_rule::time, "time", "#CC79A7"};
-constexpr drawn_rule with_traffic{cut_rule::traffic, "time and traffic", colours::blue};
+constexpr drawn_rule with_traffic{cut_rule::traffic, "time and traffic", colors::blue};
 constexpr drawn_rule with_memory{cut_rule::memory, "time and traffic, within the memory",
                                  "#D55E00"};
 
 series curve_of(model_cuts const& model, drawn_rule const& drawn) {
-  series result{.label = std::string(drawn.label), .colour = drawn.colour};
+  series result{.label = std::string(drawn.label), .color = drawn.color};
   bool is_feasible = true;
   for (stage_comparison const& one : model.by_stages) {
     stage_plan const& plan = one[drawn.rule];

@@ -12,7 +12,7 @@
 
 namespace examples {
 
-/// The bytes of a file and, behind them, the spaces that a vectorised parser may read.
+/// The bytes of a file and, behind them, the spaces that a vectorized parser may read.
 class file_text {
  public:
   /// Reads a file or a pipe, `-` being the standard input; what gzip has compressed is expanded,

@@ -21,8 +21,8 @@ namespace examples {
 namespace {
 
 /// Of Okabe and Ito, as those of svg.hpp.
-constexpr std::array<std::string_view, 4> curve_colours{colours::orange, colours::blue, "#009E73",
-                                                        "#CC79A7"};
+constexpr std::array<std::string_view, 4> curve_colors{colors::orange, colors::blue, "#009E73",
+                                                       "#CC79A7"};
 
 double log_of(std::int64_t tokens) { return std::log2(static_cast<double>(tokens)); }
 
@@ -56,8 +56,8 @@ chart draw_lengths(dataset const& data, omnibal::level_packing const& packed) {
             .kind = number_kind::whole},
       .y = {.title = "share", .unit = " %"},
       .curves = {
-          {.label = "share of the samples", .colour = colours::orange, .style = curve_style::area},
-          {.label = "share of the tokens", .colour = colours::blue, .style = curve_style::area}}};
+          {.label = "share of the samples", .color = colors::orange, .style = curve_style::area},
+          {.label = "share of the tokens", .color = colors::blue, .style = curve_style::area}}};
   double const count = std::max(1.0, static_cast<double>(data.samples.size()));
   double largest = 1;
   for (series& one : result.curves) one.curve.edges.push_back(static_cast<double>(first));
@@ -98,14 +98,14 @@ chart draw_attention(dataset const& data, omnibal::level_packing const& packed) 
       }
       shares.push_back(100 * squares / (length * length));
     }
-    step_curve curve = summarised(shares).means;
+    step_curve curve = summarized(shares).means;
     for (double& edge : curve.edges)
       edge *= 100 / std::max(1.0, static_cast<double>(shares.size()));
     result.curves.push_back({.label = counted(shares.size()) + " packs of " +
                                       in_tokens(own.setting.length) + " on " +
                                       counted(static_cast<std::uint64_t>(own.setting.sequence)) +
                                       (own.setting.sequence == 1 ? " rank" : " ranks"),
-                             .colour = curve_colours[level % curve_colours.size()],
+                             .color = curve_colors[level % curve_colors.size()],
                              .curve = std::move(curve)});
   }
   return result;
@@ -120,13 +120,13 @@ chart draw_waiting(std::span<long_context_plan const> plans) {
   for (std::size_t p = 0; p != plans.size(); ++p) {
     std::vector<double> waiting(plans[p].waiting);
     for (double& share : waiting) share *= 100;
-    step_curve curve = summarised(waiting).means;
+    step_curve curve = summarized(waiting).means;
     for (double& edge : curve.edges)
       edge *= 100 / std::max(1.0, static_cast<double>(waiting.size()));
     result.curves.push_back({.label = plans[p].name + ": " +
                                       percent(plans[p].figures.attention_balance, 1) +
                                       " of a step in the mean",
-                             .colour = curve_colours[p % curve_colours.size()],
+                             .color = curve_colors[p % curve_colors.size()],
                              .curve = std::move(curve)});
   }
   return result;

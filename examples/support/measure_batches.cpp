@@ -120,7 +120,7 @@ measured_batches measure_packed(dataset const& data, pack_options const& options
   measured.figures = {.batches = result.groups.size(),
                       .samples_per_batch = samples_per_group(result.groups),
                       .over_capacity = 0,
-                      .fill = omnibal::utilisation(used, options.capacity),
+                      .fill = omnibal::utilization(used, options.capacity),
                       .pad_ratio = rounding_share(used, loads),
                       .dist_ratio = mean(measured.waiting)};
   return measured;
@@ -146,7 +146,7 @@ measured_batches measure_random(dataset const& data, pack_options const& options
       .batches = batches.size(),
       .samples_per_batch = samples_per_group(batches),
       .over_capacity = count_above(measured.loads, options.capacity),
-      .fill = omnibal::utilisation(used, options.capacity),
+      .fill = omnibal::utilization(used, options.capacity),
       .pad_ratio = omnibal::pad_ratio(batches.view(), data.samples, &sample::tokens),
       .dist_ratio = mean(measured.waiting)};
   return measured;

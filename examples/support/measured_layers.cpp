@@ -90,13 +90,13 @@ void scale(omnibal::work& given, double factor, double flops) {
   given.moved_bytes = scaled(given.moved_bytes, factor);
 }
 
-/// What `measured` is of `modelled`; the rest, where that is nothing, is `for_each` of `count`.
+/// What `measured` is of `modeled`; the rest, where that is nothing, is `for_each` of `count`.
 struct share {
   double factor = 1;
   double of_each = 0;
 };
-share share_of(std::int64_t measured, std::int64_t modelled, double flops, std::int64_t count) {
-  if (modelled > 0) return {static_cast<double>(measured) / static_cast<double>(modelled), 0};
+share share_of(std::int64_t measured, std::int64_t modeled, double flops, std::int64_t count) {
+  if (modeled > 0) return {static_cast<double>(measured) / static_cast<double>(modeled), 0};
   double const all = static_cast<double>(measured) * 1e-9 * flops;
   return {1, all / static_cast<double>(std::max<std::int64_t>(count, 1))};
 }
@@ -178,19 +178,19 @@ std::int64_t reached_flops(std::filesystem::path const& path, model_description 
 }
 
 layer_profile::layer_profile(measured_layers measured, omnibal::workload const& batch,
-                             std::span<omnibal::layer_cost const> modelled,
+                             std::span<omnibal::layer_cost const> modeled,
                              omnibal::accelerator const& device)
-    : measured_(std::move(measured)), batch_(batch), corrections_(modelled.size()) {
+    : measured_(std::move(measured)), batch_(batch), corrections_(modeled.size()) {
   auto const flops = static_cast<double>(device.flops_per_second);
   std::int64_t const tokens = batch.documents.tokens;
-  for (std::size_t l = 0; l != modelled.size(); ++l) {
+  for (std::size_t l = 0; l != modeled.size(); ++l) {
     if (!measured_[l]) continue;
     measured_layer const& one = *measured_[l];
     auto const forward =
-        share_of(one.forward_nanoseconds, device(modelled[l].forward), flops, tokens);
+        share_of(one.forward_nanoseconds, device(modeled[l].forward), flops, tokens);
     auto const backward =
-        share_of(one.backward_nanoseconds, device(modelled[l].backward), flops, tokens);
-    std::int64_t const kept = modelled[l].choices[0].kept_bytes;
+        share_of(one.backward_nanoseconds, device(modeled[l].backward), flops, tokens);
+    std::int64_t const kept = modeled[l].choices[0].kept_bytes;
     corrections_[l] = {.forward = forward.factor,
                        .backward = backward.factor,
                        .forward_of_token = forward.of_each,

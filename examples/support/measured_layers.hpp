@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Measured times and bytes of layers from a file, in place of the modelled ones.
+/// Measured times and bytes of layers from a file, in place of the modeled ones.
 
 #include "vlm_layers.hpp"
 
@@ -55,17 +55,17 @@ enum class measured_part { tower, language };
                                          model_description const& model, measured_part part,
                                          omnibal::workload const& batch);
 
-/// Corrects modelled costs by what was measured of one micro-batch without recomputation: times,
+/// Corrects modeled costs by what was measured of one micro-batch without recomputation: times,
 /// and the bytes kept by the choices none and selective, in proportion; the state is that measured.
-/// A layer whose modelled time is zero takes the measured one in proportion to the tokens of the
+/// A layer whose modeled time is zero takes the measured one in proportion to the tokens of the
 /// documents.
 class layer_profile {
  public:
   /// Corrects nothing.
   layer_profile() = default;
-  /// `modelled` are the costs of that micro-batch, `batch` is its work.
+  /// `modeled` are the costs of that micro-batch, `batch` is its work.
   layer_profile(measured_layers measured, omnibal::workload const& batch,
-                std::span<omnibal::layer_cost const> modelled, omnibal::accelerator const& device);
+                std::span<omnibal::layer_cost const> modeled, omnibal::accelerator const& device);
 
   /// `costs` are those of all layers for a micro-batch.
   void correct(omnibal::workload const& batch, std::span<omnibal::layer_cost> costs) const;

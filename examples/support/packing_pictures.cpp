@@ -22,7 +22,7 @@ namespace {
 constexpr std::array kinds{"images", "tokens"};
 constexpr std::array headings{"Images", "Tokens"};
 
-/// The third colour of Okabe and Ito.
+/// The third color of Okabe and Ito.
 constexpr std::string_view green = "#009E73";
 
 /// What lies further above the capacity than this many times it is not drawn.
@@ -49,11 +49,11 @@ double rounded_up(double value) {
 }
 
 series before_series(std::string const& label, curve_style style) {
-  return {.label = "before: " + label, .colour = colours::orange, .style = style};
+  return {.label = "before: " + label, .color = colors::orange, .style = style};
 }
 
 series after_series(std::string const& label, curve_style style) {
-  return {.label = "after: " + label, .colour = colours::blue, .style = style};
+  return {.label = "after: " + label, .color = colors::blue, .style = style};
 }
 
 /// `12.3 %` of a number, and what is neither zero nor all of it never looks as if it were.
@@ -122,7 +122,7 @@ chart draw_fill(measured_batches const& before, measured_batches const& after, s
       .curves = {before_series(label(before, first), curve_style::line),
                  after_series(label(after, second), curve_style::line)}};
   auto const curve = [](std::vector<double> const& fill) {
-    step_curve steps = summarised(fill).means;
+    step_curve steps = summarized(fill).means;
     for (double& edge : steps.edges) edge *= 100 / static_cast<double>(fill.size());
     return steps;
   };
@@ -157,9 +157,9 @@ chart draw_waiting(measured_batches const& before, measured_batches const& after
       .y = {.title = "share of the step", .unit = " %"},
       .curves = {before_series(label(before.figures.dist_ratio, first), curve_style::line),
                  after_series(label(after.figures.dist_ratio, second), curve_style::line),
-                 {.label = "scheduled: " + label(scheduled.dist_ratio, third), .colour = green}}};
+                 {.label = "scheduled: " + label(scheduled.dist_ratio, third), .color = green}}};
   auto const add = [](series& one, std::vector<double> const& waiting) {
-    auto shown = summarised(waiting);
+    auto shown = summarized(waiting);
     one.curve = std::move(shown.means);
     one.lows = std::move(shown.lows);
     one.highs = std::move(shown.highs);
@@ -168,7 +168,7 @@ chart draw_waiting(measured_batches const& before, measured_batches const& after
   result.y.most = rounded_up(std::max(
       {add(result.curves[0], first), add(result.curves[1], second), add(result.curves[2], third)}));
   if (std::ranges::any_of(result.curves, [](series const& one) { return !one.lows.empty(); })) {
-    result.x.title = "step (line: mean of neighbours, band: 8 in 10 of them)";
+    result.x.title = "step (line: mean of neighbors, band: 8 in 10 of them)";
   }
   return result;
 }
@@ -217,11 +217,11 @@ class page {
     drawing_.text({margin, top_}, words, style);
   }
 
-  /// A line of text after a square of a colour.
-  void add_key(std::string_view colour, std::string_view words) {
+  /// A line of text after a square of a color.
+  void add_key(std::string_view color, std::string_view words) {
     constexpr double size = 14;
     top_ += size + 7;
-    drawing_.rectangle({margin, top_ - 11, 12, 12}, {.colour = colour});
+    drawing_.rectangle({margin, top_ - 11, 12, 12}, {.color = color});
     drawing_.text({margin + 20, top_}, words, {.size = size});
   }
 
@@ -280,23 +280,23 @@ void write_pictures(dataset const& data, pack_options const& options, std::size_
   auto const heading = [&](std::string_view words, std::string_view explanation) {
     sheet.add_gap(22);
     sheet.add_line(words, {.size = 17, .weight = boldness::bold});
-    sheet.add_line(explanation, {.size = 13, .colour = colours::grey});
+    sheet.add_line(explanation, {.size = 13, .color = colors::gray});
   };
 
   sheet.add_line(title, {.size = 20, .weight = boldness::bold});
   sheet.add_gap(4);
-  sheet.add_key(colours::orange, "before: " + numbered(before.figures.batches, "random group") +
-                                     " of " + fixed(before.figures.samples_per_batch, 2) +
-                                     " samples, each sample padded to the longest of its group");
-  sheet.add_key(colours::blue, "after: " + numbered(after.figures.batches, "group") + " of " +
-                                   fixed(after.figures.samples_per_batch, 2) +
-                                   " samples, packed by " + full_name(options));
+  sheet.add_key(colors::orange, "before: " + numbered(before.figures.batches, "random group") +
+                                    " of " + fixed(before.figures.samples_per_batch, 2) +
+                                    " samples, each sample padded to the longest of its group");
+  sheet.add_key(colors::blue, "after: " + numbered(after.figures.batches, "group") + " of " +
+                                  fixed(after.figures.samples_per_batch, 2) +
+                                  " samples, packed by " + full_name(options));
   sheet.add_key(green, "scheduled: these groups, in steps of groups with even loads");
   // Of text the tokens alone are drawn.
   std::size_t const hidden = options.kind == sample_kind::text ? 1 : 0;
   sheet.add_line("Capacity of a group: " + (hidden == 0 ? limit(0) + ", " : "") + limit(1) +
                      ". Larger samples, in no group: " + counted(oversized) + ".",
-                 {.size = 14, .colour = colours::grey});
+                 {.size = 14, .color = colors::gray});
 
   auto const charts = draw_packing(options, before, after, scheduled);
   auto const shown = [hidden](std::span<chart const> all) { return all.subspan(hidden); };

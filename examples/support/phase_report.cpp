@@ -148,7 +148,7 @@ void print_overhead(phase_report const& report, planning_time const& planning, s
   auto const milliseconds = [](double seconds) { return fixed(1e3 * seconds, 2) + " ms"; };
   double const forward = report.forward_seconds_after();
   out << "forward pass of the slowest ranks: " << fixed(report.forward_seconds_before(), 2)
-      << " s before, " << fixed(forward, 2) << " s after (modelled)\n";
+      << " s before, " << fixed(forward, 2) << " s after (modeled)\n";
   out << "planning: " << milliseconds(planning.seconds) << " of a processor for all phases";
   if (planning.collective_seconds > 0) {
     out << ", " << milliseconds(planning.collective_seconds) << " with gathering and agreeing";

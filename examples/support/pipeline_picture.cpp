@@ -30,7 +30,7 @@ constexpr std::size_t most_boxes = 8000;
 
 constexpr std::array<std::string_view, 3> kind_names{"forward", "backward", "weight gradients"};
 /// The third one of Okabe and Ito too.
-constexpr std::array<std::string_view, 3> kind_colours{colours::blue, colours::orange, "#009E73"};
+constexpr std::array<std::string_view, 3> kind_colors{colors::blue, colors::orange, "#009E73"};
 
 std::size_t number_of(omnibal::operation_kind kind) { return static_cast<std::size_t>(kind); }
 
@@ -77,15 +77,15 @@ double opacity_of_chunk(frame const& inside, std::uint32_t chunk) {
 
 void draw_operation(svg_drawing& drawing, frame const& inside, drawn_operation const& one) {
   box const area = inside.row(one.stage, one.begin, one.end);
-  drawing.rectangle(area, {.colour = kind_colours[number_of(one.kind)],
+  drawing.rectangle(area, {.color = kind_colors[number_of(one.kind)],
                            .opacity = opacity_of_chunk(inside, one.chunk)});
   std::string const label = std::to_string(one.micro_batch);
   double const label_width = 0.62 * text_size * static_cast<double>(label.size());
   if (area.width < label_width + 4 || area.height < text_size + 2) return;
   drawing.text({area.left + area.width / 2, area.top + area.height / 2 + 4}, label,
-               {.size = text_size, .colour = colours::ground, .at = anchor::middle});
+               {.size = text_size, .color = colors::ground, .at = anchor::middle});
   drawing.line({area.right(), area.top}, {area.right(), area.bottom()},
-               {.colour = colours::ground, .width = 1});
+               {.color = colors::ground, .width = 1});
 }
 
 /// How long each kind runs in each of the equal parts of a row.
@@ -114,7 +114,7 @@ class row_columns {
       auto const [kind, eighths] = look(first);
       if (eighths != 0) {
         drawing.rectangle(inside.row(stage, begin(first), begin(last)),
-                          {.colour = kind_colours[kind], .opacity = 0.125 * eighths});
+                          {.color = kind_colors[kind], .opacity = 0.125 * eighths});
       }
       first = last;
     }
@@ -166,7 +166,7 @@ void draw_rows(svg_drawing& drawing, frame const& inside) {
   for (std::size_t stage = 0; stage != inside.stages; ++stage) {
     box const area = inside.row(stage, 0, inside.makespan);
     drawing.rectangle({inside.left(), area.top, inside.plot_width(), area.height},
-                      {.colour = colours::pale, .opacity = 0.5});
+                      {.color = colors::pale, .opacity = 0.5});
     if (stage % every != 0) continue;
     drawing.text({inside.left() - 8, area.top + area.height / 2 + 4},
                  "stage " + std::to_string(stage), {.size = text_size, .at = anchor::end});
@@ -175,14 +175,14 @@ void draw_rows(svg_drawing& drawing, frame const& inside) {
 
 void draw_axis(svg_drawing& drawing, frame const& inside, std::string const& unit) {
   double const bottom = inside.bottom() + 2;
-  drawing.line({inside.left(), bottom}, {width - margin, bottom}, {.colour = colours::grey});
+  drawing.line({inside.left(), bottom}, {width - margin, bottom}, {.color = colors::gray});
   if (inside.makespan > 0) {
     double const step = nice_step(inside.makespan, 8, number_kind::any);
     for (double const value : multiples(0, inside.makespan, step)) {
       double const x = inside.at(value);
-      drawing.line({x, bottom}, {x, bottom + 5}, {.colour = colours::grey});
+      drawing.line({x, bottom}, {x, bottom + 5}, {.color = colors::gray});
       drawing.text({x, bottom + 19}, tick_text(value, step),
-                   {.size = text_size, .colour = colours::grey, .at = anchor::middle});
+                   {.size = text_size, .color = colors::gray, .at = anchor::middle});
     }
   }
   drawing.text({inside.left() + inside.plot_width() / 2, bottom + 37}, "time, " + unit,
@@ -194,7 +194,7 @@ void draw_head(svg_drawing& drawing, frame const& inside, std::string const& tit
   double x = inside.left();
   for (std::size_t kind = 0; kind != kind_names.size(); ++kind) {
     if (!inside.has_kind[kind]) continue;
-    drawing.rectangle({x, 38, 12, 12}, {.colour = kind_colours[kind]});
+    drawing.rectangle({x, 38, 12, 12}, {.color = kind_colors[kind]});
     drawing.text({x + 18, 48}, kind_names[kind], {.size = text_size});
     x += 130;
   }

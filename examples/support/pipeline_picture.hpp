@@ -36,7 +36,7 @@ template <class T>
 
 /// Draws operations as `simulate_pipeline` lists them: by stage, then by time. Boxes that are wide
 /// enough have the number of their micro-batch; later chunks of a stage are paler. Operations too
-/// short to be seen are drawn together, in the colour of the kind that takes most of the time, so
+/// short to be seen are drawn together, in the color of the kind that takes most of the time, so
 /// that the file stays below 1 MB however many there are. Equal input gives equal bytes.
 void write_pipeline_picture(std::span<drawn_operation const> timeline,
                             pipeline_picture const& picture, std::ostream& out);

@@ -7,7 +7,7 @@
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
@@ -339,7 +339,7 @@ published_plan plan_as_published(planned_scenario const& library, published_meth
     }
     return static_cast<double>(estimate.nanoseconds) * 1e-9 / static_cast<double>(estimate.steps);
   };
-  auto const candidates = omnibal::neighbours(result.anchor, method.radius);
+  auto const candidates = omnibal::neighbors(result.anchor, method.radius);
   omnibal::cut_score const score(result.means.forward_nanoseconds, result.means.sent_bytes,
                                  assumed.stages, method.weights);
   result.search = omnibal::search_cuts(candidates, score, method.candidates,

@@ -105,8 +105,8 @@ layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
   if (documents.size() != 3) fields.refuse("documents", "must be number, tokens and squares");
   omnibal::workload const batch{.tiles = fields.integer("tiles", 0, largest),
                                 .documents = {documents[0], documents[1], documents[2]}};
-  auto const modelled = omnibal::layer_costs(cost.model, batch, cost.degrees);
-  measured_layers layers(modelled.size());
+  auto const modeled = omnibal::layer_costs(cost.model, batch, cost.degrees);
+  measured_layers layers(modeled.size());
   for (auto const& element : fields.at("layers")) {
     json_fields const one(given.file(), "measured.layers", element);
     auto const last = static_cast<std::int64_t>(layers.size()) - 1;
@@ -116,7 +116,7 @@ layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
     if (one.has("kept_bytes")) layer->kept_bytes = one.integer("kept_bytes", 0, largest);
     if (one.has("state_bytes")) layer->state_bytes = one.integer("state_bytes", 0, largest);
   }
-  return {std::move(layers), batch, modelled, device};
+  return {std::move(layers), batch, modeled, device};
 }
 
 /// Reads one micro-batch after the other, and sees that no sample runs twice.

@@ -37,7 +37,7 @@ step_curve histogram(std::span<double const> whole_values, whole_bins const& bin
   return result;
 }
 
-summary summarised(std::span<double const> values) {
+summary summarized(std::span<double const> values) {
   constexpr std::size_t most_steps = 100;
   std::size_t const steps = std::min(values.size(), most_steps);
   summary result;

@@ -41,6 +41,6 @@ struct summary {
   std::vector<double> highs;
 };
 
-[[nodiscard]] summary summarised(std::span<double const> values);
+[[nodiscard]] summary summarized(std::span<double const> values);
 
 }  // namespace examples

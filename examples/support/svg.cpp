@@ -28,13 +28,13 @@ std::string attribute(std::string_view name, double value) {
 }
 
 std::string attributes(stroke const& pen) {
-  std::string result = attribute("stroke", pen.colour) + attribute("stroke-width", pen.width);
+  std::string result = attribute("stroke", pen.color) + attribute("stroke-width", pen.width);
   if (pen.pattern == dashes::dashed) result += attribute("stroke-dasharray", "6 4");
   return result;
 }
 
 std::string attributes(fill const& inside) {
-  std::string result = attribute("fill", inside.colour);
+  std::string result = attribute("fill", inside.color);
   if (inside.opacity < 1) result += attribute("fill-opacity", inside.opacity);
   return result;
 }
@@ -87,7 +87,7 @@ void svg_drawing::polygon(std::span<point const> corners, fill const& inside) {
 void svg_drawing::text(point at, std::string_view words, text_style const& style) {
   constexpr std::string_view anchors[]{"start", "middle", "end"};
   body_ += "<text" + attribute("x", at.x) + attribute("y", at.y) +
-           attribute("font-size", style.size) + attribute("fill", style.colour);
+           attribute("font-size", style.size) + attribute("fill", style.color);
   if (style.at != anchor::start) {
     body_ += attribute("text-anchor", anchors[static_cast<std::size_t>(style.at)]);
   }
@@ -106,7 +106,7 @@ void svg_drawing::write(std::ostream& out, double width, double height, std::str
       << "\" role=\"img\""
       << " font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n<title>"
       << xml_text(title) << "</title>\n<desc>" << xml_text(description)
-      << "</desc>\n<rect width=\"100%\" height=\"100%\"" << attribute("fill", colours::ground)
+      << "</desc>\n<rect width=\"100%\" height=\"100%\"" << attribute("fill", colors::ground)
       << "/>\n"
       << body_ << "</svg>\n";
 }

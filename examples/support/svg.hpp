@@ -25,27 +25,27 @@ struct box {
   [[nodiscard]] double bottom() const { return top + height; }
 };
 
-/// Colours that readers with any colour vision, and printers without colour, tell apart (Okabe and
+/// Colors that readers with any color vision, and printers without color, tell apart (Okabe and
 /// Ito, 2008), on a white ground.
-namespace colours {
+namespace colors {
 inline constexpr std::string_view orange = "#E69F00";
 inline constexpr std::string_view blue = "#0072B2";
 inline constexpr std::string_view ink = "#222222";
-inline constexpr std::string_view grey = "#555555";
+inline constexpr std::string_view gray = "#555555";
 inline constexpr std::string_view pale = "#E2E2E2";
 inline constexpr std::string_view ground = "#FFFFFF";
-}  // namespace colours
+}  // namespace colors
 
 enum class dashes { none, dashed };
 
 struct stroke {
-  std::string_view colour = colours::ink;
+  std::string_view color = colors::ink;
   double width = 1;
   dashes pattern = dashes::none;
 };
 
 struct fill {
-  std::string_view colour;
+  std::string_view color;
   double opacity = 1;
 };
 
@@ -55,7 +55,7 @@ enum class direction { across, upwards };
 
 struct text_style {
   double size = 13;
-  std::string_view colour = colours::ink;
+  std::string_view color = colors::ink;
   anchor at = anchor::start;
   boldness weight = boldness::normal;
   direction runs = direction::across;

@@ -372,14 +372,14 @@ std::vector<std::string> lever_cells(std::string const& name, planned_scenario c
   auto const& assumed = planned.assumed;
   double const seconds = static_cast<double>(estimate.nanoseconds) * 1e-9;
   double const per_sample = planned.gpu_seconds(lever);
-  double const utilisation = omnibal::flops_utilisation(
+  double const utilization = omnibal::flops_utilization(
       {.flops = reference.flops_per_sample * planned.samples_of_lever(lever),
        .seconds = seconds,
        .gpus = assumed.gpus(),
        .peak_flops_per_gpu_second = assumed.peak_flops});
   return {name,
           fixed(seconds / static_cast<double>(estimate.steps), 2),
-          percent(utilisation, 1),
+          percent(utilization, 1),
           percent(estimate.waiting_share, 1),
           fixed(per_sample, 2),
           fixed(planned.gpu_days(lever), 1),

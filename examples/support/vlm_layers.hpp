@@ -52,7 +52,7 @@ struct training_setting {
   omnibal::recompute_choice recomputed = omnibal::recompute_choice::selective;
 };
 
-/// The modelled layers, from the first to the last. Where the tensor-parallel ranks do not divide
+/// The modeled layers, from the first to the last. Where the tensor-parallel ranks do not divide
 /// the heads of the vision tower, heads are added until they do.
 [[nodiscard]] std::vector<vlm_layer> model_layers(model_description const& model,
                                                   training_setting const& setting);

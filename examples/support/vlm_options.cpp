@@ -266,9 +266,9 @@ dataset lengths_for(dataset data, model_description const& model) {
 layer_profile profile_of(vlm_options const& given, model_description const& model,
                          vlm_scenario const& scenario) {
   if (given.measured.empty()) return {};
-  auto const modelled = omnibal::layer_costs(padded(model, scenario.assumed.tensor_ranks),
-                                             given.measured_batch, scenario.assumed.degrees());
-  return {read_measured_layers(given.measured, modelled.size()), given.measured_batch, modelled,
+  auto const modeled = omnibal::layer_costs(padded(model, scenario.assumed.tensor_ranks),
+                                            given.measured_batch, scenario.assumed.degrees());
+  return {read_measured_layers(given.measured, modeled.size()), given.measured_batch, modeled,
           scenario.assumed.device};
 }
 

@@ -35,7 +35,7 @@ struct vlm_scenario {
   /// random micro-batch has the mean number of samples of a group.
   omnibal::resources<2> capacity{};
   text_padding padding = text_padding::to_longest;
-  /// Between neighbouring stages; the default takes no time.
+  /// Between neighboring stages; the default takes no time.
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr auto images_and_tokens = omnibal::demand_of(&sample::images, &sample::tokens);
 
-/// The complete steps of `wide`, in which each rank takes several neighbouring cells.
+/// The complete steps of `wide`, in which each rank takes several neighboring cells.
 omnibal::steps narrowed(omnibal::steps const& wide, std::size_t ranks, std::size_t micro_batches) {
   omnibal::steps result(ranks);
   for (std::size_t step = 0; step != wide.size(); ++step) {

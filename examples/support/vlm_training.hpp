@@ -71,7 +71,7 @@ enum class text_padding {
                                         std::size_t cells, std::uint64_t seed);
 
 /// Groups of samples as micro-batches without padding. `wide` has a cell for each micro-batch of a
-/// step, of which a rank takes neighbouring ones; the last step is left out unless it is complete.
+/// step, of which a rank takes neighboring ones; the last step is left out unless it is complete.
 [[nodiscard]] vlm_data grouped_batches(vlm_samples const& given, omnibal::grouping const& groups,
                                        omnibal::steps const& wide, vlm_assumptions const& assumed);
 

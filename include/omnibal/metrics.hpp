@@ -273,7 +273,7 @@ struct imbalance_fn {
 /// Returns the largest load divided by the mean load; see `imbalance_fn`.
 inline constexpr imbalance_fn imbalance{};
 
-struct utilisation_fn {
+struct utilization_fn {
   /// Returns the share of the capacity that is used: the sum of the loads divided by the product of
   /// capacity and number of loads, separately for each resource. Measured with the true demand, the
   /// share shows the waste of rounding. The share is zero for no loads.
@@ -285,17 +285,17 @@ struct utilisation_fn {
     requires detail::same_kinds<detail::amount_of<Loads>, Capacity>
   [[nodiscard]] constexpr auto operator()(Loads const& loads, Capacity const& capacity) const
       -> detail::ratio_of<detail::amount_of<Loads>> {
-    auto const limits = detail::to_capacity<detail::working_of<Capacity>>("utilisation", capacity);
-    detail::check_capacity("utilisation", limits);
-    return detail::for_each_resource("utilisation", "load", loads,
+    auto const limits = detail::to_capacity<detail::working_of<Capacity>>("utilization", capacity);
+    detail::check_capacity("utilization", limits);
+    return detail::for_each_resource("utilization", "load", loads,
                                      [&limits](auto const& all, std::size_t r) {
                                        return all.mean() / static_cast<double>(limits[r]);
                                      });
   }
 };
 
-/// Returns the used share of the capacity; see `utilisation_fn`.
-inline constexpr utilisation_fn utilisation{};
+/// Returns the used share of the capacity; see `utilization_fn`.
+inline constexpr utilization_fn utilization{};
 
 struct attention_balance_fn {
   /// Returns the attention balance ratio (ABR), the share of the attention time of a step for which

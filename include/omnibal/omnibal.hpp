@@ -88,7 +88,7 @@
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_minimax.hpp>

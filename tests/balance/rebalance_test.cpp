@@ -1,5 +1,5 @@
 #include "allocations.hpp"
-#include "best_relabelling.hpp"
+#include "best_relabeling.hpp"
 #include "error_text.hpp"
 #include "parts.hpp"
 #include "samples.hpp"

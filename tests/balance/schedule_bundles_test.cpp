@@ -308,7 +308,7 @@ TEST_CASE("groups of earlier epochs run first, however well they would suit a sh
   }
 }
 
-TEST_CASE("steps are split so that no split of neighbours has nearer totals") {
+TEST_CASE("steps are split so that no split of neighbors has nearer totals") {
   test::random_amounts random(3);
   for (std::size_t trial = 0; trial != 500; ++trial) {
     std::size_t const ranks = 1 + trial % 9;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Follows the first lines of docs/start.md in an empty folder, as a newcomer would, and compares what the
-# programs print with the page. The copy of the repository is a link, nothing is optimised, and the main
+# programs print with the page. The copy of the repository is a link, nothing is optimized, and the main
 # job is left to others.
 #
 # usage: check_start.sh ROOT CXX

@@ -129,22 +129,22 @@ TEST_CASE("bad costs of layers are errors") {
         }) == "omnibal::stage_sum: the sum of the costs exceeds the largest value of its type");
 }
 
-TEST_CASE("utilisation is FLOPs over what the devices could have done") {
-  CHECK(omnibal::flops_utilisation(
+TEST_CASE("utilization is FLOPs over what the devices could have done") {
+  CHECK(omnibal::flops_utilization(
             {.flops = 6e17, .seconds = 4.0, .gpus = 1000, .peak_flops_per_gpu_second = 3e14}) ==
         Approx(0.5));
   omnibal::measured_step step{
       .flops = 0.0, .seconds = 4.0, .gpus = 8, .peak_flops_per_gpu_second = 3e14};
-  CHECK(omnibal::flops_utilisation(step) == 0.0);
+  CHECK(omnibal::flops_utilization(step) == 0.0);
   step.seconds = 0.0;
-  CHECK(invalid([&] { return omnibal::flops_utilisation(step); }) ==
-        "omnibal::flops_utilisation: seconds is 0, must be positive and finite");
+  CHECK(invalid([&] { return omnibal::flops_utilization(step); }) ==
+        "omnibal::flops_utilization: seconds is 0, must be positive and finite");
   step = {.flops = -1.0, .seconds = 4.0, .gpus = 8, .peak_flops_per_gpu_second = 3e14};
-  CHECK(invalid([&] { return omnibal::flops_utilisation(step); }) ==
-        "omnibal::flops_utilisation: flops is -1, must be finite and not negative");
+  CHECK(invalid([&] { return omnibal::flops_utilization(step); }) ==
+        "omnibal::flops_utilization: flops is -1, must be finite and not negative");
   step = {.flops = 1.0, .seconds = 4.0, .gpus = 8, .peak_flops_per_gpu_second = std::nan("")};
-  CHECK(invalid([&] { return omnibal::flops_utilisation(step); }) ==
-        "omnibal::flops_utilisation: peak_flops_per_gpu_second is nan, must be positive and "
+  CHECK(invalid([&] { return omnibal::flops_utilization(step); }) ==
+        "omnibal::flops_utilization: peak_flops_per_gpu_second is nan, must be positive and "
         "finite");
 }
 

@@ -212,7 +212,7 @@ void check_graph(test::comparison& results) {
     gpu::device_array<std::byte> const memory(exec, bytes);
     gpu::given_scratch scratch(memory.span());
     auto const given = gpu::on(stream, scratch);
-    exec.synchronise();
+    exec.synchronize();
 
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;

@@ -171,7 +171,7 @@ void compare_graph(test::comparison& results) {
     gpu::device_array<std::byte> const memory(
         plain, gpu::isf.scratch_bytes(demands, usual, options, keep, packed.out()));
     gpu::given_scratch scratch(memory.span());
-    plain.synchronise();
+    plain.synchronize();
 
     cudaGraph_t graph = nullptr;
     gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -207,7 +207,7 @@ void compare_streams(test::comparison& results) {
     auto const first = gpu::upload(execs[0], samples[0]);
     auto const second = gpu::upload(execs[1], samples[1]);
     gpu::device_packing<> const packed[2] = {{execs[0], size}, {execs[1], size}};
-    for (auto const& exec : execs) exec.synchronise();
+    for (auto const& exec : execs) exec.synchronize();
     for (int repeat = 0; repeat != 5; ++repeat) {
       gpu::isf(execs[0], first, usual, {.rounds = 10}, keep, packed[0].out());
       gpu::isf(execs[1], second, usual, {.rounds = 10}, keep, packed[1].out());

@@ -57,9 +57,9 @@ void compare_amounts(test::comparison& results, std::size_t n, std::uint64_t lim
                both(omnibal::imbalance(pairs)), "imbalance of " + what);
   results.same(numbers(2,
                        [&](auto on, auto out) {
-                         gpu::utilisation(on, two.span(), resources{9, 4096}, out);
+                         gpu::utilization(on, two.span(), resources{9, 4096}, out);
                        }),
-               both(omnibal::utilisation(pairs, resources{9, 4096})), "utilisation of " + what);
+               both(omnibal::utilization(pairs, resources{9, 4096})), "utilization of " + what);
 }
 
 void compare_groups(test::comparison& results, std::vector<std::size_t> const& sizes,

@@ -73,7 +73,7 @@ TEST_CASE("128 bits become the double that the compiler makes of them") {
   for (unsigned bits = 1; bits <= 128; ++bits) {
     for (int k = 0; k != 300; ++k) {
       uint128 value = static_cast<uint128>(words()) << 64 | words();
-      // Ties and their neighbours: a run of zeros or ones below some upper bits.
+      // Ties and their neighbors: a run of zeros or ones below some upper bits.
       if (k % 3 != 0) {
         auto const low = static_cast<unsigned>(words() % 127);
         value = value >> low << low;
@@ -98,7 +98,7 @@ TEST_CASE("ratios of amounts are those of the host to the last bit") {
       check_ratio(weights, omnibal::gpu::detail::largest_over_mean{},
                   {omnibal::imbalance(weights)});
       check_ratio(weights, omnibal::gpu::detail::mean_over_limit<1>{{4096.0}},
-                  {omnibal::utilisation(weights, 4096)});
+                  {omnibal::utilization(weights, 4096)});
       std::vector<resources<2, std::int32_t>> pairs(n);
       for (std::size_t i = 0; i != n; ++i) {
         pairs[i] = {static_cast<std::int32_t>(weights[i] % 1000), static_cast<std::int32_t>(i)};
@@ -107,7 +107,7 @@ TEST_CASE("ratios of amounts are those of the host to the last bit") {
       check_ratio(pairs, omnibal::gpu::detail::largest_over_mean{},
                   all_of(omnibal::imbalance(pairs)));
       check_ratio(pairs, omnibal::gpu::detail::mean_over_limit<2>{{9.0, 4096.5}},
-                  all_of(omnibal::utilisation(pairs, resources{9.0, 4096.5})));
+                  all_of(omnibal::utilization(pairs, resources{9.0, 4096.5})));
     }
   }
   std::vector<std::int64_t> const wide{largest / 3, largest / 3, largest / 3 - 12345};

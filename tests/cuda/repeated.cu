@@ -76,13 +76,13 @@ class arrays {
         parts_(exec_, parts, balance_count()),
         faults_(gpu::upload(exec_, std::vector(1, gpu::fault::none))),
         cells_(exec_, gpu::schedule_steps.cells(balance_count(), 0, ranks, {})) {
-    exec_.synchronise();
+    exec_.synchronize();
   }
 
   void put(lengths const& values) const {
     gpu::check(cudaMemcpyAsync(lengths_.data(), values.data(), lengths_.size() * sizeof(values[0]),
                                cudaMemcpyHostToDevice, exec_.stream()));
-    exec_.synchronise();
+    exec_.synchronize();
   }
 
   [[nodiscard]] cudaStream_t stream() const { return exec_.stream(); }

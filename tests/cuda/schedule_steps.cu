@@ -147,7 +147,7 @@ void check_graph(test::comparison& results) {
                                                 gpu::schedule_span{groups}));
     gpu::given_scratch scratch(memory.span());
     auto const given = gpu::on(stream, scratch);
-    exec.synchronise();
+    exec.synchronize();
 
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;

@@ -1,7 +1,7 @@
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/detail/exclusive_sum.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
+#include <omnibal/cuda/detail/exclusive_sum.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct note_visit {
   void operator()(std::size_t i) const { visited->push_back(i); }
 };
 
-// A step with a race: each element takes what its left neighbour has.
+// A step with a race: each element takes what its left neighbor has.
 struct take_left {
   std::uint32_t* values;
   void operator()(std::size_t i) const {

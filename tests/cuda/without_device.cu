@@ -68,6 +68,6 @@ int main() {
     gpu::imbalance(exec, gpu::device_span<std::int64_t const>(nullptr, 1000),
                    gpu::device_span<double>(nullptr, 1));
   });
-  expect_clear_error("waiting", [&] { exec.synchronise(); });
+  expect_clear_error("waiting", [&] { exec.synchronize(); });
   return failures == 0 ? 0 : 1;
 }

@@ -113,11 +113,11 @@ bool may_have(context_setting const& setting, std::string_view stem, std::uint32
   return true;
 }
 
-double area_of(std::string const& svg, std::string_view colour) {
+double area_of(std::string const& svg, std::string_view color) {
   double area = 0;
   std::istringstream lines(svg);
   for (std::string line; std::getline(lines, line);) {
-    bool const is_box = line.starts_with("<rect x=") && line.find(colour) != std::string::npos;
+    bool const is_box = line.starts_with("<rect x=") && line.find(color) != std::string::npos;
     if (!is_box) continue;
     auto const number = [&line](std::string const& name) {
       return std::stod(line.substr(line.find(" " + name + "=\"") + name.size() + 3));

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cut_vlm prints its table and draws it, replaces modelled times by measured ones, and where
+# cut_vlm prints its table and draws it, replaces modeled times by measured ones, and where
 # something is wrong says what, with an exit status that is not zero and no picture.
 #
 # usage: cut_vlm.sh PROGRAM
@@ -77,7 +77,7 @@ for stages in 1 2 4; do
   [ $same = $expected ] || complain "a tied head on $stages stages needs another memory"
 done
 
-# Measured bytes take the place of the modelled ones.
+# Measured bytes take the place of the modeled ones.
 printf 'layer,forward_ms,backward_ms,kept_mb,state_mb\n0-18,1,2,10,1000\n' >bytes.csv
 "$program" --model mine.json --stages 2 2 --measured bytes.csv >output 2>message ||
   complain "measured bytes: it fails"

@@ -258,9 +258,9 @@ TEST_CASE("time makes the stages of the public models more even than parameters 
   }
 }
 
-TEST_CASE("measured times replace modelled ones, alone or in runs") {
-  auto const modelled = model_layers(omnibal::internvl_6_20b, usual_setting(2));
-  auto layers = modelled;
+TEST_CASE("measured times replace modeled ones, alone or in runs") {
+  auto const modeled = model_layers(omnibal::internvl_6_20b, usual_setting(2));
+  auto layers = modeled;
   CHECK(complaint_about("note,layer,forward_ms,backward_ms\n"
                         "x,1-45,10.5,20\n"
                         "y,96,1e-6,0\n"
@@ -271,15 +271,15 @@ TEST_CASE("measured times replace modelled ones, alone or in runs") {
     std::int64_t const expected = l == 0    ? 1'123'457
                                   : l == 96 ? 1
                                   : l <= 45 ? 30'500'000
-                                            : modelled[l].nanoseconds;
+                                            : modeled[l].nanoseconds;
     CHECK(layers[l].nanoseconds == expected);
-    if (is_measured) CHECK(layers[l].nanoseconds != modelled[l].nanoseconds);
-    CHECK(layers[l].kept_bytes == modelled[l].kept_bytes);
+    if (is_measured) CHECK(layers[l].nanoseconds != modeled[l].nanoseconds);
+    CHECK(layers[l].kept_bytes == modeled[l].kept_bytes);
   }
 }
 
 TEST_CASE("a file of measured times that is wrong changes nothing and is named") {
-  auto const modelled = model_layers(omnibal::internvl_6_20b, usual_setting(2));
+  auto const modeled = model_layers(omnibal::internvl_6_20b, usual_setting(2));
   std::string const head = "layer,forward_ms,backward_ms\n";
   struct wrong_file {
     std::string text;
@@ -311,12 +311,12 @@ TEST_CASE("a file of measured times that is wrong changes nothing and is named")
       {head + "0-96,0,0\n", "times.csv: all layers take no time"},
       {"", "times.csv"}};
   for (wrong_file const& one : files) {
-    auto layers = modelled;
+    auto layers = modeled;
     std::string const message = complaint_about(one.text, layers);
     INFO(one.text << message);
     CHECK(message.find(one.message) != std::string::npos);
     CHECK(
-        std::ranges::equal(layers, modelled, {}, &vlm_layer::nanoseconds, &vlm_layer::nanoseconds));
+        std::ranges::equal(layers, modeled, {}, &vlm_layer::nanoseconds, &vlm_layer::nanoseconds));
   }
 }
 

@@ -31,10 +31,10 @@ model_description const& pair() {
   return model;
 }
 
-/// Every layer took `factor` times what is modelled.
-measured_layers scaled(std::vector<omnibal::layer_cost> const& modelled, double factor) {
+/// Every layer took `factor` times what is modeled.
+measured_layers scaled(std::vector<omnibal::layer_cost> const& modeled, double factor) {
   measured_layers result;
-  for (omnibal::layer_cost const& cost : modelled) {
+  for (omnibal::layer_cost const& cost : modeled) {
     auto const times = [&](omnibal::work const& work) {
       return std::llround(factor * static_cast<double>(device(work)));
     };
@@ -48,8 +48,8 @@ measured_layers scaled(std::vector<omnibal::layer_cost> const& modelled, double 
 
 TEST_CASE("layers that take twice as long take twice as long for every micro-batch") {
   auto const reference = batch_of(8, 2, 1024);
-  auto const modelled = omnibal::layer_costs(pair(), reference);
-  layer_profile const profile(scaled(modelled, 2), reference, modelled, device);
+  auto const modeled = omnibal::layer_costs(pair(), reference);
+  layer_profile const profile(scaled(modeled, 2), reference, modeled, device);
   for (auto const& batch : {batch_of(8, 2, 1024), batch_of(3, 5, 700), batch_of(0, 1, 4096)}) {
     auto const before = omnibal::layer_costs(pair(), batch);
     auto after = before;
@@ -69,15 +69,15 @@ TEST_CASE("layers that take twice as long take twice as long for every micro-bat
 
 TEST_CASE("measured bytes change what is kept in proportion and replace the state") {
   auto const reference = batch_of(8, 2, 1024);
-  auto const modelled = omnibal::layer_costs(pair(), reference);
-  auto measured = scaled(modelled, 1);
+  auto const modeled = omnibal::layer_costs(pair(), reference);
+  auto measured = scaled(modeled, 1);
   std::size_t const layer = 30;
   for (std::size_t l = 0; l != measured.size(); ++l) {
     if (l != layer) measured[l].reset();
   }
-  measured[layer]->kept_bytes = modelled[layer].choices[0].kept_bytes / 2;
+  measured[layer]->kept_bytes = modeled[layer].choices[0].kept_bytes / 2;
   measured[layer]->state_bytes = 12'345;
-  layer_profile const profile(measured, reference, modelled, device);
+  layer_profile const profile(measured, reference, modeled, device);
   auto const batch = batch_of(1, 3, 2048);
   auto const before = omnibal::layer_costs(pair(), batch);
   auto after = before;
@@ -94,14 +94,14 @@ TEST_CASE("measured bytes change what is kept in proportion and replace the stat
 
 TEST_CASE("a layer without work takes what was measured for each token") {
   auto const reference = batch_of(8, 2, 1024);
-  auto const modelled = omnibal::layer_costs(pair(), reference);
+  auto const modeled = omnibal::layer_costs(pair(), reference);
   auto const kinds = layer_kinds(pair());
   auto const embedding =
       static_cast<std::size_t>(std::find(kinds.begin(), kinds.end(), "embedding") - kinds.begin());
-  REQUIRE(device(modelled[embedding].forward) == 0);
-  measured_layers measured(modelled.size());
+  REQUIRE(device(modeled[embedding].forward) == 0);
+  measured_layers measured(modeled.size());
   measured[embedding] = measured_layer{.forward_nanoseconds = 4'000'000};
-  layer_profile const profile(measured, reference, modelled, device);
+  layer_profile const profile(measured, reference, modeled, device);
   auto const batch = batch_of(0, 1, 512);
   auto costs = omnibal::layer_costs(pair(), batch);
   profile.correct(batch, costs);

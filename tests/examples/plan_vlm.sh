@@ -68,7 +68,7 @@ grep -q '^Megatron layout: none, .*cross-attention' output || complain "cross-at
 "$program" --replay crossed/crossed.plan.json >replayed 2>message ||
   complain "cross-attention: other figures"
 
-# Layers that take twice as long as modelled: all take a multiple, and the plan remembers it.
+# Layers that take twice as long as modeled: all take a multiple, and the plan remembers it.
 printf 'layer,forward_ms,backward_ms,kept_mb\n0-11,20,40,300\n' >times.csv
 "$program" "${small[@]}" --measured times.csv --measured-batch 0 4 1024 --output measured >slow \
   2>message || complain "measured: it fails"

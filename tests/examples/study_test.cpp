@@ -78,7 +78,7 @@ TEST_CASE("curves have gaps where there is no value") {
                 .x = {.title = "x", .most = 5},
                 .y = {.title = "y", .most = 3},
                 .curves = {{.label = "one",
-                            .colour = colours::blue,
+                            .color = colors::blue,
                             .curve = {{0, 1, 2, 3, 4, 5}, {1, 2, INFINITY, NAN, 3}}}}};
   std::string const two_lines = drawn(content);
   CHECK(xml_complaint(two_lines) == "");
@@ -92,7 +92,7 @@ TEST_CASE("curves have gaps where there is no value") {
 TEST_CASE("bars have their heights above them, and a word where there is none") {
   bars const content{.title = "bars",
                      .y_title = "days",
-                     .kinds = {{"paper", colours::orange}, {"ours", colours::blue}},
+                     .kinds = {{"paper", colors::orange}, {"ours", colors::blue}},
                      .groups = {{"one", {NAN, 2.25}}, {"two", {4, 1}}},
                      .digits = 2,
                      .gap = "not told"};

@@ -82,11 +82,11 @@ TEST_CASE(
 }
 
 TEST_CASE("a summary keeps the mean, whatever the number of values") {
-  CHECK(examples::summarised({}).means.heights.empty());
+  CHECK(examples::summarized({}).means.heights.empty());
   for (std::size_t const count : {1u, 7u, 100u, 101u, 1234u}) {
     std::vector<double> numbers(count);
     for (std::size_t i = 0; i != count; ++i) numbers[i] = static_cast<double>(i * i % 37);
-    auto const shown = examples::summarised(numbers);
+    auto const shown = examples::summarized(numbers);
     auto const& [edges, heights] = shown.means;
     REQUIRE(edges.size() == heights.size() + 1);
     CHECK(heights.size() <= 100);
@@ -108,7 +108,7 @@ TEST_CASE("a drawing is well-formed, with escaped labels and curves cut at the a
                                 .x = {.title = "x > 1", .most = 2},
                                 .y = {.title = "y", .most = 10},
                                 .curves = {{.label = "<script>",
-                                            .colour = examples::colours::blue,
+                                            .color = examples::colors::blue,
                                             .curve = {.edges = {0, 1, 5}, .heights = {4, 1e9}}}},
                                 .at_x = examples::mark{1, "'mark'"}};
   draw(drawing, {0, 0, 300, 200}, content);

@@ -77,14 +77,14 @@ TEST_CASE("every phase has its own even arrangement, and outputs travel once") {
 
   auto const plans = make_orchestration(offsets, {text, text}, measures, options);
   // The outputs of a sample's pieces move with it.
-  numbers travelling = text;
+  numbers traveling = text;
   for (auto const& e : encoders) {
     std::size_t piece = 0;
     for (std::size_t s = 0; s != samples; ++s) {
-      for (std::uint32_t k = 0; k != e.counts[s]; ++k) travelling[s] += e.output_bytes[piece++];
+      for (std::uint32_t k = 0; k != e.counts[s]; ++k) traveling[s] += e.output_bytes[piece++];
     }
   }
-  CHECK(plans.samples == omnibal::make_plan(offsets, text, travelling, options));
+  CHECK(plans.samples == omnibal::make_plan(offsets, text, traveling, options));
   std::int64_t moved_text = 0;
   std::int64_t moved_across = 0;
   for (std::uint32_t s = 0; s != samples; ++s) {

@@ -344,7 +344,7 @@ TEST_CASE("different plans have different digests") {
   CHECK(plans > 12);
 }
 
-TEST_CASE("rebalance moves a quarter at most of what lpt moves with the best relabelling") {
+TEST_CASE("rebalance moves a quarter at most of what lpt moves with the best relabeling") {
   for (std::uint64_t seed = 0; seed != 4; ++seed) {
     test::random_amounts random(seed);
     std::size_t const ranks = 64;

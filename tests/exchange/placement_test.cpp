@@ -1,4 +1,4 @@
-#include "../balance/best_relabelling.hpp"
+#include "../balance/best_relabeling.hpp"
 #include "error_text.hpp"
 #include "parts.hpp"
 #include "samples.hpp"

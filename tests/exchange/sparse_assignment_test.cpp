@@ -1,4 +1,4 @@
-#include "../balance/best_relabelling.hpp"
+#include "../balance/best_relabeling.hpp"
 #include "samples.hpp"
 
 #include <omnibal/detail/rank_placer.hpp>

@@ -6,7 +6,7 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
@@ -64,7 +64,7 @@ void print_partition(std::uint64_t seed) {
           omnibal::partition_throughput(layers, stages, cost, {},
                                         {.micro_batches = 9, .base = costs}));
       auto const first_cut = [](std::span<std::uint32_t const> at) { return at[1]; };
-      auto const near = omnibal::neighbours(anchor.boundaries, 2);
+      auto const near = omnibal::neighbors(anchor.boundaries, 2);
       for (auto const& found : omnibal::search_cuts(near, cost, 30, first_cut).candidates) {
         hashes["search"].add(digest_of(found.boundaries));
         hashes["search"].add(static_cast<std::uint64_t>(found.score));

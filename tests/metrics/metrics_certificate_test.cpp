@@ -59,7 +59,7 @@ struct exact_ratios {
   [[nodiscard]] long double imbalance() const {
     return sum > 0 ? static_cast<long double>(largest) * count / static_cast<long double>(sum) : 1;
   }
-  [[nodiscard]] long double utilisation(long double capacity) const {
+  [[nodiscard]] long double utilization(long double capacity) const {
     return count == 0 ? 0 : static_cast<long double>(sum) / count / capacity;
   }
 };
@@ -96,9 +96,9 @@ std::string ratio_fault(engine& random) {
     if (!is_near_relatively(imbalance, exact.imbalance())) {
       return "imbalance is " + std::to_string(imbalance);
     }
-    double const used = omnibal::utilisation(numbers, capacity);
-    if (!is_near_relatively(used, exact.utilisation(static_cast<long double>(capacity)))) {
-      return "utilisation is " + std::to_string(used);
+    double const used = omnibal::utilization(numbers, capacity);
+    if (!is_near_relatively(used, exact.utilization(static_cast<long double>(capacity)))) {
+      return "utilization is " + std::to_string(used);
     }
   } catch (std::overflow_error const&) {
     return is_error ? "" : "a sum that its type can hold is refused";

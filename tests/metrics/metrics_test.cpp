@@ -32,7 +32,7 @@ using omnibal::make_steps;
 using omnibal::pad_ratio;
 using omnibal::resources;
 using omnibal::steps;
-using omnibal::utilisation;
+using omnibal::utilization;
 using test::error_text;
 
 using numbers = std::vector<std::int64_t>;
@@ -51,9 +51,9 @@ static_assert(!takes<omnibal::pad_ratio_fn, loads>);
 static_assert(!takes<omnibal::pad_ratio_fn, grouping, std::list<int>>);
 static_assert(!takes<omnibal::dist_ratio_fn, std::vector<std::string>>);
 static_assert(!takes<omnibal::dist_ratio_fn, steps, std::list<int>>);
-static_assert(takes<omnibal::utilisation_fn, loads, resources<2, double>>);
-static_assert(!takes<omnibal::utilisation_fn, loads, resources<3>>);
-static_assert(!takes<omnibal::utilisation_fn, loads, int>);
+static_assert(takes<omnibal::utilization_fn, loads, resources<2, double>>);
+static_assert(!takes<omnibal::utilization_fn, loads, resources<3>>);
+static_assert(!takes<omnibal::utilization_fn, loads, int>);
 
 template <class Function, class... Arguments>
 using result = std::invoke_result_t<Function const&, Arguments const&...>;
@@ -62,7 +62,7 @@ static_assert(std::is_same_v<result<omnibal::dist_ratio_fn, loads>, resources<2,
 static_assert(std::is_same_v<result<omnibal::dist_ratio_fn, steps, numbers>, double>);
 static_assert(std::is_same_v<result<omnibal::imbalance_fn, loads>, resources<2, double>>);
 static_assert(
-    std::is_same_v<result<omnibal::utilisation_fn, loads, resources<2>>, resources<2, double>>);
+    std::is_same_v<result<omnibal::utilization_fn, loads, resources<2>>, resources<2, double>>);
 
 static_assert(pad_ratio(std::array{4, 2, 0}) == 0.5);
 static_assert(imbalance(std::array{3, 1}) == 1.5);
@@ -220,13 +220,13 @@ TEST_CASE("the imbalance is the largest over the mean") {
   CHECK(imbalance(reals{0.5, 0.25, 0.0}) == 2.0);
 }
 
-TEST_CASE("the utilisation is the used share of the capacity") {
-  CHECK(utilisation(numbers{10, 5, 0}, 10) == 0.5);
-  CHECK(utilisation(numbers{}, 10) == 0.0);
-  CHECK(utilisation(numbers{10, 10}, 8) == 1.25);
-  CHECK(utilisation(numbers{3, 3}, 4.0) == 0.75);
-  CHECK(utilisation(reals{0.5, 0.25}, 1) == 0.375);
-  CHECK(utilisation(loads{{9, 0}, {0, 0}}, resources{9, 4096}) == resources{0.5, 0.0});
+TEST_CASE("the utilization is the used share of the capacity") {
+  CHECK(utilization(numbers{10, 5, 0}, 10) == 0.5);
+  CHECK(utilization(numbers{}, 10) == 0.0);
+  CHECK(utilization(numbers{10, 10}, 8) == 1.25);
+  CHECK(utilization(numbers{3, 3}, 4.0) == 0.75);
+  CHECK(utilization(reals{0.5, 0.25}, 1) == 0.375);
+  CHECK(utilization(loads{{9, 0}, {0, 0}}, resources{9, 4096}) == resources{0.5, 0.0});
 }
 
 TEST_CASE("large floating-point weights give finite ratios") {
@@ -234,7 +234,7 @@ TEST_CASE("large floating-point weights give finite ratios") {
   CHECK(pad_ratio(large) == Approx(2.0 / 3.0));
   CHECK(dist_ratio(large) == Approx(2.0 / 3.0));
   CHECK(imbalance(large) == Approx(3.0));
-  CHECK(utilisation(large, 1e308) == Approx(1.0 / 3.0));
+  CHECK(utilization(large, 1e308) == Approx(1.0 / 3.0));
 }
 
 TEST_CASE("weights must be finite and not negative") {
@@ -248,7 +248,7 @@ TEST_CASE("weights must be finite and not negative") {
     CHECK_THROWS_AS(dist_ratio(weights), std::invalid_argument);
     CHECK_THROWS_AS(dist_ratio(step, weights), std::invalid_argument);
     CHECK_THROWS_AS(imbalance(weights), std::invalid_argument);
-    CHECK_THROWS_AS(utilisation(weights, 1.0), std::invalid_argument);
+    CHECK_THROWS_AS(utilization(weights, 1.0), std::invalid_argument);
   }
   numbers const negative{3, -4};
   std::string const rest = "[1] is -4, must be finite and not negative";
@@ -260,17 +260,17 @@ TEST_CASE("weights must be finite and not negative") {
         "omnibal::dist_ratio: loads" + rest);
   CHECK(error_text<std::invalid_argument>([&] { (void)imbalance(negative); }) ==
         "omnibal::imbalance: load" + rest);
-  CHECK(error_text<std::invalid_argument>([&] { (void)utilisation(negative, 1); }) ==
-        "omnibal::utilisation: load" + rest);
+  CHECK(error_text<std::invalid_argument>([&] { (void)utilization(negative, 1); }) ==
+        "omnibal::utilization: load" + rest);
 }
 
 TEST_CASE("a capacity must be positive") {
   CHECK(error_text<std::invalid_argument>([] {
-          (void)utilisation(loads{{1, 2}}, resources{9, 0});
-        }) == "omnibal::utilisation: capacity[1] is 0, must be positive and finite");
-  CHECK_THROWS_AS(utilisation(numbers{1}, -1), std::invalid_argument);
-  CHECK_THROWS_AS(utilisation(numbers{1}, not_a_number), std::invalid_argument);
-  CHECK_THROWS_AS(utilisation(numbers{}, 0), std::invalid_argument);
+          (void)utilization(loads{{1, 2}}, resources{9, 0});
+        }) == "omnibal::utilization: capacity[1] is 0, must be positive and finite");
+  CHECK_THROWS_AS(utilization(numbers{1}, -1), std::invalid_argument);
+  CHECK_THROWS_AS(utilization(numbers{1}, not_a_number), std::invalid_argument);
+  CHECK_THROWS_AS(utilization(numbers{}, 0), std::invalid_argument);
 }
 
 TEST_CASE("groups and steps must name what exists") {
@@ -292,7 +292,7 @@ TEST_CASE("a sum above its type is an overflow") {
     CHECK_THROWS_AS(dist_ratio(make_steps({{0, 1}}, 1), weights), std::overflow_error);
     CHECK_THROWS_AS(dist_ratio(make_steps({{0}, {1}}, 2), weights), std::overflow_error);
     CHECK_THROWS_AS(imbalance(weights), std::overflow_error);
-    CHECK_THROWS_AS(utilisation(weights, 1), std::overflow_error);
+    CHECK_THROWS_AS(utilization(weights, 1), std::overflow_error);
   }
   CHECK_THROWS_AS(imbalance(reals{1e308, 1e308}), std::overflow_error);
   CHECK_THROWS_AS(imbalance(std::vector<std::uint64_t>{~std::uint64_t{0}}), std::invalid_argument);
@@ -308,6 +308,6 @@ TEST_CASE("metrics allocate nothing") {
           (void)dist_ratio(weights);
           (void)dist_ratio(schedule, weights);
           (void)imbalance(weights);
-          (void)utilisation(weights, 10);
+          (void)utilization(weights, 10);
         }) == 0);
 }

@@ -104,7 +104,7 @@ void derive_communicators(mpi::communicator& comm) {
   test::require(omnibal::all_gather(moved, 1).size() == comm.size(), "assigned");
 }
 
-/// Nodes of neighbours, of every third rank, of all and of one each.
+/// Nodes of neighbors, of every third rank, of all and of one each.
 void gather_in_two_levels(mpi::communicator& comm) {
   auto const rank = static_cast<int>(comm.rank());
   for (int const node : {rank / 2, rank % 3, 0, rank}) {

@@ -176,7 +176,7 @@ inline omnibal::exchange_plan plan_of(std::uint64_t round, batch const& all) {
     }
     return result;
   };
-  // Neighbours before that are none afterwards, in their old order.
+  // Neighbors before that are none afterwards, in their old order.
   auto const interleaved = [](auto const& costs, std::size_t parts, auto const&) {
     omnibal::grouping result;
     std::size_t const half = (costs.size() + 1) / 2;

@@ -18,7 +18,7 @@
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/online_packer.hpp>
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
@@ -224,15 +224,15 @@ static_assert(gives_offsets<offsets const&> && !gives_offsets<offsets>);
 static_assert(gives_begins<offsets const&> && !gives_begins<offsets>);
 static_assert(gives_values<omnibal::weight_list<int>&> && !gives_values<omnibal::weight_list<int>>);
 
-// Plans and neighbours.
+// Plans and neighbors.
 static_assert(gives_arrivals<exchange_plan const&> && !gives_arrivals<exchange_plan>);
 static_assert(gives_arrivals_of_rank<exchange_plan&> && !gives_arrivals_of_rank<exchange_plan>);
 static_assert(gives_departures<exchange_plan const&> && !gives_departures<exchange_plan>);
 static_assert(gives_home_offsets<exchange_plan const&> && !gives_home_offsets<exchange_plan>);
 static_assert(gives_choices<plan_of_pipeline const&> && !gives_choices<plan_of_pipeline>);
-static_assert(walkable<omnibal::neighbourhood&> && !walkable<omnibal::neighbourhood>);
-static_assert(gives_anchor<omnibal::neighbourhood&> && !gives_anchor<omnibal::neighbourhood>);
-static_assert(!std::is_reference_v<decltype(*std::declval<omnibal::neighbourhood&>().begin())>);
+static_assert(walkable<omnibal::neighborhood&> && !walkable<omnibal::neighborhood>);
+static_assert(gives_anchor<omnibal::neighborhood&> && !gives_anchor<omnibal::neighborhood>);
+static_assert(!std::is_reference_v<decltype(*std::declval<omnibal::neighborhood&>().begin())>);
 
 // Layouts of pieces, and views of samples.
 static_assert(gives_pieces<context_layout const&> && !gives_pieces<context_layout>);
@@ -302,7 +302,7 @@ TEST_CASE("a range-for over a temporary keeps it alive") {
   CHECK(items == 2 * costs.size());
 
   std::vector<std::vector<std::uint32_t>> candidates;
-  for (auto const& cuts : omnibal::neighbours(std::vector<std::uint32_t>{0, 2, 4}, 1)) {
+  for (auto const& cuts : omnibal::neighbors(std::vector<std::uint32_t>{0, 2, 4}, 1)) {
     candidates.push_back(cuts);
   }
   CHECK(candidates.size() == 3);

@@ -1,7 +1,7 @@
 #include "error_text.hpp"
 #include "stage_function.hpp"
 
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
@@ -275,10 +275,10 @@ TEST_CASE("constraints that make no sense by themselves are refused") {
       {"speeds has 1 values for 2 stages"});
 }
 
-TEST_CASE("neighbours, scores and searches refuse what they cannot use") {
+TEST_CASE("neighbors, scores and searches refuse what they cannot use") {
   using boundaries = std::vector<std::uint32_t>;
-  auto const near = [](boundaries const& anchor) { return omnibal::neighbours(anchor, 1); };
-  check_refused<std::invalid_argument>([&] { return near({}); }, {"omnibal::neighbours"});
+  auto const near = [](boundaries const& anchor) { return omnibal::neighbors(anchor, 1); };
+  check_refused<std::invalid_argument>([&] { return near({}); }, {"omnibal::neighbors"});
   check_refused<std::invalid_argument>([&] { return near({1, 4}); }, {"begin with 0"});
   check_refused<std::invalid_argument>([&] { return near({0, 4, 4, 9}); }, {"boundaries[2] is 4"});
   check_refused<std::invalid_argument>([&] { return near({0, 4, 3}); }, {"boundaries[2] is 3"});

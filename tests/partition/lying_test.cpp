@@ -3,7 +3,7 @@
 
 #include "samples.hpp"
 
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
@@ -162,7 +162,7 @@ TEST_CASE("layer costs, scores and measured times that change do no harm") {
           20);
     auto const score = [&](std::size_t, std::size_t, std::size_t) { return random.between(0, 9); };
     auto const whole = [&](std::span<std::uint32_t const>) { return random.between(0, 9); };
-    auto const near = omnibal::neighbours(found.boundaries, 2);
+    auto const near = omnibal::neighbors(found.boundaries, 2);
     CHECK(!omnibal::search_cuts(near, score, 5, whole).candidates.empty());
     CHECK(!omnibal::search_cuts(near, whole, 5, whole).candidates.empty());
   }

@@ -1,10 +1,10 @@
-// All neighbours and the best of them, compared with all cuts of short chains.
+// All neighbors and the best of them, compared with all cuts of short chains.
 
 #include "all_cuts.hpp"
 #include "certificate.hpp"
 
 #include <omnibal/config.hpp>
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
 #include <algorithm>
@@ -59,8 +59,8 @@ std::uint32_t apart(std::uint32_t left, std::uint32_t right) {
   return std::max(left, right) - std::min(left, right);
 }
 
-/// In the order of `neighbours`.
-std::vector<cuts> all_neighbours(cuts const& anchor, std::size_t radius) {
+/// In the order of `neighbors`.
+std::vector<cuts> all_neighbors(cuts const& anchor, std::size_t radius) {
   std::vector<std::pair<std::uint32_t, cuts>> found;
   test::for_all_cuts(anchor.back(), anchor.size() - 1, omnibal::empty_stages::forbidden,
                      [&](cuts const& at) {
@@ -174,7 +174,7 @@ std::string wrong_measurement(Result const& result, measurement<T> const& given)
   return result.best == best ? "" : "not the best measured";
 }
 
-enum class way { stages_of_neighbours, boundaries_of_neighbours, stages_of_list };
+enum class way { stages_of_neighbors, boundaries_of_neighbors, stages_of_list };
 
 template <class T>
 std::string fault_of(omnibal::rng::engine& random) {
@@ -182,7 +182,7 @@ std::string fault_of(omnibal::rng::engine& random) {
   std::size_t const radius = draw_radius(random);
   stage_scores<T> const score(random, anchor.size() - 1, draw_most<T>(random));
   auto const how = static_cast<way>(number_between(random, 0, 2));
-  auto tried = all_neighbours(anchor, radius);
+  auto tried = all_neighbors(anchor, radius);
   if (how == way::stages_of_list) tried.push_back(tried[tried.size() / 2]);
   bool overflows = false;
   std::vector<candidate<T>> all;
@@ -191,7 +191,7 @@ std::string fault_of(omnibal::rng::engine& random) {
   }
   std::sort(all.begin(), all.end(), [&](candidate<T> const& left, candidate<T> const& right) {
     if (left.score != right.score) return left.score < right.score;
-    if (how == way::stages_of_neighbours) return left.boundaries < right.boundaries;
+    if (how == way::stages_of_neighbors) return left.boundaries < right.boundaries;
     return left.place < right.place;
   });
   std::size_t const top = size_between(random, 1, number_between(random, 0, 3) == 0 ? 100 : 9);
@@ -210,12 +210,12 @@ std::string fault_of(omnibal::rng::engine& random) {
     bool ignored = false;
     return static_cast<working<T>>(score_of(cuts(at.begin(), at.end()), score, ignored));
   };
-  if (overflows && how == way::boundaries_of_neighbours) return "";
+  if (overflows && how == way::boundaries_of_neighbors) return "";
   try {
-    auto const near = omnibal::neighbours(anchor, radius);
-    auto const result = how == way::stages_of_neighbours       ? found(near, score)
-                        : how == way::boundaries_of_neighbours ? found(near, whole)
-                                                               : found(tried, score);
+    auto const near = omnibal::neighbors(anchor, radius);
+    auto const result = how == way::stages_of_neighbors       ? found(near, score)
+                        : how == way::boundaries_of_neighbors ? found(near, whole)
+                                                              : found(tried, score);
     if (result.candidates.size() != std::min(top, all.size())) return "another number of cuts";
     for (std::size_t i = 0; i != result.candidates.size(); ++i) {
       if (static_cast<wide<T>>(result.candidates[i].score) != all[i].score) return "another score";
@@ -229,14 +229,14 @@ std::string fault_of(omnibal::rng::engine& random) {
 
 }  // namespace
 
-TEST_CASE("neighbours are all cuts near the anchor, once and in order", "[certificate]") {
-  test::certify<std::uint32_t>("neighbours", [](omnibal::rng::engine& random) -> std::string {
+TEST_CASE("neighbors are all cuts near the anchor, once and in order", "[certificate]") {
+  test::certify<std::uint32_t>("neighbors", [](omnibal::rng::engine& random) -> std::string {
     cuts const anchor = draw_anchor(random);
     std::size_t const radius = draw_radius(random);
     std::vector<cuts> made;
-    auto const range = omnibal::neighbours(anchor, radius);
+    auto const range = omnibal::neighbors(anchor, radius);
     for (cuts const& at : range) made.push_back(at);
-    return made == all_neighbours(anchor, radius) ? "" : "other neighbours";
+    return made == all_neighbors(anchor, radius) ? "" : "other neighbors";
   });
 }
 

@@ -1,7 +1,7 @@
 #include "all_cuts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
@@ -40,7 +40,7 @@ template <class Score>
 std::vector<std::pair<std::int64_t, cuts>> all_scored(cuts const& anchor, std::size_t radius,
                                                       Score const& score) {
   std::vector<std::pair<std::int64_t, cuts>> result;
-  for (cuts const& boundaries : omnibal::neighbours(anchor, radius)) {
+  for (cuts const& boundaries : omnibal::neighbors(anchor, radius)) {
     std::int64_t sum = 0;
     for (std::size_t s = 0; s + 1 != boundaries.size(); ++s) {
       sum += score(s, boundaries[s], boundaries[s + 1]);
@@ -61,7 +61,7 @@ cuts random_anchor(test::random_amounts& random) {
 
 }  // namespace
 
-TEST_CASE("search finds the best neighbours under a score of stages without trying all") {
+TEST_CASE("search finds the best neighbors under a score of stages without trying all") {
   for (std::uint64_t seed = 0; seed != 500; ++seed) {
     test::random_amounts random(seed);
     cuts const anchor = random_anchor(random);
@@ -71,7 +71,7 @@ TEST_CASE("search finds the best neighbours under a score of stages without tryi
     auto all = all_scored(anchor, radius, score);
     std::sort(all.begin(), all.end());
     INFO("seed " << seed);
-    auto const result = omnibal::search_cuts(omnibal::neighbours(anchor, radius), score, most,
+    auto const result = omnibal::search_cuts(omnibal::neighbors(anchor, radius), score, most,
                                              [](boundaries_view) { return 1; });
     REQUIRE(result.candidates.size() == std::min(most, all.size()));
     for (std::size_t i = 0; i != result.candidates.size(); ++i) {
@@ -97,7 +97,7 @@ TEST_CASE("a score of whole boundaries, and any range of them, are tried one by 
 
   random_score const score{7, 100};
   cuts const anchor{0, 4, 8, 12};
-  auto const near = omnibal::neighbours(anchor, 2);
+  auto const near = omnibal::neighbors(anchor, 2);
   auto const whole = [&](boundaries_view boundaries) {
     std::int64_t sum = 0;
     for (std::size_t s = 0; s != 3; ++s) sum += score(s, boundaries[s], boundaries[s + 1]);
@@ -119,7 +119,7 @@ TEST_CASE("measuring ends with the budget or with the user's word") {
     ++calls;
     return 100.0 - boundaries[1];
   };
-  auto const near = omnibal::neighbours(anchor, 4);
+  auto const near = omnibal::neighbors(anchor, 4);
   auto const all = omnibal::search_cuts(near, score, 9, measure);
   CHECK(calls == 9);
   CHECK(all.measurements == 9);
@@ -154,17 +154,17 @@ TEST_CASE("what could not run is infinite and never the best unless nothing coul
   auto const only_seven = [](boundaries_view boundaries) {
     return boundaries[1] == 7 ? 5.0 : std::numeric_limits<double>::infinity();
   };
-  auto const result = omnibal::search_cuts(omnibal::neighbours(anchor, 2), score, 5, only_seven);
+  auto const result = omnibal::search_cuts(omnibal::neighbors(anchor, 2), score, 5, only_seven);
   CHECK(result.candidates[result.best].boundaries == cuts{0, 7, 16});
 }
 
-TEST_CASE("the best of 10^30 neighbours are found at once") {
+TEST_CASE("the best of 10^30 neighbors are found at once") {
   std::vector<double> seconds(1000);
   test::random_amounts random(11);
   for (double& s : seconds) s = static_cast<double>(random.between(80, 120));
   auto const anchor = omnibal::partition_minimax(seconds, 32);
   omnibal::cut_score const score(seconds, seconds, 32);
-  auto const result = omnibal::search_cuts(omnibal::neighbours(anchor.boundaries, 5), score, 50,
+  auto const result = omnibal::search_cuts(omnibal::neighbors(anchor.boundaries, 5), score, 50,
                                            [](boundaries_view) { return 1; });
   CHECK(result.candidates.size() == 50);
   CHECK(

@@ -1,6 +1,6 @@
 // A trainer's own layers, cost and memory rule go through every function as they are.
 
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
@@ -169,7 +169,7 @@ TEST_CASE("a trainer's memory rule goes through the general partitions and says 
   }
 
   // Candidates that the rule refuses need not be measured.
-  auto const near = omnibal::neighbours(both.boundaries, 1);
+  auto const near = omnibal::neighbors(both.boundaries, 1);
   auto const seconds_if_room = [&](std::span<std::uint32_t const> boundaries) {
     double slowest = 0;
     for (std::size_t s = 0; s + 1 != boundaries.size(); ++s) {
@@ -197,7 +197,7 @@ TEST_CASE("a trainer's layers and stopwatch go through the search") {
     }
     return slowest;
   };
-  auto const near = omnibal::neighbours(anchor.boundaries, 2);
+  auto const near = omnibal::neighbors(anchor.boundaries, 2);
   auto const found = omnibal::search_cuts(near, score, 20, stopwatch);
   CHECK(found.measurements == 20);
   CHECK(found.candidates[found.best].measured <= stopwatch(anchor.boundaries));

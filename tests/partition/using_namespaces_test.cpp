@@ -37,7 +37,7 @@ vector<uint32_t> cut_by_all_means(vector<int64_t> const& costs) {
         partition_minimax(costs, 2, identity{}).bottleneck);
   cut_score const score(costs, costs, 2);
   auto const first_cut = [](span<uint32_t const> boundaries) { return boundaries[1]; };
-  auto const found = search_cuts(neighbours(layers.boundaries, 1), score, 3, first_cut);
+  auto const found = search_cuts(neighbors(layers.boundaries, 1), score, 3, first_cut);
   CHECK(found.candidates.size() == 3);
   return layers.boundaries;
 }

@@ -224,7 +224,7 @@ class Balancing(unittest.TestCase):
         self.assertEqual(pickle.loads(pickle.dumps(repeat)).is_repeat(last, 7), repeated[7])
         self.assertIsInstance(omnibal.dist_ratio([1, 2, 3]), float)
         self.assertAlmostEqual(omnibal.dist_ratio([1, 2, 3]), 1 / 3)
-        self.assertAlmostEqual(omnibal.utilisation([1, 2, 3], 4), 0.5)
+        self.assertAlmostEqual(omnibal.utilization([1, 2, 3], 4), 0.5)
         self.assertAlmostEqual(omnibal.pad_ratio(omnibal.Groups([0, 2], [0, 1]), [1, 2]), 0.25)
 
 

@@ -126,7 +126,7 @@ instance<Time> draw_instance(omnibal::rng::engine& random) {
   return made;
 }
 
-/// Near the bytes of some plan, so that it and its neighbours are close to the budget.
+/// Near the bytes of some plan, so that it and its neighbors are close to the budget.
 template <class Time>
 void draw_budget(omnibal::rng::engine& random, instance<Time>& made) {
   int128 kept = 0;

@@ -58,7 +58,7 @@ TEST_CASE("an integer is the word scaled to the range") {
   }
 }
 
-TEST_CASE("words that would favour some integers are rejected") {
+TEST_CASE("words that would favor some integers are rejected") {
   struct {
     std::vector<std::uint64_t> words;
     std::uint64_t n;

@@ -121,7 +121,7 @@ TEST_CASE("an element is equally likely to come to every position") {
   }
 }
 
-TEST_CASE("neighbours come to positions that have nothing to do with each other") {
+TEST_CASE("neighbors come to positions that have nothing to do with each other") {
   for (std::size_t const n : {63u, 64u, 100u, 1000u}) {
     CAPTURE(n);
     std::vector<std::uint64_t> distances(n - 1, 0);

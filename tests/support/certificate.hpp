@@ -67,7 +67,7 @@ inline std::int64_t number_between(omnibal::rng::engine& random, std::int64_t le
 }
 
 /// Draws weights of one instance, all of one kind that is drawn first: few values (ties and zeros),
-/// small, larger, up to `most`, near `most`, powers of two and their neighbours, one giant among
+/// small, larger, up to `most`, near `most`, powers of two and their neighbors, one giant among
 /// small ones; where the weights float, fractions too.
 template <class Weight>
 class weight_source {

@@ -327,7 +327,7 @@ void plan_for_other_costs(Comm& comm) {
       costs.push_back(static_cast<std::int64_t>(scaled));
       bytes.push_back(doubled(s));
     }
-    require(omnibal::make_plan(all.offsets(), costs, bytes) == plan, "quantised costs");
+    require(omnibal::make_plan(all.offsets(), costs, bytes) == plan, "quantized costs");
 
     auto const two = [](text_sample const& s) {
       return omnibal::resources{s.length, std::int64_t{s.index % 3}};
@@ -610,7 +610,7 @@ void orchestrate_many_rounds(Comm& comm) {
     omnibal::encoder_phase const audio_in_integers{&mixed_sample::sounds, whole, tiles, tiles};
     auto const same = omnibal::orchestrate(
         comm, local, language, std::tuple{vision, audio_in_integers}, {.ranks_per_node = 2});
-    require(same.digest() == plans.digest(), "quantised costs of an encoder");
+    require(same.digest() == plans.digest(), "quantized costs of an encoder");
 
     omnibal::encoder_phase const dealt_audio{&mixed_sample::sounds, seconds, tiles, tiles,
                                              omnibal::deal};

@@ -24,14 +24,14 @@ template <class Weight>
 using working_of = omnibal::detail::working_weight<Weight>;
 
 /// The largest demand that is tried: that of the type, and where the weights float one whose
-/// neighbours are further apart than one.
+/// neighbors are further apart than one.
 template <class Weight>
 std::int64_t most_of() {
   if constexpr (std::floating_point<Weight>) return std::int64_t{1} << 60;
   return static_cast<std::int64_t>(std::numeric_limits<Weight>::max());
 }
 
-/// The neighbour below, not below zero.
+/// The neighbor below, not below zero.
 template <class T>
 T below(T value) {
   if (!(value > T{0})) return T{0};

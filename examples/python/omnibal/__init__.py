@@ -46,7 +46,7 @@ from ._core import (
     schedule_steps,
     select_recompute,
     tune_capacity,
-    utilisation,
+    utilization,
 )
 from ._core import __version__ as __version__
 
@@ -87,5 +87,5 @@ __all__ = [
     "schedule_steps",
     "select_recompute",
     "tune_capacity",
-    "utilisation",
+    "utilization",
 ]

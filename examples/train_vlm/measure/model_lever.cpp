@@ -5,7 +5,7 @@
 
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/cost/affine_fit.hpp>
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/partition/search_cuts.hpp>
@@ -432,7 +432,7 @@ bool compare_cuts(train_options const& options, trainer& of) {
 
   auto rules = cuts_of_rules(options, model, step);
   constexpr std::size_t radius = 3, most_candidates = 8;
-  auto const candidates = omnibal::neighbours(rules["partition_layers"], radius);
+  auto const candidates = omnibal::neighbors(rules["partition_layers"], radius);
   auto const score = [&](std::span<std::uint32_t const> cuts) { return step.predict(cuts); };
   auto const measure = [&](std::span<std::uint32_t const> cuts) {
     return runner.measure(cuts).share;

@@ -178,16 +178,16 @@ void write_learning_curves(std::filesystem::path const& file,
                            std::vector<quarter_losses> const& losses) {
   struct drawn_form {
     std::size_t number;
-    std::string_view colour;
+    std::string_view color;
   };
   examples::chart content{.title = "loss of all data, mean and range over seeds",
                           .x = {.title = "epochs' samples seen", .most = 100, .unit = " %"},
                           .y = {.title = "loss", .least = 1e30, .most = 0},
                           .curves = {}};
-  for (auto const& [number, colour] :
-       {drawn_form{0, examples::colours::ink}, drawn_form{2, examples::colours::blue},
-        drawn_form{6, examples::colours::orange}}) {
-    examples::series curve{.label = learning_forms[number].name, .colour = colour};
+  for (auto const& [number, color] :
+       {drawn_form{0, examples::colors::ink}, drawn_form{2, examples::colors::blue},
+        drawn_form{6, examples::colors::orange}}) {
+    examples::series curve{.label = learning_forms[number].name, .color = color};
     curve.curve.edges = {0};
     for (std::size_t q = 0; q != 4; ++q) {
       std::vector<double> const& of = losses[number][q];

@@ -74,11 +74,11 @@ double pipeline_stage::run(std::span<batch const> micro_batches, double scale) {
   omnibal::one_f_one_b const schedule{stages_, count};
   schedule.check();
   int const rank = group_->getRank();
-  auto const of_neighbour = [&](bool has_neighbour) {
-    return has_neighbour ? micro_batches : micro_batches.first(0);
+  auto const of_neighbor = [&](bool has_neighbor) {
+    return has_neighbor ? micro_batches : micro_batches.first(0);
   };
-  arrivals activations = arrivals_from(rank - 1, first_, activation_tag, of_neighbour(!is_first()));
-  arrivals gradients = arrivals_from(rank + 1, last_, gradient_tag, of_neighbour(!is_last()));
+  arrivals activations = arrivals_from(rank - 1, first_, activation_tag, of_neighbor(!is_first()));
+  arrivals gradients = arrivals_from(rank + 1, last_, gradient_tag, of_neighbor(!is_last()));
 
   operations_.clear();
   std::vector<kept_pass> passes(count);

@@ -25,7 +25,7 @@ struct stage_operation {
   double seconds = 0;
 };
 
-/// What a neighbour sends, a tensor for each micro-batch: the next one is under way while this
+/// What a neighbor sends, a tensor for each micro-batch: the next one is under way while this
 /// stage computes. Where there is nothing to send, as of a text before the projector, nothing is
 /// sent.
 class arrivals {
@@ -37,7 +37,7 @@ class arrivals {
   arrivals(group& of, int from, int tag, shapes shapes_of_all);
 
   /// That of the next micro-batch, which has come then; undefined where there is nothing. Errors:
-  /// those of the group, as where the neighbour is gone or its timeout has passed.
+  /// those of the group, as where the neighbor is gone or its timeout has passed.
   [[nodiscard]] at::Tensor take();
 
  private:

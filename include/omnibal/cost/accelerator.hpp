@@ -93,14 +93,14 @@ struct measured_step {
   double peak_flops_per_gpu_second = 0.0;
 };
 
-struct flops_utilisation_fn {
+struct flops_utilization_fn {
   /// Returns the share of the peak FLOPs of the devices that a step used: MFU.
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
   /// `std::invalid_argument` for a number that is not finite and positive; FLOPs may be zero.
   /// Source: Chowdhery et al., "PaLM", 2022 (arXiv 2204.02311), appendix B.
   [[nodiscard]] double operator()(measured_step const& step) const {
-    constexpr std::string_view name = "flops_utilisation";
+    constexpr std::string_view name = "flops_utilization";
     detail::check_weight(name, "flops", step.flops);
     detail::check_positive(name, "seconds", step.seconds);
     detail::check_positive(name, "gpus", step.gpus);
@@ -109,8 +109,8 @@ struct flops_utilisation_fn {
   }
 };
 
-/// Returns the share of the peak FLOPs of the devices that a step used; see `flops_utilisation_fn`.
-inline constexpr flops_utilisation_fn flops_utilisation{};
+/// Returns the share of the peak FLOPs of the devices that a step used; see `flops_utilization_fn`.
+inline constexpr flops_utilization_fn flops_utilization{};
 
 /// The steps of a whole training, the time of one step, and the devices.
 struct training_run {

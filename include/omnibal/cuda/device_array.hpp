@@ -95,7 +95,7 @@ template <device_resource Resource, host_array Range>
           where);
     cudaPointerAttributes found{};
     check(cudaPointerGetAttributes(&found, std::ranges::data(values)), where);
-    if (found.type == cudaMemoryTypeUnregistered) exec.synchronise(where);
+    if (found.type == cudaMemoryTypeUnregistered) exec.synchronize(where);
   }
   return result;
 }
@@ -127,7 +127,7 @@ template <device_resource Resource, class T>
                                                            device_span<T> values,
                                                            location where = location::here()) {
   auto result = detail::start_download(exec, values, where);
-  exec.synchronise(where);
+  exec.synchronize(where);
   return result;
 }
 
@@ -141,7 +141,7 @@ template <device_resource Resource, class T>
 
 /// Waits for the stream, reads the faults and throws for them as `check` does.
 template <device_resource Resource>
-void synchronise_and_check(execution<Resource> const& exec, device_span<fault const> faults,
+void synchronize_and_check(execution<Resource> const& exec, device_span<fault const> faults,
                            std::string_view function) {
   for (fault const word : download(exec, faults)) check(word, function);
 }

@@ -58,9 +58,9 @@ class device_grouping {
   [[nodiscard]] grouping download(execution<Resource> const& exec) const {
     auto const groups = detail::start_download(exec, out().group_count);
     auto const items = detail::start_download(exec, offsets_.span().subspan(out().room(), 1));
-    exec.synchronise();
+    exec.synchronize();
     auto arrays = start_download(exec, groups[0], items[0]);
-    exec.synchronise();
+    exec.synchronize();
     return {std::move(arrays.offsets), std::move(arrays.items)};
   }
 
@@ -182,7 +182,7 @@ class device_packing {
     auto groups = groups_.start_download(exec, all.group_count, samples - all.oversized_count);
     result.oversized =
         detail::start_download(exec, oversized_.span().subspan(0, all.oversized_count));
-    exec.synchronise();
+    exec.synchronize();
     result.groups = grouping(std::move(groups.offsets), std::move(groups.items));
     return result;
   }

@@ -105,10 +105,11 @@ class stream_handle {
  public:
   stream_handle(cudaStream_t stream) : stream_(stream) {}
   template <class Stream>
-    requires std::convertible_to<Stream const&, cudaStream_t>
-  stream_handle(Stream const& stream) : stream_(stream) {}
-  template <class Stream>
-    requires(!std::convertible_to<Stream const&, cudaStream_t>) && requires(Stream const& stream) {
+    requires std::convertible_to<Stream const&, cudaStream_t> stream_handle(Stream const& stream)
+        : stream_(stream) {}
+    template <class Stream>
+      requires(!std::convertible_to<Stream const&, cudaStream_t>)
+    &&requires(Stream const& stream) {
       { stream.get() } -> std::convertible_to<cudaStream_t>;
     }
     stream_handle(Stream const& stream) : stream_(stream.get()) {}
@@ -135,7 +136,7 @@ class execution {
 
   /// Waits until the work that was submitted to the stream is done. Errors: `error`, also for
   /// earlier work.
-  void synchronise(location where = location::here()) const {
+  void synchronize(location where = location::here()) const {
     check(cudaStreamSynchronize(stream_), where);
   }
 
@@ -181,7 +182,9 @@ struct scratch_count {
 /// The first argument of algorithms: an execution, or only a stream, which is the same as
 /// `on(stream)`.
 template <class T>
-concept executor =
-    requires(T const& exec) { gpu::on(exec); } || std::same_as<T, detail::scratch_count>;
+concept executor = requires(T const& exec) {
+  gpu::on(exec);
+}
+|| std::same_as<T, detail::scratch_count>;
 
 }  // namespace omnibal::inline v0::gpu

@@ -132,11 +132,11 @@ struct imbalance_fn : detail::scratch_counted<imbalance_fn> {
 /// Writes the largest load divided by the mean load on a stream; see `imbalance_fn`.
 inline constexpr imbalance_fn imbalance{};
 
-struct utilisation_fn : detail::scratch_counted<utilisation_fn> {
+struct utilization_fn : detail::scratch_counted<utilization_fn> {
   /// Writes the share of the capacity that is used, for each resource separately, to `out`.
   ///
   /// Count, complexity, determinism and faults are the same as for `gpu::pad_ratio`; equal to
-  /// `omnibal::utilisation`. Errors on the host: also `std::invalid_argument` for a capacity that
+  /// `omnibal::utilization`. Errors on the host: also `std::invalid_argument` for a capacity that
   /// is not positive or not finite.
   template <executor Exec, device_demands Loads, amount Capacity>
     requires omnibal::detail::same_kinds<device_element_of<Loads>, Capacity>
@@ -144,18 +144,18 @@ struct utilisation_fn : detail::scratch_counted<utilisation_fn> {
                   device_span<double> out, device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     auto const limits = omnibal::detail::to_capacity<detail::working_weight_of<Capacity>>(
-        "gpu::utilisation", capacity);
+        "gpu::utilization", capacity);
     detail::mean_over_limit<detail::kinds_on_device<Loads>> ratio{};
-    omnibal::detail::check_capacity("gpu::utilisation", limits);
+    omnibal::detail::check_capacity("gpu::utilization", limits);
     for (std::size_t r = 0; r != limits.size(); ++r) {
       ratio.limits[r] = static_cast<double>(limits[r]);
     }
-    detail::write_ratios_of("gpu::utilisation", exec, loads, ratio, out, count, faults);
+    detail::write_ratios_of("gpu::utilization", exec, loads, ratio, out, count, faults);
   }
 };
 
-/// Writes the used share of the capacity on a stream; see `utilisation_fn`.
-inline constexpr utilisation_fn utilisation{};
+/// Writes the used share of the capacity on a stream; see `utilization_fn`.
+inline constexpr utilization_fn utilization{};
 
 #pragma GCC visibility pop
 

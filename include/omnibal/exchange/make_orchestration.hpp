@@ -132,7 +132,7 @@ class make_orchestration_workspace {
   make_plan_workspace<1> planner_;
   std::vector<std::uint32_t> first_piece_;
   std::vector<std::uint32_t> offsets_;
-  std::vector<std::int64_t> travelling_;
+  std::vector<std::int64_t> traveling_;
   orchestration result_;
 };
 
@@ -205,7 +205,7 @@ struct make_orchestration_fn {
       check_sizes(function, encoder, language.cost.size());
       ++count;
     });
-    add_outputs(function, language, encoders, workspace.travelling_);
+    add_outputs(function, language, encoders, workspace.traveling_);
     plan(function, "language model", home_offsets, language, options, workspace, plans.samples);
     plans.encoders.resize(count);
     detail::for_each_encoder(encoders, [&](auto const& encoder, std::size_t e) {
@@ -215,7 +215,7 @@ struct make_orchestration_fn {
     return plans;
   }
 
-  /// Plans a phase whose pieces have the bytes in `travelling_` during the exchange. The plan
+  /// Plans a phase whose pieces have the bytes in `traveling_` during the exchange. The plan
   /// counts the bytes of the phase.
   template <class Offsets, class Phase>
   static void plan(std::string_view function, std::string_view called, Offsets const& home_offsets,
@@ -223,8 +223,8 @@ struct make_orchestration_fn {
                    make_orchestration_workspace& workspace, exchange_plan& result) try {
     using cost = detail::index_amount<decltype(phase.cost)>;
     auto const make = [&](auto& planner) {
-      result = make_plan_fn::plan(function, home_offsets, phase.cost, workspace.travelling_,
-                                  options, phase.balance, planner);
+      result = make_plan_fn::plan(function, home_offsets, phase.cost, workspace.traveling_, options,
+                                  phase.balance, planner);
     };
     if constexpr (weight<cost>) {
       make(workspace.planner_);
@@ -253,9 +253,9 @@ struct make_orchestration_fn {
     for (std::uint32_t const offset : samples.home_offsets()) {
       workspace.offsets_.push_back(first_piece[offset]);
     }
-    copy_bytes(function, "bytes of an encoder", encoder.bytes, workspace.travelling_);
+    copy_bytes(function, "bytes of an encoder", encoder.bytes, workspace.traveling_);
     for (std::size_t p = 0; p != encoder.bytes.size(); ++p) {
-      add_output(function, encoder, p, workspace.travelling_[p]);
+      add_output(function, encoder, p, workspace.traveling_[p]);
     }
     plan(function, called, workspace.offsets_, encoder, options, workspace, routes.inputs);
     find_outputs(samples, first_piece, encoder, options, routes);

@@ -89,11 +89,11 @@ concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
 
 namespace detail {
 
-/// Whether part r of a balancer with homes is for rank r. A member `is_relabelled` that is true
+/// Whether part r of a balancer with homes is for rank r. A member `is_relabeled` that is true
 /// allows any rank for each part.
 template <class Balance>
 inline constexpr bool makes_any_parts = requires {
-  requires Balance::is_relabelled;
+  requires Balance::is_relabeled;
 };
 
 /// Whether a balancer requires integers, by a member `needs_integers`. Such a balancer rejects
@@ -157,7 +157,7 @@ struct make_plan_fn {
   /// length, with `padded_batch{}` or `padded_attention`, which with weights also counts
   /// convolutions. Each part is then assigned to a rank as by `placement`. There is one exception:
   /// a user's balancer with the call of `rebalance`, with the homes. Part r of such a balancer goes
-  /// to rank r, unless the balancer has a member `is_relabelled` that is true. A rank receives its
+  /// to rank r, unless the balancer has a member `is_relabeled` that is true. A rank receives its
   /// samples in the order of its part.
   ///
   /// Complexity: as the balancer and `placement`, and linear. Memory: as both, and 28 bytes per

@@ -33,7 +33,7 @@ struct under_cap {
   resources<R> capacity;
   balance_under_capacity_options options = {};
   static constexpr bool needs_integers = true;
-  static constexpr bool is_relabelled = true;
+  static constexpr bool is_relabeled = true;
 
   template <sample_range Amounts, class Bytes>
     requires std::same_as<std::remove_cvref_t<sample_reference<Amounts>>, resources<R + 1>>

@@ -67,7 +67,7 @@ void for_each_dealt_step(std::size_t group_count, std::size_t ranks, std::uint64
   } while (left.size() >= ranks);
 }
 
-/// Returns the used share of the capacity, as `utilisation` does, even if the sum of the loads
+/// Returns the used share of the capacity, as `utilization` does, even if the sum of the loads
 /// exceeds 64 bits.
 template <std::size_t R, class T>
 [[nodiscard]] resources<R, double> fill_of(std::span<resources<R, T> const> loads,

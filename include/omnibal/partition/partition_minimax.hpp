@@ -112,7 +112,7 @@ class equal_speed_partition_minimax {
   }
 
   [[nodiscard]] outcome probe(T limit) {
-    T realised{};
+    T realized{};
     T overflow = std::numeric_limits<T>::max();
     std::size_t first = 0;
     std::size_t const reach = mean_reach(limit);
@@ -123,12 +123,12 @@ class equal_speed_partition_minimax {
           first + reach, least, ends_.high[s],
           [=, next = sums_.data() + 1](std::size_t l) { return next[l] - start <= limit; });
       ends_.now[s] = static_cast<std::uint32_t>(last);
-      realised = std::max(realised, static_cast<T>(sums_[last] - start));
+      realized = std::max(realized, static_cast<T>(sums_[last] - start));
       if (last == layers()) {
         std::fill(ends_.now.begin() + static_cast<std::ptrdiff_t>(s), ends_.now.end(),
                   ends_.now[s]);
         ends_.high.swap(ends_.now);
-        return {true, realised};
+        return {true, realized};
       }
       overflow = std::min(overflow, static_cast<T>(sums_[last + 1] - start));
       first = last;
@@ -136,7 +136,7 @@ class equal_speed_partition_minimax {
     T const rest = static_cast<T>(sums_.back() - sums_[first]);
     if (rest <= limit) {
       ends_.high.swap(ends_.now);
-      return {true, std::max(realised, rest)};
+      return {true, std::max(realized, rest)};
     }
     ends_.low.swap(ends_.now);
     return {false, std::min(overflow, rest)};

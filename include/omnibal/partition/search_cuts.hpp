@@ -7,7 +7,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/resources.hpp>
 
@@ -139,7 +139,7 @@ class cut_ranking {
  public:
   /// Calls `score(stage, first, last)` once for each stage that neighbors may have.
   template <class Score>
-  cut_ranking(std::string_view function, neighbourhood const& cuts, Score const& score)
+  cut_ranking(std::string_view function, neighborhood const& cuts, Score const& score)
       : function_(function), cuts_(cuts) {
     find_terms(score);
     find_least_left();
@@ -248,7 +248,7 @@ class cut_ranking {
   }
 
   std::string_view function_;
-  neighbourhood const& cuts_;
+  neighborhood const& cuts_;
   std::vector<std::vector<S>> terms_;                ///< for each stage
   std::vector<std::vector<std::optional<S>>> left_;  ///< for each boundary
   std::priority_queue<node> open_;
@@ -375,7 +375,7 @@ struct search_cuts_fn {
   /// Searches for the fastest cuts as OmniBal does: scores candidates cheaply, measures the `top_k`
   /// with the best scores, and returns the fastest. Lower is better for scores and measured values.
   ///
-  /// `candidates` is the result of `neighbours` or any range of boundaries. `score` is called with
+  /// `candidates` is the result of `neighbors` or any range of boundaries. `score` is called with
   /// (stage, first, last) and returns the part of a stage, as `cut_score` does. Alternatively
   /// `score` is called with boundaries and returns the whole score. The best neighbors under a
   /// score of stages are found without examining all of them; equal scores are in lexicographic
@@ -432,7 +432,7 @@ struct search_cuts_fn {
   [[nodiscard]] static std::vector<detail::scored<S>> best_of(Candidates const& candidates,
                                                               Score const& score,
                                                               std::size_t top_k) {
-    if constexpr (stage_cost<Score> && std::same_as<Candidates, neighbourhood>) {
+    if constexpr (stage_cost<Score> && std::same_as<Candidates, neighborhood>) {
       std::vector<detail::scored<S>> result;
       detail::cut_ranking<S> ranking(name, candidates, score);
       while (result.size() != top_k) {

@@ -539,7 +539,7 @@ struct simulate_pipeline_fn {
       result.timeline.clear();
       run.run(nullptr);
     }
-    summarise(workspace.memory_.stages, result);
+    summarize(workspace.memory_.stages, result);
     return result;
   }
 
@@ -610,7 +610,7 @@ struct simulate_pipeline_fn {
   }
 
   template <class T>
-  static void summarise(std::vector<detail::stage_state<T>> const& stages, simulation<T>& result) {
+  static void summarize(std::vector<detail::stage_state<T>> const& stages, simulation<T>& result) {
     result.makespan = T{};
     result.busy.clear();
     result.peak_bytes.clear();

@@ -73,7 +73,7 @@ TEST_CASE("loads, offsets and metrics have no races", "[races]") {
   gpu::dist_ratio(run.exec(), loads, ratios.span(), {}, run.faults());
   gpu::dist_ratio(run.exec(), on_device, 3, pairs, ratios.span(), {}, run.faults());
   gpu::imbalance(run.exec(), loads, ratios.span(), {}, run.faults());
-  gpu::utilisation(run.exec(), loads, resources{4'000'000, 9000}, ratios.span(), {}, run.faults());
+  gpu::utilization(run.exec(), loads, resources{4'000'000, 9000}, ratios.span(), {}, run.faults());
   CHECK_FALSE(run.has_fault());
 }
 

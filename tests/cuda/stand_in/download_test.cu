@@ -28,7 +28,7 @@ using stand_in::call_counts;
 /// The calls since some counts.
 [[nodiscard]] call_counts since(call_counts const& before) {
   call_counts const now = stand_in::calls();
-  return {now.copies - before.copies, now.synchronisations - before.synchronisations,
+  return {now.copies - before.copies, now.synchronizations - before.synchronizations,
           now.queries - before.queries};
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("groups come to the host in two waits", "[download]") {
   call_counts const before = stand_in::calls();
   CHECK(on_device.download(exec) == groups);
   CHECK(since(before).copies == 4);
-  CHECK(since(before).synchronisations == 2);
+  CHECK(since(before).synchronizations == 2);
 }
 
 TEST_CASE("no groups come back as no groups, and more than a byte counts as many", "[download]") {
@@ -75,7 +75,7 @@ TEST_CASE("a packing comes to the host in one copy of numbers and one of each ar
   packing const result = packed.download(exec);
   CHECK(result == packing{grouping({0, 2, 5}, {4, 1, 0, 2, 3}), {5}, report});
   CHECK(since(before).copies == 4);
-  CHECK(since(before).synchronisations == 2);
+  CHECK(since(before).synchronizations == 2);
   CHECK(packed.groups().download(exec) == result.groups);
 
   write(out.oversized_count, {7});

@@ -47,7 +47,7 @@ void check_faults(std::string const& name, Call const& call) {
 
   auto const without_word = [&](std::vector<std::int64_t> const& values) {
     call(exec, gpu::upload(exec, values), device_span<fault>{});
-    exec.synchronise();
+    exec.synchronize();
   };
   CHECK_NOTHROW(without_word(good));
   auto code = cudaSuccess;
@@ -58,7 +58,7 @@ void check_faults(std::string const& name, Call const& call) {
     CHECK(std::string(error.what()).find("without a word for faults") != std::string::npos);
   }
   CHECK(code == cudaErrorLaunchFailure);
-  CHECK_THROWS_AS(exec.synchronise(), gpu::error);
+  CHECK_THROWS_AS(exec.synchronize(), gpu::error);
   stand_in::forget_trap();
   CHECK_NOTHROW(without_word(good));
 }

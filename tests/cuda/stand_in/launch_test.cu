@@ -60,7 +60,7 @@ std::array<unsigned, 2> queries_on(int device) {
       launch_both(blocks.span(), 1);
       count = stand_in::calls().queries - before;
     }
-    exec.synchronise();
+    exec.synchronize();
   }).join();
   return result;
 }

@@ -150,7 +150,7 @@ void run(mistake const& each, bool is_right) {
   void* arguments[] = {&data, &is_right};
   gpu::check(
       cudaLaunchKernel(each.kernel, dim3(blocks), dim3(threads), arguments, 0, exec.stream()));
-  exec.synchronise();
+  exec.synchronize();
 }
 
 }  // namespace

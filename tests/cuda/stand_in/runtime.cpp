@@ -69,7 +69,7 @@ struct time_point {
 };
 
 std::atomic<unsigned> copies{0};
-std::atomic<unsigned> synchronisations{0};
+std::atomic<unsigned> synchronizations{0};
 std::atomic<unsigned> queries{0};
 std::atomic<std::size_t> late{0};
 std::atomic<bool> reads_late{false};
@@ -116,7 +116,7 @@ std::size_t live_allocations() {
 std::size_t late_copies() { return late; }
 void set_reading_late(bool reads) { reads_late = reads; }
 
-call_counts calls() { return {copies, synchronisations, queries}; }
+call_counts calls() { return {copies, synchronizations, queries}; }
 
 }  // namespace stand_in
 
@@ -273,7 +273,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return give(stream_of(stream).is_done() ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  ++stand_in::synchronisations;
+  ++stand_in::synchronizations;
   if (stream_of(stream).is_capturing()) return give(cudaErrorStreamCaptureUnsupported);
   stream_of(stream).wait();
   return give(stand_in::has_trapped() ? cudaErrorLaunchFailure : cudaSuccess);

@@ -33,7 +33,7 @@ void set_reading_late(bool reads);
 struct call_counts {
   /// Copies from or to the host.
   unsigned copies = 0;
-  unsigned synchronisations = 0;
+  unsigned synchronizations = 0;
   /// What a device has, and what a kernel may take.
   unsigned queries = 0;
 };

@@ -57,7 +57,7 @@ class memory_hog {
     omnibal::gpu::device_array<std::uint64_t> result(exec, words());
     omnibal::gpu::check(
         cudaMemsetAsync(result.data(), 0, words() * sizeof(std::uint64_t), exec.stream()));
-    exec.synchronise();
+    exec.synchronize();
     return result;
   }
   static std::size_t words() { return std::size_t{is_small() ? 1u << 12 : 1u << 24}; }

@@ -1,7 +1,7 @@
 """The packing schedulers of Megatron-Core: `get_groups_and_subsamples` of lists of (id, length).
 
 The result is, for each micro-batch and each rank of the data and context parallel group, the ids of
-its samples; the ranks that share samples are neighbours.
+its samples; the ranks that share samples are neighbors.
 """
 
 from typing import List, Optional, Sequence, Tuple

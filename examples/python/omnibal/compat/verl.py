@@ -56,8 +56,8 @@ def get_seqlen_balanced_partitions(
 def get_group_balanced_partitions(
     seqlen_list: Sequence[int], uid_list: Sequence[Any], k_partitions: int
 ) -> List[List[int]]:
-    """The same for samples that stay together: neighbours with the same uid. As many such groups in
-    each part. A uid whose samples are not neighbours is an error, as they would be split."""
+    """The same for samples that stay together: neighbors with the same uid. As many such groups in
+    each part. A uid whose samples are not neighbors is an error, as they would be split."""
     if len(seqlen_list) != len(uid_list):
         raise ValueError(
             "omnibal: there are %d lengths and %d uids"
@@ -69,7 +69,7 @@ def get_group_balanced_partitions(
         if uid_list[i] in seen:
             raise ValueError(
                 "omnibal: uid %r of sample %d is apart from its other samples, "
-                "samples of one uid must be neighbours" % (uid_list[i], i)
+                "samples of one uid must be neighbors" % (uid_list[i], i)
             )
         seen.add(uid_list[i])
     ends = first[1:] + [len(uid_list)]

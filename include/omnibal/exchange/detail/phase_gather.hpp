@@ -144,7 +144,7 @@ struct phase_columns {
   }
 
   /// Maps the bits of floating-point costs to integers, by the largest cost of each kind.
-  void quantise(std::size_t kinds) {
+  void quantize(std::size_t kinds) {
     for (std::size_t r = 0; r != kinds; ++r) {
       double largest = 0;
       for (std::size_t i = r; i < costs.size(); i += kinds) {
@@ -217,7 +217,7 @@ class phase_gather {
         all[p].read(row, reports[rank].facts.samples, own[p].kinds, p != 0);
     }
     for (std::size_t p = 0; p != Phases; ++p) {
-      if ((floating >> p & 1) != 0) all[p].quantise(own[p].kinds);
+      if ((floating >> p & 1) != 0) all[p].quantize(own[p].kinds);
     }
   }
 

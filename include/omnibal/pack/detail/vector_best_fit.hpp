@@ -26,10 +26,10 @@ namespace omnibal::inline v0::detail {
 
 /// A map of the room in one resource to levels 0 .. count() - 1, which rise with the room.
 template <class T>
-class quantised_axis {
+class quantized_axis {
  public:
-  quantised_axis() = default;
-  quantised_axis(T capacity, std::size_t most) {
+  quantized_axis() = default;
+  quantized_axis(T capacity, std::size_t most) {
     if constexpr (std::floating_point<T>) {
       count_ = most;
       capacity_ = capacity;
@@ -270,7 +270,7 @@ class open_bin_index {
     std::size_t kinds_left = 0;
     for (std::size_t r = 0; r != R; ++r) kinds_left += r != fine_ && traits.binds[r] ? 1 : 0;
     auto const divide = [&](std::size_t r, std::size_t most) {
-      coarse_[r] = quantised_axis<T>(capacity[r], most);
+      coarse_[r] = quantized_axis<T>(capacity[r], most);
       strides_[r] = cells;
       cells *= coarse_[r].count();
     };
@@ -279,13 +279,13 @@ class open_bin_index {
     }
     // A resource that does not bind has the levels that the fine resource can spare.
     std::size_t const fine_levels =
-        quantised_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells)).count();
+        quantized_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells)).count();
     for (std::size_t r = 0; r != R; ++r) {
       if (r == fine_ || traits.binds[r]) continue;
       std::size_t const spare = most_levels / fine_levels / cells;
       divide(r, std::clamp<std::size_t>(spare, 1, most_cells / cells));
     }
-    levels_ = quantised_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells));
+    levels_ = quantized_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells));
     occupied_ = level_sets(cells, levels_.count());
     heads_.assign(cells * levels_.count(), none);
     for (std::size_t cell = 0; cell != cells; ++cell) {
@@ -440,9 +440,9 @@ class open_bin_index {
   }
 
   std::size_t fine_;
-  quantised_axis<T> coarse_[R] = {};
+  quantized_axis<T> coarse_[R] = {};
   std::size_t strides_[R] = {};
-  quantised_axis<T> levels_;
+  quantized_axis<T> levels_;
   /// The levels of each cell that hold groups.
   level_sets occupied_;
   amounts_type least_[most_cells] = {};

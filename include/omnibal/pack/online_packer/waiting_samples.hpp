@@ -32,7 +32,7 @@ class size_classes {
 
   size_classes(amounts_type const& capacity, std::size_t most_depths) {
     for (std::size_t r = 1; r != R; ++r) fine_ = capacity[r] >= capacity[fine_] ? r : fine_;
-    levels_ = quantised_axis<T>(capacity[fine_], most_depths);
+    levels_ = quantized_axis<T>(capacity[fine_], most_depths);
     last_level_ = levels_.count() - 1;
     for (std::size_t r = 0; r != R; ++r) {
       scales_[r] = share_scale<T>(capacity[r]);
@@ -76,7 +76,7 @@ class size_classes {
 
  private:
   struct kind_cells {
-    quantised_axis<T> classes;
+    quantized_axis<T> classes;
     std::size_t last_class = 0;
     std::size_t stride = 0;
     /// For each class, counted from the largest amounts, the cells that are not above it.
@@ -102,7 +102,7 @@ class size_classes {
   /// Divides each of the cells into classes of this resource and returns their number.
   std::size_t divide(std::size_t kind, T capacity) {
     kind_cells& made = kinds_[kind];
-    made.classes = quantised_axis<T>(capacity, most_classes());
+    made.classes = quantized_axis<T>(capacity, most_classes());
     made.stride = count_;
     std::size_t const classes = made.classes.count();
     made.last_class = classes - 1;
@@ -116,7 +116,7 @@ class size_classes {
   }
 
   std::size_t fine_ = 0;
-  quantised_axis<T> levels_;
+  quantized_axis<T> levels_;
   std::size_t last_level_ = 0;
   std::size_t count_ = 1;
   std::array<share_scale<T>, R> scales_{};

@@ -27,7 +27,7 @@ enum class dual_feasible {
   rounded_parts,
   /// Counts the parts of k strictly below a share of less than a half, keeps a half, and is
   /// symmetric for larger shares. Parameter k >= 2. Source: Vanderbeck, "Exact algorithm for
-  /// minimising the number of setups in the one-dimensional cutting stock problem", 2000.
+  /// minimizing the number of setups in the one-dimensional cutting stock problem", 2000.
   parts_below,
   /// Counts the whole k in values below a half. For values above a half, subtracts the whole k in
   /// the room that they leave. Parameter 1 <= k <= capacity. Source: Carlier, Clautiaux, Moukrim,

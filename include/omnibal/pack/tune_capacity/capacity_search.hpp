@@ -158,14 +158,14 @@ class capacity_grid {
       auto const& axis = axes_[r];
       T const distance = axis.distance(points_, halvings);
       if (!(distance > T{})) continue;
-      auto neighbour = capacity;
+      auto neighbor = capacity;
       if (capacity[r] - axis.first >= distance) {
-        neighbour[r] = capacity[r] - distance;
-        result.push_back(neighbour);
+        neighbor[r] = capacity[r] - distance;
+        result.push_back(neighbor);
       }
       if (axis.last - capacity[r] >= distance) {
-        neighbour[r] = capacity[r] + distance;
-        if (is_worth_a_try(neighbour)) result.push_back(neighbour);
+        neighbor[r] = capacity[r] + distance;
+        if (is_worth_a_try(neighbor)) result.push_back(neighbor);
       }
     }
     return result;
@@ -406,9 +406,9 @@ class capacity_search {
   void refine(demands_type part, double tolerance) {
     if (grid_.is_complete()) return;
     for (std::size_t halvings = 1; halvings <= most_halvings; ++halvings) {
-      for (trial const& centre : best_different(options_.finalists)) {
-        auto around = grid_.around(centre.judged.capacity, halvings);
-        around.push_back(centre.tight);
+      for (trial const& center : best_different(options_.finalists)) {
+        auto around = grid_.around(center.judged.capacity, halvings);
+        around.push_back(center.tight);
         for (auto const& capacity : around) {
           if (!is_tried(capacity)) try_on(part, capacity, tolerance);
         }

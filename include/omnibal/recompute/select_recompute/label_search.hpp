@@ -133,7 +133,7 @@ class label_search {
       extend(place);
       if (extended_.size() > max_states) {
         if (is_enough(best_.gain)) return false;
-        merge_neighbours(max_states);
+        merge_neighbors(max_states);
       }
       states_.swap(extended_);
       starts_.push_back(origins_.size());
@@ -233,7 +233,7 @@ class label_search {
   }
 
   /// Merges runs of states. The runs are as short as possible with at most `max_states` states.
-  void merge_neighbours(std::size_t max_states) {
+  void merge_neighbors(std::size_t max_states) {
     auto const runs = [&] {
       std::size_t count = 0;
       for_runs(extended_, tolerance_, [&](state const&, bool begins) { count += begins ? 1 : 0; });

@@ -22,13 +22,13 @@ namespace omnibal::inline v0 {
 ///
 /// A step requires at most stages times radius operations and tries no cuts that lead to no
 /// boundaries. Memory: 16 bytes for each cut and position.
-class neighbourhood {
+class neighborhood {
  public:
   class iterator;
 
   /// Creates the neighborhood of an anchor. Errors: `std::invalid_argument` if the boundaries do
   /// not begin with zero or do not increase.
-  neighbourhood(std::span<std::uint32_t const> boundaries, std::size_t radius)
+  neighborhood(std::span<std::uint32_t const> boundaries, std::size_t radius)
       : anchor_(boundaries.begin(), boundaries.end()) {
     check_anchor();
     radius_ = std::min<std::size_t>(radius, anchor_.back());
@@ -61,7 +61,7 @@ class neighbourhood {
   }
 
  private:
-  static constexpr std::string_view name = "neighbours";
+  static constexpr std::string_view name = "neighbors";
   static constexpr std::uint64_t impossible = std::numeric_limits<std::uint64_t>::max();
 
   /// The range of the sums by which all cuts after one cut move. All sums in between are possible,
@@ -125,12 +125,12 @@ class neighbourhood {
 };
 
 /// An iterator over a neighborhood, which must live as long as the iterator.
-class neighbourhood::iterator {
+class neighborhood::iterator {
  public:
   using value_type = std::vector<std::uint32_t>;
   using difference_type = std::ptrdiff_t;
 
-  explicit iterator(neighbourhood const& range) : range_(&range), now_(range.anchor_) {}
+  explicit iterator(neighborhood const& range) : range_(&range), now_(range.anchor_) {}
 
   /// Returns a copy, because the next step changes the boundaries of the iterator.
   [[nodiscard]] value_type operator*() const { return now_; }
@@ -177,28 +177,28 @@ class neighbourhood::iterator {
     return false;
   }
 
-  neighbourhood const* range_;
+  neighborhood const* range_;
   value_type now_;
   std::uint64_t distance_ = 0;
   bool is_done_ = false;
 };
 
-inline neighbourhood::iterator neighbourhood::begin() const& { return iterator(*this); }
+inline neighborhood::iterator neighborhood::begin() const& { return iterator(*this); }
 
-struct neighbours_fn {
+struct neighbors_fn {
   /// Returns the candidates of OmniBal's search: boundaries with each interior cut moved by at most
   /// `radius`. The anchor comes first and the furthest boundaries come last. The boundaries are
-  /// created one by one. See `neighbourhood`.
+  /// created one by one. See `neighborhood`.
   ///
   /// Determinism: portable. Errors: `std::invalid_argument` if the boundaries do not begin with
   /// zero or do not increase. Source: Yao et al., OmniBal, ICML 2025.
-  [[nodiscard]] neighbourhood operator()(std::span<std::uint32_t const> boundaries,
-                                         std::size_t radius) const {
-    return neighbourhood(boundaries, radius);
+  [[nodiscard]] neighborhood operator()(std::span<std::uint32_t const> boundaries,
+                                        std::size_t radius) const {
+    return neighborhood(boundaries, radius);
   }
 };
 
-/// Returns cuts near given cuts; see `neighbours_fn`.
-inline constexpr neighbours_fn neighbours{};
+/// Returns cuts near given cuts; see `neighbors_fn`.
+inline constexpr neighbors_fn neighbors{};
 
 }  // namespace omnibal::inline v0

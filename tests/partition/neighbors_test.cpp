@@ -2,7 +2,7 @@
 #include "samples.hpp"
 #include "to_vector.hpp"
 
-#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/neighbors.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace {
 
 using test::cuts;
 
-static_assert(std::input_iterator<omnibal::neighbourhood::iterator>);
-static_assert(std::ranges::input_range<omnibal::neighbourhood const>);
+static_assert(std::input_iterator<omnibal::neighborhood::iterator>);
+static_assert(std::ranges::input_range<omnibal::neighborhood const>);
 
 std::uint64_t distance(cuts const& left, cuts const& right) {
   std::uint64_t sum = 0;
@@ -30,7 +30,7 @@ std::uint64_t distance(cuts const& left, cuts const& right) {
 }
 
 /// The same by trying all cuts and sorting them.
-std::vector<cuts> neighbours_of_all(cuts const& anchor, std::size_t radius) {
+std::vector<cuts> neighbors_of_all(cuts const& anchor, std::size_t radius) {
   std::vector<cuts> result;
   test::for_all_cuts(anchor.back(), anchor.size() - 1, omnibal::empty_stages::forbidden,
                      [&](cuts const& tried) {
@@ -45,7 +45,7 @@ std::vector<cuts> neighbours_of_all(cuts const& anchor, std::size_t radius) {
   return result;
 }
 
-std::size_t count_of(omnibal::neighbourhood const& range) {
+std::size_t count_of(omnibal::neighborhood const& range) {
   std::size_t count = 0;
   for (auto at = range.begin(); at != range.end(); ++at) ++count;
   return count;
@@ -53,7 +53,7 @@ std::size_t count_of(omnibal::neighbourhood const& range) {
 
 }  // namespace
 
-TEST_CASE("neighbours are all cuts in the radius, the nearest first") {
+TEST_CASE("neighbors are all cuts in the radius, the nearest first") {
   for (std::uint64_t seed = 0; seed != 600; ++seed) {
     test::random_amounts random(seed);
     auto const stages = static_cast<std::size_t>(random.between(1, 6));
@@ -63,35 +63,35 @@ TEST_CASE("neighbours are all cuts in the radius, the nearest first") {
     }
     auto const radius = static_cast<std::size_t>(random.between(0, 5));
     INFO("seed " << seed);
-    auto const range = omnibal::neighbours(anchor, radius);
+    auto const range = omnibal::neighbors(anchor, radius);
     std::vector<cuts> made;
     for (cuts const& boundaries : range) made.push_back(boundaries);
-    CHECK(made == neighbours_of_all(anchor, radius));
+    CHECK(made == neighbors_of_all(anchor, radius));
   }
 }
 
-TEST_CASE("three cuts that move by one have 27 neighbours, the anchor first") {
+TEST_CASE("three cuts that move by one have 27 neighbors, the anchor first") {
   cuts const anchor{0, 10, 20, 30, 40};
-  auto const range = omnibal::neighbours(anchor, 1);
+  auto const range = omnibal::neighbors(anchor, 1);
   CHECK(count_of(range) == 27);
   CHECK(*range.begin() == anchor);
   CHECK(*++range.begin() == cuts{0, 9, 20, 30, 40});
 }
 
-TEST_CASE("neighbours are made one by one, however many there are") {
+TEST_CASE("neighbors are made one by one, however many there are") {
   cuts anchor(65);
   for (std::size_t s = 0; s != anchor.size(); ++s) anchor[s] = static_cast<std::uint32_t>(16 * s);
-  auto const range = omnibal::neighbours(anchor, 8);  // about 10^77
+  auto const range = omnibal::neighbors(anchor, 8);  // about 10^77
   auto at = range.begin();
   for (std::size_t i = 0; i != 20'000; ++i) ++at;
   // 126 are at a distance of one and 7,938 at a distance of two.
   CHECK(distance(*at, anchor) == 3);
-  omnibal::neighbourhood const one_stage = omnibal::neighbours(cuts{0, 7}, 1'000'000'000);
+  omnibal::neighborhood const one_stage = omnibal::neighbors(cuts{0, 7}, 1'000'000'000);
   CHECK((*one_stage.begin()).size() == 2);
 }
 
-TEST_CASE("every neighbour of narrow stages has layers in every stage") {
+TEST_CASE("every neighbor of narrow stages has layers in every stage") {
   cuts const anchor{0, 1, 2, 3, 4};
-  auto const range = omnibal::neighbours(anchor, 3);
+  auto const range = omnibal::neighbors(anchor, 3);
   CHECK(count_of(range) == 1);
 }
