@@ -16,7 +16,7 @@
 #include "support/step_plan_writer.hpp"
 #include "support/table.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 

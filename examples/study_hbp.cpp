@@ -11,7 +11,7 @@
 #include "support/svg.hpp"
 #include "support/table.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layered_model.hpp>
 
 #include <algorithm>

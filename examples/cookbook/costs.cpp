@@ -1,8 +1,8 @@
 #include "recipes.hpp"
 
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/affine_fit.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/models.hpp>
@@ -61,8 +61,8 @@ void a_model_of_your_own() {
                            .class_tokens = 1}},
       .connector = {.input = 4096, .hidden = 4096, .output = 4096, .tile_tokens = 256},
       .language = omnibal::llama3_8b};
-  omnibal::workload const batch{.tiles = 12,
-                                .documents = {.count = 3, .tokens = 4096, .squares = 6'000'000}};
+  omnibal::micro_batch_work const batch{
+      .tiles = 12, .documents = {.count = 3, .tokens = 4096, .squares = 6'000'000}};
   auto const layers = omnibal::layer_costs(model, batch);
   std::cout << layers.size() << " layers, " << omnibal::count_parameters(model).total
             << " parameters\n"

@@ -150,8 +150,8 @@ omnibal::pipeline_machine const machine{
 omnibal::parallel_degrees const degrees{.tensor = 8, .data = 8, .pipeline = 4};
 
 void cuts_and_recomputation_together() {
-  omnibal::workload const batch{.documents =
-                                    omnibal::equal_sequences({.count = 4, .length = 2048})};
+  omnibal::micro_batch_work const batch{.documents =
+                                            omnibal::equal_sequences({.count = 4, .length = 2048})};
   auto const layers = omnibal::layer_costs(omnibal::llama3_70b, batch, degrees);
   auto const plan = omnibal::plan_pipeline(layers, machine, {.micro_batches = 16});
   show(plan.boundaries);

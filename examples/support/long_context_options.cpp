@@ -119,7 +119,7 @@ void choose_machine(CLI::App const& app, long_context_words words, long_context_
   if (app.count("--machine") == 0) words.machine.name = has_steps ? "h100-80gb" : "a100-80gb";
   options.machine = chosen_machine(words.machine);
   if (!words.measured.empty()) {
-    omnibal::workload const batch{
+    omnibal::micro_batch_work const batch{
         .documents = omnibal::equal_sequences(
             {.count = words.measured_batch[0], .length = words.measured_batch[1]})};
     options.machine.flops =

@@ -4,7 +4,7 @@
 /// Machines by name or from a file: what a device has and reaches, and what connects devices.
 /// docs/models.md describes the file.
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -33,7 +33,7 @@ struct machine_description {
   std::int64_t ranks = 0;
   std::int64_t ranks_per_node = 8;
 
-  [[nodiscard]] omnibal::accelerator device() const {
+  [[nodiscard]] omnibal::device_model device() const {
     return {.flops_per_second = flops, .bytes_per_second = bytes};
   }
 };

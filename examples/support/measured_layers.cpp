@@ -85,7 +85,7 @@ std::int64_t scaled(std::int64_t value, double factor) {
   return factor == 1 ? value : std::llround(static_cast<double>(value) * factor);
 }
 
-void scale(omnibal::work& given, double factor, double flops) {
+void scale(omnibal::layer_work& given, double factor, double flops) {
   given.flops = scaled(given.flops, factor) + std::llround(flops);
   given.moved_bytes = scaled(given.moved_bytes, factor);
 }
@@ -154,7 +154,7 @@ void use_measured_layers(std::filesystem::path const& path, std::span<vlm_layer>
 }
 
 std::int64_t reached_flops(std::filesystem::path const& path, model_description const& model,
-                           measured_part part, omnibal::workload const& batch) {
+                           measured_part part, omnibal::micro_batch_work const& batch) {
   auto const costs = omnibal::layer_costs(model, batch);
   auto const measured = read_measured_layers(path, costs.size());
   auto const kinds = layer_kinds(model);
@@ -177,9 +177,9 @@ std::int64_t reached_flops(std::filesystem::path const& path, model_description 
   return std::llround(flops / seconds);
 }
 
-layer_profile::layer_profile(measured_layers measured, omnibal::workload const& batch,
+layer_profile::layer_profile(measured_layers measured, omnibal::micro_batch_work const& batch,
                              std::span<omnibal::layer_cost const> modeled,
-                             omnibal::accelerator const& device)
+                             omnibal::device_model const& device)
     : measured_(std::move(measured)), batch_(batch), corrections_(modeled.size()) {
   auto const flops = static_cast<double>(device.flops_per_second);
   std::int64_t const tokens = batch.documents.tokens;
@@ -201,7 +201,7 @@ layer_profile::layer_profile(measured_layers measured, omnibal::workload const& 
   }
 }
 
-void layer_profile::correct(omnibal::workload const& batch,
+void layer_profile::correct(omnibal::micro_batch_work const& batch,
                             std::span<omnibal::layer_cost> costs) const {
   auto const tokens = static_cast<double>(batch.documents.tokens);
   for (std::size_t l = 0; l != corrections_.size(); ++l) {

@@ -5,7 +5,7 @@
 
 #include "vlm_layers.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 
 #include <cstddef>
@@ -53,7 +53,7 @@ void use_measured_layers(std::filesystem::path const& path, std::span<vlm_layer>
 enum class measured_part { tower, language };
 [[nodiscard]] std::int64_t reached_flops(std::filesystem::path const& path,
                                          model_description const& model, measured_part part,
-                                         omnibal::workload const& batch);
+                                         omnibal::micro_batch_work const& batch);
 
 /// Corrects modeled costs by what was measured of one micro-batch without recomputation: times,
 /// and the bytes kept by the choices none and selective, in proportion; the state is that measured.
@@ -64,15 +64,15 @@ class layer_profile {
   /// Corrects nothing.
   layer_profile() = default;
   /// `modeled` are the costs of that micro-batch, `batch` is its work.
-  layer_profile(measured_layers measured, omnibal::workload const& batch,
-                std::span<omnibal::layer_cost const> modeled, omnibal::accelerator const& device);
+  layer_profile(measured_layers measured, omnibal::micro_batch_work const& batch,
+                std::span<omnibal::layer_cost const> modeled, omnibal::device_model const& device);
 
   /// `costs` are those of all layers for a micro-batch.
-  void correct(omnibal::workload const& batch, std::span<omnibal::layer_cost> costs) const;
+  void correct(omnibal::micro_batch_work const& batch, std::span<omnibal::layer_cost> costs) const;
 
   /// As given, to write down.
   [[nodiscard]] measured_layers const& measured() const { return measured_; }
-  [[nodiscard]] omnibal::workload const& batch() const { return batch_; }
+  [[nodiscard]] omnibal::micro_batch_work const& batch() const { return batch_; }
 
  private:
   /// Of a layer: factors of work, or FLOPs for each token where there is no work; factor of what is
@@ -86,7 +86,7 @@ class layer_profile {
   };
 
   measured_layers measured_;
-  omnibal::workload batch_;
+  omnibal::micro_batch_work batch_;
   std::vector<correction> corrections_;
 };
 

@@ -92,7 +92,7 @@ omnibal::quadratic_cost tower_cost(vision_part const& part) {
 /// What a token of a document takes more where it sees a tile.
 std::int64_t seen_token_cost(model_description const& model) {
   auto const flops = [&](std::int64_t tiles, std::int64_t tokens) {
-    omnibal::workload const batch{
+    omnibal::micro_batch_work const batch{
         .tiles = tiles, .documents = omnibal::equal_sequences({.count = tokens, .length = 1})};
     std::int64_t sum = 0;
     for (auto const& layer : omnibal::layer_costs(model.language_layers(), batch)) {

@@ -351,8 +351,9 @@ void check_costs(model_description const& model) {
   if (checked.vision && checked.vision->connector.output == 0) {
     checked.vision->connector.output = 1;
   }
-  omnibal::workload const batch{.tiles = checked.vision ? 1 : 0,
-                                .documents = omnibal::equal_sequences({.count = 1, .length = 1})};
+  omnibal::micro_batch_work const batch{
+      .tiles = checked.vision ? 1 : 0,
+      .documents = omnibal::equal_sequences({.count = 1, .length = 1})};
   static_cast<void>(omnibal::count_parameters(checked));
   checked.for_each_layer([&](auto const& layer, std::int64_t) {
     static_cast<void>(layer(batch, omnibal::parallel_degrees{}, omnibal::byte_sizes{}));

@@ -148,7 +148,7 @@ post_balance_options checked(CLI::App const& app, typed_options const& typed,
   options.rates = {machine.flops, machine.flops};
   if (!typed.measured.empty()) {
     auto const& batch = typed.measured_batch;
-    omnibal::workload const work{
+    omnibal::micro_batch_work const work{
         .tiles = batch[0],
         .documents = omnibal::equal_sequences({.count = batch[1], .length = batch[2]})};
     options.rates = {reached_flops(typed.measured, options.model, measured_part::tower, work),

@@ -283,7 +283,7 @@ omnibal::steps dealt_at_random(std::size_t groups, std::size_t cells, std::uint6
 }
 
 layer_means means_of(vlm_data const& data, vlm_cost const& cost,
-                     omnibal::accelerator const& device) {
+                     omnibal::device_model const& device) {
   layer_means result;
   for (vlm_batch const& batch : data.batches) {
     auto const costs = cost(batch);

@@ -8,7 +8,7 @@
 #include "vlm_scenarios.hpp"
 #include "vlm_training.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/resources.hpp>
@@ -54,7 +54,7 @@ struct layer_means {
 };
 
 [[nodiscard]] layer_means means_of(vlm_data const& data, vlm_cost const& cost,
-                                   omnibal::accelerator const& device);
+                                   omnibal::device_model const& device);
 
 /// What a micro-batch sends through all cuts in one direction, in the mean.
 [[nodiscard]] std::int64_t sent_bytes(layer_means const& means,

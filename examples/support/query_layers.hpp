@@ -34,7 +34,7 @@ struct query_layer {
   std::int64_t queries = 0;
   std::int64_t seen = 0;
 
-  [[nodiscard]] omnibal::layer_cost operator()(omnibal::workload const& batch,
+  [[nodiscard]] omnibal::layer_cost operator()(omnibal::micro_batch_work const& batch,
                                                omnibal::parallel_degrees const& degrees = {},
                                                omnibal::byte_sizes const& bytes = {}) const {
     return layer(
@@ -49,7 +49,7 @@ struct cross_layer {
   omnibal::transformer layer{};
   std::int64_t tile_tokens = 0;
 
-  [[nodiscard]] omnibal::layer_cost operator()(omnibal::workload const& batch,
+  [[nodiscard]] omnibal::layer_cost operator()(omnibal::micro_batch_work const& batch,
                                                omnibal::parallel_degrees const& degrees = {},
                                                omnibal::byte_sizes const& bytes = {}) const {
     std::int64_t const seen = batch.tiles == 0 ? 0 : tile_tokens;
@@ -66,7 +66,7 @@ struct passing {
   Layer layer{};
   std::int64_t numbers = 0;
 
-  [[nodiscard]] omnibal::layer_cost operator()(omnibal::workload const& batch,
+  [[nodiscard]] omnibal::layer_cost operator()(omnibal::micro_batch_work const& batch,
                                                omnibal::parallel_degrees const& degrees = {},
                                                omnibal::byte_sizes const& bytes = {}) const {
     omnibal::layer_cost cost = layer(batch, degrees, bytes);

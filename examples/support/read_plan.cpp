@@ -10,7 +10,7 @@
 #include "vlm_exports.hpp"
 #include "vlm_layers.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/steps.hpp>
@@ -98,13 +98,13 @@ omnibal::training_estimate printed_of(json_fields const& given) {
 
 /// The layers that were measured, if any were, and the micro-batch they are of.
 layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
-                         omnibal::accelerator const& device) {
+                         omnibal::device_model const& device) {
   if (!given.has("measured")) return {};
   auto const fields = given.object("measured");
   auto const documents = fields.integers<std::int64_t>("documents");
   if (documents.size() != 3) fields.refuse("documents", "must be number, tokens and squares");
-  omnibal::workload const batch{.tiles = fields.integer("tiles", 0, largest),
-                                .documents = {documents[0], documents[1], documents[2]}};
+  omnibal::micro_batch_work const batch{.tiles = fields.integer("tiles", 0, largest),
+                                        .documents = {documents[0], documents[1], documents[2]}};
   auto const modeled = omnibal::layer_costs(cost.model, batch, cost.degrees);
   measured_layers layers(modeled.size());
   for (auto const& element : fields.at("layers")) {

@@ -4,7 +4,7 @@
 /// What plan_vlm takes for granted unless it is told otherwise. Written down before its first run;
 /// nothing here was fitted to a result.
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 
 #include <array>
@@ -26,7 +26,7 @@ struct vlm_assumptions {
   /// Half of the peak is reached by every matrix product; other operations and transfers take no
   /// time.
   double peak_flops = 312e12;
-  omnibal::accelerator device{.flops_per_second = 156'000'000'000'000};
+  omnibal::device_model device{.flops_per_second = 156'000'000'000'000};
   /// Without 4 GB for the context of the device, buffers of communication and fragmentation.
   std::int64_t memory_bytes = 80'000'000'000;
   std::int64_t reserve_bytes = 4'000'000'000;

@@ -1,6 +1,6 @@
 #include "vlm_cuts.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
@@ -91,8 +91,8 @@ stage_figures::stage_figures(std::span<vlm_layer const> layers, std::size_t stag
       compute_(omnibal::stage_sum(layers, &vlm_layer::nanoseconds)),
       state_(omnibal::stage_sum(layers, &vlm_layer::state_bytes)),
       kept_(omnibal::stage_sum(layers, &vlm_layer::kept_bytes)) {
-  omnibal::accelerator const link{.flops_per_second = 1,
-                                  .bytes_per_second = machine.link_bytes_per_second};
+  omnibal::device_model const link{.flops_per_second = 1,
+                                   .bytes_per_second = machine.link_bytes_per_second};
   transfers_.reserve(layers.size());
   for (vlm_layer const& layer : layers) {
     transfers_.push_back(link({.flops = 0, .moved_bytes = layer.cut_bytes}));

@@ -5,7 +5,7 @@
 #include "table.hpp"
 #include "vlm_layers.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>

@@ -1,6 +1,6 @@
 #include "vlm_layers.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>
@@ -19,7 +19,7 @@ constexpr std::string_view kind_of(omnibal::tower_norm const&) { return "tower n
 constexpr std::string_view kind_of(omnibal::projector const&) { return "projector"; }
 constexpr std::string_view kind_of(omnibal::embedding const&) { return "embedding"; }
 constexpr std::string_view kind_of(omnibal::transformer const&) { return tower_kinds[1]; }
-constexpr std::string_view kind_of(omnibal::head const&) { return "head"; }
+constexpr std::string_view kind_of(omnibal::language_head const&) { return "head"; }
 constexpr std::string_view kind_of(query_layer const&) { return "resampler layer"; }
 constexpr std::string_view kind_of(cross_layer const&) { return "cross-attention layer"; }
 template <class Layer>

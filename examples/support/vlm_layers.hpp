@@ -5,7 +5,7 @@
 
 #include "model_file.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 
 #include <array>
@@ -45,9 +45,9 @@ struct vlm_layer {
 
 /// How a micro-batch is trained.
 struct training_setting {
-  omnibal::workload batch{};
+  omnibal::micro_batch_work batch{};
   omnibal::parallel_degrees degrees{};
-  omnibal::accelerator device{};
+  omnibal::device_model device{};
   /// Of all kinds of layers of which a model has many; the others keep everything.
   omnibal::recompute_choice recomputed = omnibal::recompute_choice::selective;
 };

@@ -29,7 +29,7 @@ struct vlm_options {
   vlm_scenario scenario{};
   /// Measured times of layers, and the micro-batch they are of; empty for none.
   std::filesystem::path measured;
-  omnibal::workload measured_batch{};
+  omnibal::micro_batch_work measured_batch{};
   /// Empty for no files.
   std::filesystem::path output;
   bool wants_sensitivity = false;
@@ -40,7 +40,8 @@ struct vlm_options {
 /// The samples of the files, or synthetic ones.
 [[nodiscard]] dataset lengths_of(vlm_options const& given);
 
-/// These samples for a model: without a vision tower they are text, with the tokens of their images.
+/// These samples for a model: without a vision tower they are text, with the tokens of their
+/// images.
 [[nodiscard]] dataset lengths_for(dataset data, model_description const& model);
 
 /// What the measured layers correct of a model; nothing where none were measured.

@@ -23,7 +23,7 @@ namespace examples {
 
 /// A micro-batch: what the model computes, and for which of the samples that fit.
 struct vlm_batch {
-  omnibal::workload work;
+  omnibal::micro_batch_work work;
   std::vector<std::uint32_t> samples;
 };
 

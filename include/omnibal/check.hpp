@@ -199,11 +199,11 @@ template <class T, class Factor>
   return share_of(amount, ranks) * ranks;
 }
 
-/// The largest number of tokens of a workload.
+/// The largest number of tokens of a `micro_batch_work`.
 inline constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
 
 /// The largest number of a configuration, and the largest product of a number of heads and their
-/// size. With this limit no product of numbers of a configuration and a workload leaves 128 bits.
+/// size. With this limit no product of numbers of a configuration and a micro-batch leaves 128 bits.
 inline constexpr std::int64_t most_width = std::int64_t{1} << 24;
 
 [[noreturn]] inline void throw_number(std::string_view function, std::string_view argument,

@@ -15,7 +15,7 @@ namespace omnibal::inline v0 {
 
 /// One way of running a layer: keep all activations, recompute some of them, or recompute all. The
 /// type is an aggregate; `choice{0.8, 100}` is a `choice<double>`.
-template <weight Time = std::int64_t>
+template <scalar_measure Time = std::int64_t>
 struct choice {
   /// The time of one micro-batch, in any unit that all layers share. The time is the sum of
   /// forward, backward and recomputation, or only the time that recomputation adds.
@@ -29,7 +29,7 @@ struct choice {
   [[nodiscard]] friend bool operator==(choice const&, choice const&) = default;
 };
 
-template <weight Time, std::integral... Bytes>
+template <scalar_measure Time, std::integral... Bytes>
   requires(sizeof...(Bytes) <= 2)
 choice(Time, Bytes...)
 ->choice<detail::working_weight<Time>>;
@@ -37,11 +37,11 @@ choice(Time, Bytes...)
 namespace detail {
 
 template <class Member>
-concept member_weight = weight<std::remove_cvref_t<Member>>;
+concept member_weight = scalar_measure<std::remove_cvref_t<Member>>;
 
 template <class Member>
 concept member_integer =
-    weight<std::remove_cvref_t<Member>> && std::integral<std::remove_cvref_t<Member>>;
+    scalar_measure<std::remove_cvref_t<Member>> && std::integral<std::remove_cvref_t<Member>>;
 
 template <class Choice>
 concept has_transient_bytes = requires(Choice const& way) {
@@ -50,7 +50,7 @@ concept has_transient_bytes = requires(Choice const& way) {
 
 }  // namespace detail
 
-/// A type with a `time`, a weight, and `bytes`, an integer. The type may also have
+/// A type with a `time`, a number, and `bytes`, an integer. The type may also have
 /// `transient_bytes`; if it has none, they are zero.
 template <class Choice>
 concept layer_choice = requires(Choice const& way) {

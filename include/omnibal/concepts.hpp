@@ -32,17 +32,17 @@ using sample_reference = std::ranges::range_reference_t<Samples const>;
 template <class Function, class Sample>
 using demand_result = std::remove_cvref_t<std::invoke_result_t<Function const&, Sample>>;
 
-/// A functor from a sample to `resources`, or to a weight, which means one resource. The functor
+/// A functor from a sample to `resources`, or to a number, which means one resource. The functor
 /// must return equal results for equal samples at any time and on any rank.
 template <class Function, class Sample>
 concept demand_function =
-    std::regular_invocable<Function const&, Sample> && amount<demand_result<Function, Sample>>;
+    std::regular_invocable<Function const&, Sample> && measure<demand_result<Function, Sample>>;
 
-/// A functor from a sample to a weight, the cost of the sample; a member pointer is such a functor.
+/// A functor from a sample to a number, the cost of the sample; a member pointer is such a functor.
 /// The functor must return equal results for equal samples at any time and on any rank.
 template <class Function, class Sample>
-concept cost_function =
-    std::regular_invocable<Function const&, Sample> && weight<demand_result<Function, Sample>>;
+concept cost_function = std::regular_invocable<Function const&, Sample> &&
+    scalar_measure<demand_result<Function, Sample>>;
 
 /// An accumulator for costs that are not sums over samples (padded batches: count * longest). `add`
 /// never decreases `value`, and the value does not depend on the order of the calls.
@@ -50,7 +50,7 @@ template <class Set, class Sample>
 concept set_cost = std::copy_constructible<Set> &&
     requires(Set set, Set const& read, Sample&& sample) {
   set.add(static_cast<Sample&&>(sample));
-  { read.value() } -> weight;
+  { read.value() } -> scalar_measure;
 };
 
 /// A functor (stage, first, last) to the cost of the layers [first, last) as that stage. Equal
@@ -58,7 +58,7 @@ concept set_cost = std::copy_constructible<Set> &&
 template <class Function>
 concept stage_cost =
     std::regular_invocable<Function const&, std::size_t, std::size_t, std::size_t> &&
-    weight<std::remove_cvref_t<
+    scalar_measure<std::remove_cvref_t<
         std::invoke_result_t<Function const&, std::size_t, std::size_t, std::size_t>>>;
 
 /// A functor (stage, first, last) that says whether the layers [first, last) may be that stage.
@@ -103,7 +103,7 @@ constexpr decltype(auto) call(Function const& function, Argument& argument) {
 
 /// True if `demand` measures the samples in the same number of kinds as `capacity` has.
 template <class Samples, class Demand, class Capacity>
-concept measured_samples = sample_range<Samples> && amount<Capacity> &&
+concept measured_samples = sample_range<Samples> && measure<Capacity> &&
     demand_function<Demand, sample_reference<Samples>> &&
     same_kinds<demand_result<Demand, sample_reference<Samples>>, Capacity>;
 

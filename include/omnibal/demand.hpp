@@ -64,7 +64,7 @@ template <class First, class... Others>
 /// `std::invalid_argument` for a multiple below one, `std::overflow_error` if rounding up leaves
 /// the type. Negative demands pass unchanged, so that the algorithm can name them.
 template <class Demand, class Multiple>
-  requires integral_amount<Multiple>
+  requires integral_measure<Multiple>
 class aligned {
  public:
   constexpr aligned(Demand demand, Multiple multiple)
@@ -78,7 +78,7 @@ class aligned {
   template <class Sample>
     requires demand_function<Demand, Sample const&> &&
         detail::same_kinds<demand_result<Demand, Sample const&>, Multiple> &&
-        integral_amount<demand_result<Demand, Sample const&>>
+        integral_measure<demand_result<Demand, Sample const&>>
   [[nodiscard]] constexpr resources<detail::kinds_of<Multiple>> operator()(
       Sample const& sample) const {
     auto result =

@@ -34,7 +34,7 @@ struct spread {
   std::size_t count = 0;
 
   /// Adds a weight; an error text names `index`.
-  template <weight Given>
+  template <scalar_measure Given>
   constexpr void add(std::string_view function, std::string_view name, std::size_t index,
                      Given given) {
     T const value = checked_cost<T>(function, name, index, given);
@@ -85,7 +85,7 @@ using working_of = working_weight<typename weight_of<Amount>::type>;
 template <class Amount>
 [[nodiscard]] constexpr ratio_of<Amount> to_ratio(
     resources<kinds_of<Amount>, double> const& ratios) {
-  if constexpr (weight<Amount>) {
+  if constexpr (scalar_measure<Amount>) {
     return ratios[0];
   } else {
     return ratios;
@@ -155,13 +155,13 @@ template <class Samples, class Length>
 template <class Samples, class Length>
 concept samples_with_length =
     sample_range<Samples> && cost_function<Length, sample_reference<Samples>> &&
-    integral_amount<demand_result<Length, sample_reference<Samples>>>;
+    integral_measure<demand_result<Length, sample_reference<Samples>>>;
 
 }  // namespace detail
 
 /// A range of weights or of resources.
 template <class Range>
-concept amount_range = std::ranges::input_range<Range const> && amount<detail::amount_of<Range>>;
+concept amount_range = std::ranges::input_range<Range const> && measure<detail::amount_of<Range>>;
 
 struct pad_ratio_fn {
   /// Returns the share of a padded batch that is padding,
@@ -172,7 +172,7 @@ struct pad_ratio_fn {
   /// `std::invalid_argument` for a length that is negative or not finite, `std::overflow_error` for
   /// a sum above its type. Source: Yao et al., OmniBal, ICML 2025.
   template <amount_range Lengths>
-    requires weight<detail::amount_of<Lengths>>
+    requires scalar_measure<detail::amount_of<Lengths>>
   [[nodiscard]] constexpr double operator()(Lengths const& lengths) const {
     detail::spread<detail::working_of<detail::amount_of<Lengths>>> batch;
     std::size_t index = 0;
@@ -281,7 +281,7 @@ struct utilization_fn {
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a load that is negative or not finite and for a capacity that is
   /// not positive, `std::overflow_error` for a sum above its type.
-  template <amount_range Loads, amount Capacity>
+  template <amount_range Loads, measure Capacity>
     requires detail::same_kinds<detail::amount_of<Loads>, Capacity>
   [[nodiscard]] constexpr auto operator()(Loads const& loads, Capacity const& capacity) const
       -> detail::ratio_of<detail::amount_of<Loads>> {

@@ -37,9 +37,9 @@
 #include <omnibal/context/context_plan.hpp>
 #include <omnibal/context/cut_pieces.hpp>
 #include <omnibal/context/deferral_queue.hpp>
-#include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/affine_fit.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>

@@ -21,16 +21,17 @@ namespace omnibal::inline v0 {
 
 /// A number for measurements, an integer of up to 64 bits except `bool` or a floating-point number.
 template <class T>
-concept weight = (std::integral<T> && sizeof(T) <= sizeof(std::int64_t) &&
-                  !std::same_as<std::remove_cv_t<T>, bool>) ||
-                 std::floating_point<T>;
+concept scalar_measure = (std::integral<T> && sizeof(T) <= sizeof(std::int64_t) &&
+                          !std::same_as<std::remove_cv_t<T>, bool>) ||
+                         std::floating_point<T>;
 
 namespace detail {
 
-/// A weight of type `From` may become one of type `To`. All conversions are allowed except from
+/// A number of type `From` may become one of type `To`. All conversions are allowed except from
 /// floating-point numbers to integers.
 template <class From, class To>
-concept weight_for = weight<From> && weight<To> &&(std::floating_point<To> || std::integral<From>);
+concept scalar_measure_for = scalar_measure<From> && scalar_measure<To> &&
+    (std::floating_point<To> || std::integral<From>);
 
 /// True if every value of `From` is a value of `To`; a floating-point number may round it.
 template <class From, class To>
@@ -65,7 +66,7 @@ template <class T, class Given>
 /// type is trivially copyable. Arithmetic is unchecked: callers that cannot bound their sums use
 /// the checked sums of the algorithms. Members can be called from host and device. Structured
 /// bindings work.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
   requires(R > 0)
 struct resources {
   using value_type = T;
@@ -75,12 +76,12 @@ struct resources {
   resources() = default;
 
   template <class... Given>
-    requires(sizeof...(Given) == R && (detail::weight_for<Given, T> && ...) &&
+    requires(sizeof...(Given) == R && (detail::scalar_measure_for<Given, T> && ...) &&
              (detail::always_holds<Given, T> && ...))
   OMNIBAL_HOST_DEVICE constexpr resources(Given... given) : amounts{static_cast<T>(given)...} {}
 
   template <class... Given>
-    requires(sizeof...(Given) == R && (detail::weight_for<Given, T> && ...) &&
+    requires(sizeof...(Given) == R && (detail::scalar_measure_for<Given, T> && ...) &&
              !(detail::always_holds<Given, T> && ...))
   constexpr resources(Given... given) : resources(std::index_sequence_for<Given...>(), given...) {}
 
@@ -130,7 +131,7 @@ struct resources {
       : amounts{detail::checked_amount<T>(Kind, given)...} {}
 };
 
-template <weight... T>
+template <scalar_measure... T>
 resources(T...)
     -> resources<sizeof...(T),
                  std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>>;
@@ -154,7 +155,7 @@ inline constexpr bool is_resources<resources<R, T>> = true;
 template <class... T>
 using working_weight = std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>;
 
-/// The name of a weight in an error text: `cost[17]`, `demand of sample 17`.
+/// The name of a number in an error text: `cost[17]`, `demand of sample 17`.
 struct weight_name {
   std::string_view function;
   std::string_view argument;
@@ -168,7 +169,7 @@ struct weight_name {
 };
 
 /// Returns `value` in the working type; an unsigned value above its range is an error.
-template <class Working, weight T>
+template <class Working, scalar_measure T>
 [[nodiscard]] constexpr Working to_working(weight_name const& name, T value) {
   if constexpr (!always_holds<T, Working> && std::unsigned_integral<T>) {
     if (!holds<Working>(value)) [[unlikely]] {
@@ -179,10 +180,10 @@ template <class Working, weight T>
   return static_cast<Working>(value);
 }
 
-/// Returns `value`, a weight or resources, as resources of the type `Working`.
+/// Returns `value`, a number or resources, as resources of the type `Working`.
 template <class Working, class T>
 [[nodiscard]] constexpr auto to_resources(weight_name const& name, T const& value) {
-  if constexpr (weight<T>) {
+  if constexpr (scalar_measure<T>) {
     return resources<1, Working>{to_working<Working>(name, value)};
   } else if constexpr (std::same_as<typename T::value_type, Working>) {
     return value;
@@ -193,7 +194,7 @@ template <class Working, class T>
   }
 }
 
-/// The number of kinds of a weight (one) or of resources.
+/// The number of kinds of a number (one) or of resources.
 template <class T>
 inline constexpr std::size_t kinds_of = 1;
 template <std::size_t R, class T>
@@ -203,7 +204,7 @@ inline constexpr std::size_t kinds_of<resources<R, T>> = R;
 template <class Working, class T>
 [[nodiscard]] constexpr auto to_capacity(std::string_view function, T const& value) {
   resources<kinds_of<T>, Working> result{};
-  if constexpr (weight<T>) {
+  if constexpr (scalar_measure<T>) {
     result[0] = to_working<Working>({function, "capacity", 0}, value);
   } else {
     for (std::size_t r = 0; r != T::size(); ++r) {
@@ -239,13 +240,13 @@ concept same_kinds = kinds_of<Left>
 
 }  // namespace detail
 
-/// A measurement of samples in resources, or in a single weight, which means one resource.
+/// A measurement of samples in resources, or in a single number, which means one resource.
 template <class T>
-concept amount = weight<T> || detail::is_resources<T>;
+concept measure = scalar_measure<T> || detail::is_resources<T>;
 
 /// A measurement in integers.
 template <class T>
-concept integral_amount = amount<T> && std::integral<typename detail::weight_of<T>::type>;
+concept integral_measure = measure<T> && std::integral<typename detail::weight_of<T>::type>;
 
 }  // namespace omnibal::inline v0
 

@@ -11,7 +11,7 @@
 #include <catch.hpp>
 
 TEST_CASE("the costs of a layer and of a sample allocate nothing") {
-  omnibal::workload const batch{
+  omnibal::micro_batch_work const batch{
       .tiles = 15, .documents = omnibal::equal_sequences({.count = 4, .length = 1024})};
   std::vector<std::pair<int, std::int64_t>> const points{{1, 10}, {100, 500}, {2000, 90'000}};
   auto const table = omnibal::measured_table(points, &std::pair<int, std::int64_t>::first,

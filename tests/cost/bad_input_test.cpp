@@ -1,7 +1,7 @@
 #include "error_text.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
@@ -21,15 +21,15 @@
 
 namespace {
 
+using omnibal::micro_batch_work;
 using omnibal::transformer;
-using omnibal::workload;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 constexpr transformer good{.hidden = 32, .heads = 8, .kv_heads = 4, .mlp = 24};
 
 template <class Layer>
-std::string error_of(Layer const& layer, workload const& batch = {},
+std::string error_of(Layer const& layer, micro_batch_work const& batch = {},
                      omnibal::parallel_degrees const& degrees = {},
                      omnibal::byte_sizes const& bytes = {}) {
   return test::error_text<std::invalid_argument>(
@@ -131,7 +131,7 @@ TEST_CASE("wrong sizes of numbers are named") {
         "omnibal::transformer: gradient bytes is -1, must be from 0 to 64");
 }
 
-TEST_CASE("impossible workloads are named") {
+TEST_CASE("impossible micro-batches are named") {
   CHECK(error_of(good, {.documents = {.tokens = 10}}) ==
         "omnibal::transformer: documents.squares is 0, must be between the tokens, 10, and their "
         "square");
@@ -190,8 +190,8 @@ TEST_CASE("wrong numbers of small layers are named") {
         "omnibal::resampler: images.count is 0, but the images have patches");
   CHECK(error_of(omnibal::embedding{.hidden = 8}) ==
         "omnibal::embedding: vocabulary is 0, must be from 1 to 16777216");
-  CHECK(error_of(omnibal::head{.vocabulary = 8}) ==
-        "omnibal::head: hidden is 0, must be from 1 to 16777216");
+  CHECK(error_of(omnibal::language_head{.vocabulary = 8}) ==
+        "omnibal::language_head: hidden is 0, must be from 1 to 16777216");
   CHECK(error_of(omnibal::patch_embedding{.hidden = 8, .channels = 0}) ==
         "omnibal::patch_embedding: channels is 0, must be from 1 to 4096");
 }
@@ -218,7 +218,8 @@ TEST_CASE("numbers beyond 64 bits are errors and never wrap") {
         "omnibal::transformer: the sum of the forward FLOPs exceeds the largest value of its type");
   // Forward passes, but not forward and backward and forward again.
   transformer const narrow{.hidden = 1, .heads = 1, .mlp = 1};
-  workload const long_batch{.documents = {.tokens = std::int64_t{1} << 40, .squares = largest / 5}};
+  micro_batch_work const long_batch{
+      .documents = {.tokens = std::int64_t{1} << 40, .squares = largest / 5}};
   CHECK(overflow([&] { return narrow(long_batch); }) ==
         "omnibal::transformer: the sum of all FLOPs exceeds the largest value of its type");
   transformer crowded = wide;

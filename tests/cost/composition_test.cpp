@@ -1,6 +1,6 @@
 // Costs as partitioning and recomputation take them, without adaptors.
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/partition/partition_layers.hpp>
@@ -15,8 +15,8 @@
 
 namespace {
 
-constexpr omnibal::accelerator device{.flops_per_second = 156'000'000'000'000,
-                                      .bytes_per_second = 1'500'000'000'000};
+constexpr omnibal::device_model device{.flops_per_second = 156'000'000'000'000,
+                                       .bytes_per_second = 1'500'000'000'000};
 
 std::vector<omnibal::layer_cost> usual_costs() {
   return omnibal::layer_costs(

@@ -72,7 +72,7 @@ TEST_CASE("FLOPs are 24 b s h^2 + 4 b s^2 h forward, and the scores again where 
   std::int64_t const scores = 4 * b * s * s * h;
   CHECK(cost.forward.flops == matrices + scores);
   CHECK(cost.backward.flops == 2 * (matrices + scores));
-  CHECK(cost[recompute_choice::none].extra == omnibal::work{});
+  CHECK(cost[recompute_choice::none].extra == omnibal::layer_work{});
   CHECK(cost[recompute_choice::selective].extra.flops == scores);
   CHECK(cost[recompute_choice::full].extra == cost.forward);
 }
@@ -92,8 +92,9 @@ TEST_CASE("without dropout no masks and no second copy of the scores are kept") 
 
 TEST_CASE("the output layer keeps 4 s b h (1 + v / h)") {
   constexpr std::int64_t v = 51200;
-  omnibal::head const output{.vocabulary = v, .hidden = h};
-  omnibal::workload const batch{.documents = omnibal::equal_sequences({.count = b, .length = s})};
+  omnibal::language_head const output{.vocabulary = v, .hidden = h};
+  omnibal::micro_batch_work const batch{.documents =
+                                            omnibal::equal_sequences({.count = b, .length = s})};
   CHECK(output(batch)[recompute_choice::none].kept_bytes == 4 * s * b * h + 4 * s * b * v);
   auto const split = output(batch, {.tensor = 8, .norms = norm_regions::split});
   CHECK(split[recompute_choice::none].kept_bytes == (4 * s * b * h + 4 * s * b * v) / 8);

@@ -67,7 +67,7 @@ TEST_CASE("what is kept falls and what is made again rises from none to full") {
     CHECK(selective.kept_bytes >= full.kept_bytes);
     CHECK(none.transient_bytes <= selective.transient_bytes);
     CHECK(selective.transient_bytes <= full.transient_bytes);
-    CHECK(none.extra == omnibal::work{});
+    CHECK(none.extra == omnibal::layer_work{});
     CHECK(selective.extra.flops <= full.extra.flops);
     CHECK(selective.extra.moved_bytes <= full.extra.moved_bytes);
     if (layer.training != training_mode::forward_only) CHECK(full.extra == cost.forward);

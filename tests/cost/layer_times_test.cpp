@@ -2,7 +2,7 @@
 #include "samples.hpp"
 
 #include <omnibal/concepts.hpp>
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
 
@@ -19,9 +19,9 @@
 
 namespace {
 
-using omnibal::accelerator;
+using omnibal::device_model;
+using omnibal::layer_work;
 using omnibal::recompute_choice;
-using omnibal::work;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
@@ -41,39 +41,39 @@ std::string invalid(Call const& call) {
 
 }  // namespace
 
-TEST_CASE("an accelerator turns work into nanoseconds, rounded up") {
-  constexpr accelerator device{.flops_per_second = 2'000'000'000'000,
-                               .bytes_per_second = 1'000'000'000};
+TEST_CASE("a device model turns work into nanoseconds, rounded up") {
+  constexpr device_model device{.flops_per_second = 2'000'000'000'000,
+                                .bytes_per_second = 1'000'000'000};
   static_assert(device(work{}) == 0);
   static_assert(device(work{.flops = 4'000'000}) == 2000);
   static_assert(device(work{.flops = 1}) == 1);
   static_assert(device(work{.flops = 4'000'000, .moved_bytes = 500}) == 2500);
-  constexpr accelerator without_memory{.flops_per_second = 1'000'000'000};
+  constexpr device_model without_memory{.flops_per_second = 1'000'000'000};
   static_assert(without_memory(work{.flops = 7, .moved_bytes = largest}) == 7);
   static_assert(without_memory(work{.flops = largest}) == largest);
 }
 
 TEST_CASE("impossible rates and work are errors") {
-  CHECK(invalid([] { return accelerator{}(work{}); }) ==
-        "omnibal::accelerator: flops_per_second is 0, must be from 1 to 9223372036854775807");
+  CHECK(invalid([] { return device_model{}(work{}); }) ==
+        "omnibal::device_model: flops_per_second is 0, must be from 1 to 9223372036854775807");
   CHECK(
-      invalid([] { return accelerator{.flops_per_second = 5, .bytes_per_second = -1}(work{}); }) ==
-      "omnibal::accelerator: bytes_per_second is -1, must be from 1 to 9223372036854775807");
-  CHECK(invalid([] { return accelerator{.flops_per_second = 5}(work{.flops = -2}); }) ==
-        "omnibal::accelerator: flops is -2, must be from 0 to 9223372036854775807");
+      invalid([] { return device_model{.flops_per_second = 5, .bytes_per_second = -1}(work{}); }) ==
+      "omnibal::device_model: bytes_per_second is -1, must be from 1 to 9223372036854775807");
+  CHECK(invalid([] { return device_model{.flops_per_second = 5}(work{.flops = -2}); }) ==
+        "omnibal::device_model: flops is -2, must be from 0 to 9223372036854775807");
   CHECK(test::error_text<std::overflow_error>([] {
-          static_cast<void>(accelerator{.flops_per_second = 5}(work{.flops = largest}));
+          static_cast<void>(device_model{.flops_per_second = 5}(work{.flops = largest}));
         }) ==
-        "omnibal::accelerator: the number of nanoseconds exceeds the largest value of its "
+        "omnibal::device_model: the number of nanoseconds exceeds the largest value of its "
         "type");
 }
 
-TEST_CASE("times and choices of layers are those of an accelerator") {
-  omnibal::workload const batch{
+TEST_CASE("times and choices of layers are those of a device model") {
+  omnibal::micro_batch_work const batch{
       .tiles = 15, .documents = omnibal::equal_sequences({.count = 4, .length = 1024})};
   auto const costs = omnibal::layer_costs(omnibal::internvl_6_20b, batch);
-  accelerator const device{.flops_per_second = 156'000'000'000'000,
-                           .bytes_per_second = 1'500'000'000'000};
+  device_model const device{.flops_per_second = 156'000'000'000'000,
+                            .bytes_per_second = 1'500'000'000'000};
   omnibal::layer_time const time{device};
   for (auto const& cost : costs) {
     CHECK(time(cost) == device(cost.forward) + device(cost.backward));

@@ -15,15 +15,17 @@
 
 namespace {
 
+using omnibal::micro_batch_work;
 using omnibal::recompute_choice;
 using omnibal::transformer;
-using omnibal::workload;
 
 /// Ten tokens: documents of 4 and 6.
 constexpr std::int64_t tokens = 10;
 constexpr std::int64_t squares = 16 + 36;
 
-workload documents() { return {.documents = {.count = 2, .tokens = tokens, .squares = squares}}; }
+micro_batch_work documents() {
+  return {.documents = {.count = 2, .tokens = tokens, .squares = squares}};
+}
 
 std::int64_t kept(omnibal::layer_cost const& cost, recompute_choice choice) {
   return cost[choice].kept_bytes;
@@ -43,7 +45,7 @@ TEST_CASE("grouped queries share keys and values") {
   CHECK(kept(cost, recompute_choice::full) == tokens * 2 * 32);
   // Norms are read and written, and the activation reads two numbers for the one that it writes.
   CHECK(cost[recompute_choice::selective].extra ==
-        omnibal::work{.flops = 0, .moved_bytes = tokens * (2 * 4 * 32 + 3 * 2 * 20)});
+        omnibal::layer_work{.flops = 0, .moved_bytes = tokens * (2 * 4 * 32 + 3 * 2 * 20)});
 }
 
 TEST_CASE("the widest operation and what is made again are transient") {
@@ -167,7 +169,7 @@ TEST_CASE("a dense part beside the experts adds up") {
 }
 
 TEST_CASE("cross-attention takes its keys from the context") {
-  workload batch = documents();
+  micro_batch_work batch = documents();
   batch.context = {.tokens = 7, .pairs = 33};
   transformer layer{.hidden = 32, .heads = 8, .kv_heads = 2, .mlp = 20};
   auto const without = layer(batch);
@@ -223,17 +225,17 @@ TEST_CASE("frozen layers pass gradients on, or do nothing backward") {
         kept(trained, recompute_choice::none) - tokens * (4 * 32 + 2 * 20));
   CHECK(passing[recompute_choice::selective].kept_bytes ==
         passing[recompute_choice::none].kept_bytes);
-  CHECK(passing[recompute_choice::selective].extra == omnibal::work{});
+  CHECK(passing[recompute_choice::selective].extra == omnibal::layer_work{});
   CHECK(kept(passing, recompute_choice::full) == tokens * 2 * 32);
 
   layer.training = omnibal::training_mode::forward_only;
   auto const frozen = layer(documents());
   CHECK(frozen.forward == trained.forward);
-  CHECK(frozen.backward == omnibal::work{});
+  CHECK(frozen.backward == omnibal::layer_work{});
   CHECK(frozen.state_bytes() == 2 * trained.parameters);
   for (auto const& choice : frozen.choices) {
     CHECK(choice.kept_bytes == 0);
-    CHECK(choice.extra == omnibal::work{});
+    CHECK(choice.extra == omnibal::layer_work{});
     CHECK(choice.transient_bytes == tokens * 2 * 4 * 32);
   }
   CHECK(frozen.cut_bytes == trained.cut_bytes);
@@ -266,7 +268,7 @@ TEST_CASE("a projector merges patches") {
   omnibal::projector layer{
       .input = 24, .hidden = 10, .output = 8, .tile_tokens = 4, .patches_per_token = 4};
   // Two tiles of four tokens, and ten patches in three tokens.
-  workload const batch{.tiles = 2, .images = {.count = 1, .tokens = 10, .squares = 100}};
+  micro_batch_work const batch{.tiles = 2, .images = {.count = 1, .tokens = 10, .squares = 100}};
   auto const cost = layer(batch);
   CHECK(cost.parameters == 24 * 10 + 10 + 10 * 8 + 8);
   CHECK(cost.forward.flops == 2 * 11 * (24 * 10 + 10 * 8));
@@ -285,7 +287,7 @@ TEST_CASE("a projector merges patches") {
 TEST_CASE("a resampler makes a fixed number of tokens of every image") {
   omnibal::resampler layer{
       .input = 24, .hidden = 32, .heads = 4, .queries = 5, .tile_patches = 6, .has_bias = false};
-  workload const batch{.tiles = 2, .images = {.count = 1, .tokens = 10, .squares = 100}};
+  micro_batch_work const batch{.tiles = 2, .images = {.count = 1, .tokens = 10, .squares = 100}};
   auto const cost = layer(batch);
   std::int64_t const patches = 22;
   std::int64_t const queries = 15;
@@ -323,7 +325,7 @@ TEST_CASE("embeddings look up, heads compare with all words") {
   // A vocabulary is padded to a multiple of the ranks.
   CHECK(words(documents(), {.tensor = 2}).parameters == 51 * 32 + 50 * 32);
 
-  omnibal::head output{.vocabulary = 101, .hidden = 32};
+  omnibal::language_head output{.vocabulary = 101, .hidden = 32};
   auto const compared = output(documents());
   CHECK(compared.parameters == 101 * 32 + 32);
   CHECK(compared.forward.flops == 2 * tokens * 32 * 101);
@@ -410,8 +412,9 @@ TEST_CASE("the norm of a projector may look at one patch at a time") {
 }
 
 TEST_CASE("a tied head has a copy of the matrix in a pipeline of several stages") {
-  omnibal::head tied{.vocabulary = 101, .hidden = 32, .weights = omnibal::head_weights::tied};
-  omnibal::head own = tied;
+  omnibal::language_head tied{
+      .vocabulary = 101, .hidden = 32, .weights = omnibal::head_weights::tied};
+  omnibal::language_head own = tied;
   own.weights = omnibal::head_weights::own;
   for (omnibal::parallel_degrees degrees :
        {omnibal::parallel_degrees{}, omnibal::parallel_degrees{.tensor = 2, .data = 8}}) {
@@ -434,7 +437,7 @@ TEST_CASE("a tied head has a copy of the matrix in a pipeline of several stages"
 }
 
 TEST_CASE("a tied head gathers the matrix of the embedding where ranks share it out") {
-  omnibal::head head{.vocabulary = 101, .hidden = 32};
+  omnibal::language_head head{.vocabulary = 101, .hidden = 32};
   omnibal::parallel_degrees const sharded{.data = 8,
                                           .sharding = omnibal::sharded_state::parameters};
   auto const transient = [&] { return head(documents(), sharded).choices[0].transient_bytes; };

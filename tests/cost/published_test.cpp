@@ -14,7 +14,7 @@ namespace {
 using omnibal::recompute_choice;
 
 /// 15 tiles, and 4096 tokens in four documents.
-omnibal::workload usual_workload() {
+omnibal::micro_batch_work usual_workload() {
   return {.tiles = 15, .documents = omnibal::equal_sequences({.count = 4, .length = 1024})};
 }
 

@@ -26,7 +26,7 @@ static_assert(omnibal::cost_function<quadratic_cost, std::int64_t>);
 
 /// What a batch of these documents costs the layers of a model.
 template <class Model>
-std::int64_t flops_of(Model const& model, omnibal::workload const& batch) {
+std::int64_t flops_of(Model const& model, omnibal::micro_batch_work const& batch) {
   std::int64_t sum = 0;
   for (auto const& cost : omnibal::layer_costs(model, batch)) sum += cost.flops();
   return sum;

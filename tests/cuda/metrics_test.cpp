@@ -33,7 +33,7 @@ void check_ratio(std::vector<Amount> const& amounts, Ratio const& ratio,
   // Elements that do not count follow those that do.
   std::vector<Amount> padded = amounts;
   Amount other{};
-  if constexpr (omnibal::weight<Amount>) {
+  if constexpr (omnibal::scalar_measure<Amount>) {
     other = 7;
   } else {
     other[0] = 7;

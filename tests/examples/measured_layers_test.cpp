@@ -19,9 +19,10 @@ namespace {
 
 using namespace examples;
 
-constexpr omnibal::accelerator device{.flops_per_second = 100'000'000'000'000};
+constexpr omnibal::device_model device{.flops_per_second = 100'000'000'000'000};
 
-omnibal::workload batch_of(std::int64_t tiles, std::int64_t documents, std::int64_t length) {
+omnibal::micro_batch_work batch_of(std::int64_t tiles, std::int64_t documents,
+                                   std::int64_t length) {
   return {.tiles = tiles,
           .documents = omnibal::equal_sequences({.count = documents, .length = length})};
 }
@@ -35,7 +36,7 @@ model_description const& pair() {
 measured_layers scaled(std::vector<omnibal::layer_cost> const& modeled, double factor) {
   measured_layers result;
   for (omnibal::layer_cost const& cost : modeled) {
-    auto const times = [&](omnibal::work const& work) {
+    auto const times = [&](omnibal::layer_work const& work) {
       return std::llround(factor * static_cast<double>(device(work)));
     };
     result.push_back(measured_layer{.forward_nanoseconds = times(cost.forward),

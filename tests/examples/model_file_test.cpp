@@ -288,8 +288,8 @@ TEST_CASE("layers of cross-attention stand before every so many layers of the la
 }
 
 TEST_CASE("queries and tokens of documents attend to what the model says") {
-  omnibal::workload const batch{.tiles = 3,
-                                .documents = omnibal::equal_sequences({.count = 2, .length = 100})};
+  omnibal::micro_batch_work const batch{
+      .tiles = 3, .documents = omnibal::equal_sequences({.count = 2, .length = 100})};
   auto const costs = omnibal::layer_costs(read(crossed), batch);
   // 16 queries of each of 3 tiles see its 257 tokens and one another.
   std::int64_t const width = 768;

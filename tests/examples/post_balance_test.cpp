@@ -67,7 +67,7 @@ TEST_CASE("tokens of tiles stand in documents, or documents attend to them") {
     modality_costs const costs(model);
     std::int64_t const tokens = model.cross ? 100 : 100 + 3 * 32;
     CHECK(costs.language_tokens(sample) == tokens);
-    omnibal::workload const batch{
+    omnibal::micro_batch_work const batch{
         .tiles = 3, .documents = omnibal::equal_sequences({.count = 1, .length = tokens})};
     std::int64_t flops = 0;
     for (auto const& layer : omnibal::layer_costs(model.language_layers(), batch)) {

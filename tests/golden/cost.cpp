@@ -6,7 +6,7 @@
 #include "../support/random_layers.hpp"
 #include "digest.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
@@ -24,8 +24,8 @@ using golden::print;
 
 /// Every number of the costs of a layer, and the nanoseconds of its choices.
 void add_layer(test::fnv1a& hash, omnibal::layer_cost const& cost) {
-  omnibal::accelerator const device{.flops_per_second = 156'000'000'000'000,
-                                    .bytes_per_second = 1'500'000'000'000};
+  omnibal::device_model const device{.flops_per_second = 156'000'000'000'000,
+                                     .bytes_per_second = 1'500'000'000'000};
   for (auto const& pass : {cost.forward, cost.backward}) {
     hash.add(static_cast<std::uint64_t>(pass.flops));
     hash.add(static_cast<std::uint64_t>(pass.moved_bytes));
@@ -85,7 +85,7 @@ void print_costs(std::uint64_t seed) {
 template <class Model>
 void print_model(std::string const& name, Model const& model) {
   test::fnv1a hash;
-  omnibal::workload const batch{
+  omnibal::micro_batch_work const batch{
       .tiles = 15, .documents = omnibal::equal_sequences({.count = 4, .length = 1024})};
   model.for_each_layer([&](auto const& layer, std::int64_t count) {
     add_layer(hash, layer(batch, {.data = 8}));

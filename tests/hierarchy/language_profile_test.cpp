@@ -1,6 +1,6 @@
 #include "error_text.hpp"
 
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
@@ -38,7 +38,7 @@ language_profile llama_profile() {
 
 /// The sums over the layers of the model, which has an embedding before them and a head behind.
 level_reading summed(language_profile const& profile, packing_level const& level,
-                     omnibal::workload const& batch) {
+                     omnibal::micro_batch_work const& batch) {
   omnibal::parallel_degrees degrees = profile.degrees;
   degrees.sequence = level.sequence;
   degrees.data = profile.ranks / level.sequence;
@@ -66,7 +66,8 @@ std::string error_of(language_profile const& profile, packing_level const& level
 
 TEST_CASE("a language profile adds up what the layers cost") {
   auto const profile = llama_profile();
-  omnibal::workload const batch{.documents = {.count = 1, .tokens = 8192, .squares = 8192 * 8192}};
+  omnibal::micro_batch_work const batch{
+      .documents = {.count = 1, .tokens = 8192, .squares = 8192 * 8192}};
   for (std::int64_t const checkpointed : {0, 7, 32}) {
     packing_level const level{8192, 1, checkpointed};
     CHECK(profile(level) == summed(profile, level, batch));
@@ -77,25 +78,27 @@ TEST_CASE("documents of a pack are of one length but for the last") {
   auto profile = llama_profile();
   profile.document = 3000;
   packing_level const level{8192, 1, 0};
-  omnibal::workload const batch{
+  omnibal::micro_batch_work const batch{
       .documents = {.count = 3, .tokens = 8192, .squares = 2 * 3000 * 3000 + 2192 * 2192}};
   CHECK(profile(level) == summed(profile, level, batch));
   profile.document = 10'000;
-  omnibal::workload const one{.documents = {.count = 1, .tokens = 8192, .squares = 8192 * 8192}};
+  omnibal::micro_batch_work const one{
+      .documents = {.count = 1, .tokens = 8192, .squares = 8192 * 8192}};
   CHECK(profile(level) == summed(profile, level, one));
 }
 
 TEST_CASE("a pack has a reading whatever its documents") {
   auto const profile = llama_profile();
   packing_level const level{8192, 1, 3};
-  omnibal::workload const batch{.documents = {.count = 2, .tokens = 500, .squares = 170'000}};
+  omnibal::micro_batch_work const batch{
+      .documents = {.count = 2, .tokens = 500, .squares = 170'000}};
   CHECK(profile.reading(level, batch.documents) == summed(profile, level, batch));
 }
 
 TEST_CASE("ranks that share a pack exchange queries, keys, values and outputs") {
   auto const profile = llama_profile();
   packing_level const level{65536, 8, 5};
-  omnibal::workload const batch{.documents = omnibal::equal_sequences({1, 65536})};
+  omnibal::micro_batch_work const batch{.documents = omnibal::equal_sequences({1, 65536})};
   level_reading const expected = summed(profile, level, batch);
   level_reading const found = profile(level);
   CHECK(found.free_bytes == expected.free_bytes);
@@ -146,7 +149,7 @@ TEST_CASE("layers of the first kind are checkpointed first") {
   auto const time = [&](std::int64_t checkpointed) {
     return profile({4096, 1, checkpointed}).nanoseconds;
   };
-  omnibal::workload const batch{.documents = omnibal::equal_sequences({1, 4096})};
+  omnibal::micro_batch_work const batch{.documents = omnibal::equal_sequences({1, 4096})};
   layer_cost const dense = profile.model.first_layer(batch);
   CHECK(time(1) - time(0) == profile.device(dense[recompute_choice::full].extra));
   CHECK(time(2) - time(1) != time(1) - time(0));

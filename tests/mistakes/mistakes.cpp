@@ -96,7 +96,7 @@ auto mistake() {
 #include <omnibal/sample/step_sampler.hpp>
 std::vector<std::int64_t> const lengths(9, 100);
 auto mistake() {
-//| 15 | integral_amount | lengths that are floating-point numbers in pack_levels
+//| 15 | integral_measure | lengths that are floating-point numbers in pack_levels
 #if MISTAKE == 15
   return omnibal::pack_levels(std::vector<float>{1, 2}, std::identity{}, std::vector{128});
 //| 16 | packer | a packer of two arguments in pack_levels
@@ -216,7 +216,7 @@ auto mistake() {
 //| 37 | communicator | a number where a communicator is wanted
 #elif MISTAKE == 37
   return omnibal::gather_lengths(8, lengths);
-//| 38 | integral_amount | lengths that are floating-point numbers in gather_lengths
+//| 38 | integral_measure | lengths that are floating-point numbers in gather_lengths
 #elif MISTAKE == 38
   return omnibal::gather_lengths(comm, lengths, [](std::int64_t length) { return 0.5 * length; });
 #endif

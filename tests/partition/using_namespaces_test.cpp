@@ -43,7 +43,7 @@ vector<uint32_t> cut_by_all_means(vector<int64_t> const& costs) {
 }
 
 vector<int64_t> cost_by_all_means() {
-  workload const batch{.documents = equal_sequences({.count = 2, .length = 128})};
+  micro_batch_work const batch{.documents = equal_sequences({.count = 2, .length = 128})};
   vector<int64_t> flops;
   for (layer_cost const& cost : layer_costs(llama3_8b, batch)) flops.push_back(cost.forward.flops);
   return flops;

@@ -18,8 +18,8 @@ namespace {
 
 using layers_type = std::vector<omnibal::plan_layer<>>;
 
-constexpr omnibal::accelerator half_an_a100{.flops_per_second = 156'000'000'000'000,
-                                            .bytes_per_second = 1'500'000'000'000};
+constexpr omnibal::device_model half_an_a100{.flops_per_second = 156'000'000'000'000,
+                                             .bytes_per_second = 1'500'000'000'000};
 
 layers_type vision_language_layers() {
   auto model = omnibal::internvl_6_20b;

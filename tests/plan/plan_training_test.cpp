@@ -24,7 +24,7 @@ using omnibal::training_lever;
 using numbers = std::vector<std::uint32_t>;
 using batches_type = std::vector<std::int64_t>;
 
-constexpr omnibal::accelerator one_flop_a_nanosecond{.flops_per_second = 1'000'000'000};
+constexpr omnibal::device_model one_flop_a_nanosecond{.flops_per_second = 1'000'000'000};
 
 /// Six layers, the last two with few parameters and much work.
 std::vector<omnibal::layer_cost> costs_of(std::int64_t size) {

@@ -60,10 +60,10 @@ inline omnibal::transformer random_transformer(random_amounts& random) {
 }
 
 /// Documents whose numbers and lengths are multiples of eight.
-inline omnibal::workload random_documents(random_amounts& random) {
+inline omnibal::micro_batch_work random_documents(random_amounts& random) {
   std::vector<std::int64_t> lengths(static_cast<std::size_t>(random.between(0, 30)));
   for (auto& length : lengths) length = 8 * random.heavy_tail(4000);
-  omnibal::workload batch{.documents = omnibal::sequences_of(lengths)};
+  omnibal::micro_batch_work batch{.documents = omnibal::sequences_of(lengths)};
   batch.context.tokens = 8 * random.between(0, 1000);
   batch.context.pairs = batch.documents.tokens * batch.context.tokens;
   return batch;

@@ -15,10 +15,10 @@
 
 namespace {
 
-using omnibal::amount;
-using omnibal::integral_amount;
+using omnibal::integral_measure;
+using omnibal::measure;
 using omnibal::resources;
-using omnibal::weight;
+using omnibal::scalar_measure;
 
 template <class T>
 concept two_of = requires {
@@ -29,17 +29,21 @@ concept kinds = requires {
   typename resources<R>;
 };
 
-static_assert(weight<int> && weight<std::uint8_t> && weight<std::uint64_t> && weight<float>);
-static_assert(weight<int const>);
-static_assert(!weight<bool> && !weight<bool const> && !weight<int&> && !weight<int*>);
-static_assert(!weight<omnibal::detail::int128> && !weight<void>);
-static_assert(!weight<std::string> && !weight<resources<1>> && !weight<std::byte>);
+static_assert(scalar_measure<int> && scalar_measure<std::uint8_t> &&
+              scalar_measure<std::uint64_t> && scalar_measure<float>);
+static_assert(scalar_measure<int const>);
+static_assert(!scalar_measure<bool> && !scalar_measure<bool const> && !scalar_measure<int&> &&
+              !scalar_measure<int*>);
+static_assert(!scalar_measure<omnibal::detail::int128> && !scalar_measure<void>);
+static_assert(!scalar_measure<std::string> && !scalar_measure<resources<1>> &&
+              !scalar_measure<std::byte>);
 
-static_assert(amount<int> && amount<double> && amount<resources<1>> && amount<resources<3, float>>);
-static_assert(integral_amount<int> && integral_amount<resources<3, std::uint8_t>>);
-static_assert(!integral_amount<double> && !integral_amount<resources<3, float>>);
-static_assert(!integral_amount<bool> && !integral_amount<std::string>);
-static_assert(!amount<bool> && !amount<std::string> && !amount<std::vector<int>>);
+static_assert(measure<int> && measure<double> && measure<resources<1>> &&
+              measure<resources<3, float>>);
+static_assert(integral_measure<int> && integral_measure<resources<3, std::uint8_t>>);
+static_assert(!integral_measure<double> && !integral_measure<resources<3, float>>);
+static_assert(!integral_measure<bool> && !integral_measure<std::string>);
+static_assert(!measure<bool> && !measure<std::string> && !measure<std::vector<int>>);
 
 static_assert(two_of<int> && !two_of<bool> && !two_of<std::string>);
 static_assert(kinds<1> && !kinds<0>);

@@ -22,8 +22,8 @@ namespace omnibal::inline v0 {
 
 /// A range of amounts: element i is the amount of sample i.
 template <class Range>
-concept amount_list =
-    sample_range<Range> && amount<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
+concept amount_list = sample_range<Range> &&
+    measure<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
 
 /// A measure that returns an amount, a weight or resources, for the index of a sample. It is a
 /// functor of a `std::uint32_t`, or a range with an element for each sample. It must return equal
@@ -63,7 +63,7 @@ using index_amount = std::remove_cvref_t<
 
 /// A measure of one kind.
 template <class Measure>
-concept index_weight = index_measure<Measure> && weight<index_amount<Measure>>;
+concept index_weight = index_measure<Measure> && scalar_measure<index_amount<Measure>>;
 
 /// The bytes of samples: integers, by index.
 template <class Measure>

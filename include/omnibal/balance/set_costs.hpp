@@ -17,7 +17,7 @@
 namespace omnibal::inline v0 {
 
 /// The weights of an amount and of its square in a cost.
-template <weight T = std::int64_t>
+template <scalar_measure T = std::int64_t>
 struct pack_weights {
   T linear = 0;
   T quadratic = 1;
@@ -46,7 +46,7 @@ template <class T, class Length, class Sample>
 }
 
 /// The number of samples and the largest length.
-template <class Length, weight T>
+template <class Length, scalar_measure T>
 class padded {
  public:
   padded(std::string_view function, Length length)
@@ -99,7 +99,7 @@ template <class T>
 /// floating-point type if lengths are. Determinism: portable. Errors: `std::invalid_argument` if a
 /// length is negative, not finite or too large for `T`; `std::overflow_error` if a value is too
 /// large for `T`.
-template <class Length = std::identity, weight T = std::int64_t>
+template <class Length = std::identity, scalar_measure T = std::int64_t>
 class padded_batch : public detail::padded<Length, T> {
  public:
   padded_batch() requires std::default_initializable<Length> : padded_batch(Length()) {}
@@ -113,7 +113,7 @@ class padded_batch : public detail::padded<Length, T> {
 /// (linear * longest + quadratic * longest^2), for an encoder whose convolutions and projections
 /// also compute the padding. In all other respects the cost is the same as `padded_batch`. Errors:
 /// `std::invalid_argument` if weights are negative or not finite.
-template <class Length = std::identity, weight T = std::int64_t>
+template <class Length = std::identity, scalar_measure T = std::int64_t>
 class padded_attention : public detail::padded<Length, T> {
  public:
   padded_attention() requires std::default_initializable<Length> : padded_attention(Length()) {}
@@ -137,7 +137,7 @@ class padded_attention : public detail::padded<Length, T> {
 /// With a mask, the cost of attention is a sum of squares and therefore a sum over the samples: use
 /// a cost functor for `lpt`. Errors: the errors of `padded_batch`, and `std::invalid_argument` if
 /// weights are negative or not finite.
-template <class Length = std::identity, weight T = std::int64_t>
+template <class Length = std::identity, scalar_measure T = std::int64_t>
 class unmasked_pack {
  public:
   unmasked_pack() requires std::default_initializable<Length> : unmasked_pack(Length()) {}

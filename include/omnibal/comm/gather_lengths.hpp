@@ -38,7 +38,7 @@ namespace detail {
 /// A functor that returns the `R` lengths of a sample in integers.
 template <std::size_t R, class Samples, class Length>
 concept lengths_of_kinds = demand_function<Length, sample_reference<Samples>> &&
-    integral_amount<demand_result<Length, sample_reference<Samples>>> &&
+    integral_measure<demand_result<Length, sample_reference<Samples>>> &&
     (kinds_of<demand_result<Length, sample_reference<Samples>>> == R);
 
 }  // namespace detail
@@ -91,7 +91,7 @@ struct gather_lengths_fn {
   /// `length`. The other ranks then throw `communication_error`.
   template <communicator Comm, sample_range Samples, class Length = std::identity>
     requires demand_function<Length, sample_reference<Samples>> &&
-        integral_amount<demand_result<Length, sample_reference<Samples>>>
+        integral_measure<demand_result<Length, sample_reference<Samples>>>
   [[nodiscard]] auto operator()(Comm&& comm, Samples const& local, Length const& length = {},
                                 gather_lengths_options const& options = {}) const {
     gather_lengths_workspace<kinds<Samples, Length>> workspace;
@@ -103,7 +103,7 @@ struct gather_lengths_fn {
   /// workspace has seen the largest number of samples. The workspace contains the result.
   template <communicator Comm, sample_range Samples, class Length>
     requires demand_function<Length, sample_reference<Samples>> &&
-        integral_amount<demand_result<Length, sample_reference<Samples>>>
+        integral_measure<demand_result<Length, sample_reference<Samples>>>
   auto const& operator()(Comm&& comm, Samples const& local, Length const& length,
                          gather_lengths_options const& options,
                          gather_lengths_workspace<kinds<Samples, Length>>& workspace) const {
@@ -155,7 +155,7 @@ struct gather_lengths_fn {
   template <class Result, class Lengths>
   [[nodiscard]] static Result checked_lengths(Lengths const& lengths, std::size_t index) {
     auto const checked = detail::checked_costs<std::int64_t>(name, "length", index, lengths);
-    if constexpr (weight<Result>) {
+    if constexpr (scalar_measure<Result>) {
       return checked[0];
     } else {
       return checked;

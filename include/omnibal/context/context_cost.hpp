@@ -53,8 +53,9 @@ struct tabulate_context_options {
 /// A functor from the length of a sample and a degree to the time of a group that has only this
 /// sample: a model, a fit or a table of measurements.
 template <class Time>
-concept context_time = std::regular_invocable<Time const&, std::int64_t, std::uint32_t> &&
-    weight<std::remove_cvref_t<std::invoke_result_t<Time const&, std::int64_t, std::uint32_t>>>;
+concept context_time =
+    std::regular_invocable<Time const&, std::int64_t, std::uint32_t> && scalar_measure<
+        std::remove_cvref_t<std::invoke_result_t<Time const&, std::int64_t, std::uint32_t>>>;
 
 struct tabulate_context_cost_fn {
   /// Tabulates the times of groups of the degrees 1 to `degrees` from a functor:

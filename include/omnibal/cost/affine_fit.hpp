@@ -420,7 +420,7 @@ struct affine_cost {
   }
 
   /// Returns the cost of a size, zero if the formula is negative. Determinism: run-to-run.
-  template <amount Size>
+  template <measure Size>
     requires(detail::kinds_of<Size> == R)
   [[nodiscard]] double operator()(Size const& size) const {
     auto const sizes = detail::to_resources<double>({"affine_cost", "size"}, size);
@@ -487,7 +487,7 @@ struct affine_fit_fn {
     using size_type = demand_result<Size, sample_reference<Points>>;
     using value_type = demand_result<Value, sample_reference<Points>>;
     constexpr std::size_t kinds = detail::kinds_of<size_type>;
-    constexpr bool is_whole = integral_amount<size_type> && std::integral<value_type>;
+    constexpr bool is_whole = integral_measure<size_type> && std::integral<value_type>;
     detail::affine_solver<kinds> solver(name, std::ranges::size(points),
                                         options.offset == fit_offset::free,
                                         options.signs == fit_signs::not_negative);

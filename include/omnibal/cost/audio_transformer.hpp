@@ -12,9 +12,9 @@
 namespace omnibal::inline v0 {
 
 /// A layer of an audio tower, by the numbers of its public configuration. The layer works on
-/// `workload::clips`, in tokens after the convolutions, without a mask. Whisper has 1500 tokens for
-/// each window of 30 seconds. Otherwise the layer is as `transformer`, whose comment has the
-/// formulas, preconditions and errors.
+/// `micro_batch_work::clips`, in tokens after the convolutions, without a mask. Whisper has 1500
+/// tokens for each window of 30 seconds. Otherwise the layer is as `transformer`, whose comment has
+/// the formulas, preconditions and errors.
 struct audio_transformer {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
@@ -31,7 +31,8 @@ struct audio_transformer {
   training_mode training = training_mode::all;
 
   /// Returns the cost of the layer for `batch.clips`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     detail::check_sequences("audio_transformer", "clips", batch.clips);
     return block().cost(batch.clips, {}, degrees, bytes);
@@ -39,7 +40,7 @@ struct audio_transformer {
 
   /// Returns the forward and backward FLOPs of the whole layer by the tokens of a clip.
   [[nodiscard]] quadratic_cost sample_cost() const {
-    return detail::sample_cost(*this, &workload::clips);
+    return detail::sample_cost(*this, &micro_batch_work::clips);
   }
 
  private:

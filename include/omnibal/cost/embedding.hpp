@@ -24,7 +24,8 @@ struct embedding {
   training_mode training = training_mode::all;
 
   /// Returns the cost of the embedding for `batch.documents`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;
     using detail::int128;
@@ -69,7 +70,8 @@ struct patch_embedding {
   norm_kind norm = norm_kind::layer;
 
   /// Returns the cost of the layer for `batch.tiles` and `batch.images`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;
     using detail::int128;
@@ -122,7 +124,7 @@ enum class head_weights {
 /// Forward FLOPs are 2ThV. Kept bytes of a token are 4h in bf16 and 4V, the probabilities in fp32.
 /// Nothing is sent at the cut. `selective` keeps as much as `none`. Complexity, memory, determinism
 /// and errors as `transformer`. Source: Korthikanti et al., 2022 (arXiv 2205.05198).
-struct head {
+struct language_head {
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
   norm_kind norm = norm_kind::rms;
@@ -130,12 +132,13 @@ struct head {
   training_mode training = training_mode::all;
 
   /// Returns the cost of the head for `batch.documents`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;
     using detail::int128;
     constexpr std::int64_t probability_bytes = 4;
-    constexpr char const* name = "head";
+    constexpr char const* name = "language_head";
     detail::layer_tally tally(name, degrees, bytes, training, detail::remade::nothing);
     detail::check_width(name, "vocabulary", vocabulary);
     detail::check_width(name, "hidden", hidden);
@@ -159,7 +162,7 @@ struct head {
 
   /// Returns the forward and backward FLOPs of the whole head by the length of a document.
   [[nodiscard]] quadratic_cost sample_cost() const {
-    return detail::sample_cost(*this, &workload::documents);
+    return detail::sample_cost(*this, &micro_batch_work::documents);
   }
 };
 

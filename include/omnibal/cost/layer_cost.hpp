@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The vocabulary of layer models: workloads, configurations, parallel degrees, bytes and costs.
+/// The vocabulary of layer models: micro-batches, configurations, parallel degrees, bytes and costs.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -40,7 +40,7 @@ struct cross_context {
 };
 
 /// One micro-batch of one data-parallel rank. Each layer uses the members on which it works.
-struct workload {
+struct micro_batch_work {
   /// Image tiles of the fixed size of the vision tower.
   std::int64_t tiles = 0;
   /// Images of their own size, in patches (and class tokens) of the vision tower.
@@ -52,7 +52,7 @@ struct workload {
   /// The context of the cross-attention of the language model.
   cross_context context{};
 
-  [[nodiscard]] friend bool operator==(workload const&, workload const&) = default;
+  [[nodiscard]] friend bool operator==(micro_batch_work const&, micro_batch_work const&) = default;
 };
 
 namespace detail {
@@ -93,7 +93,7 @@ struct sequences_of_fn {
   /// for a negative length, `std::overflow_error` for a sum above 2^63 - 1.
   template <sample_range Samples, class Length = std::identity>
     requires cost_function<Length, sample_reference<Samples>> &&
-        integral_amount<demand_result<Length, sample_reference<Samples>>>
+        integral_measure<demand_result<Length, sample_reference<Samples>>>
   [[nodiscard]] constexpr sequences operator()(Samples const& samples,
                                                Length const& length = {}) const {
     sequences result;
@@ -213,7 +213,8 @@ enum class cross_placement {
   instead_self,  ///< only the cross-attention, as in every fifth layer of Llama 3.2 Vision
 };
 
-/// Attention from the documents to `workload::context`. There is none if `context_width` is 0.
+/// Attention from the documents to `micro_batch_work::context`. There is none if `context_width` is
+/// 0.
 struct cross_attention {
   std::int64_t context_width = 0;
   cross_placement placement = cross_placement::after_self;
@@ -274,11 +275,11 @@ enum class training_mode {
 /// Floating-point operations of matrix products, and the bytes that all other operations read and
 /// write. Each other operation (norm, activation, residual sum, unfused softmax and dropout) is
 /// assumed to be a kernel of its own.
-struct work {
+struct layer_work {
   std::int64_t flops = 0;
   std::int64_t moved_bytes = 0;
 
-  [[nodiscard]] friend bool operator==(work const&, work const&) = default;
+  [[nodiscard]] friend bool operator==(layer_work const&, layer_work const&) = default;
 };
 
 /// The activations that a layer keeps for its backward pass.
@@ -296,15 +297,15 @@ struct recompute_cost {
   /// operation, and the parameters and gradients that are whole only then (`sharded_state`).
   std::int64_t transient_bytes = 0;
   /// The work of the recomputation.
-  work extra{};
+  layer_work extra{};
 
   [[nodiscard]] friend bool operator==(recompute_cost const&, recompute_cost const&) = default;
 };
 
 /// The cost of a layer on one rank for one micro-batch.
 struct layer_cost {
-  work forward{};
-  work backward{};
+  layer_work forward{};
+  layer_work backward{};
   /// Numbers on this rank, before data-parallel ranks share them.
   std::int64_t parameters = 0;
   /// All parameters except the routed experts that a token does not use.
@@ -331,12 +332,12 @@ struct layer_cost {
   [[nodiscard]] friend bool operator==(layer_cost const&, layer_cost const&) = default;
 };
 
-/// A functor from a workload and the ranks to the cost of one layer.
+/// A functor from the work of a micro-batch and the ranks to the cost of one layer.
 template <class Layer>
-concept layer_model = std::regular_invocable<Layer const&, workload const&, parallel_degrees const&,
-                                             byte_sizes const&> &&
-    std::same_as<std::invoke_result_t<Layer const&, workload const&, parallel_degrees const&,
-                                      byte_sizes const&>,
+concept layer_model = std::regular_invocable<Layer const&, micro_batch_work const&,
+                                             parallel_degrees const&, byte_sizes const&> &&
+    std::same_as<std::invoke_result_t<Layer const&, micro_batch_work const&,
+                                      parallel_degrees const&, byte_sizes const&>,
                  layer_cost>;
 
 }  // namespace omnibal::inline v0

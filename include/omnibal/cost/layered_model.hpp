@@ -81,7 +81,8 @@ struct layer_costs_fn {
   /// each layer. Determinism: portable. Errors: as the layers, and `std::invalid_argument` for a
   /// number of layers that is negative or above 2^20.
   template <costed_model Model>
-  [[nodiscard]] std::vector<layer_cost> operator()(Model const& model, workload const& batch,
+  [[nodiscard]] std::vector<layer_cost> operator()(Model const& model,
+                                                   micro_batch_work const& batch,
                                                    parallel_degrees const& degrees = {},
                                                    byte_sizes const& bytes = {}) const {
     std::vector<layer_cost> result;
@@ -99,7 +100,7 @@ inline constexpr layer_costs_fn layer_costs{};
 /// numbers. `stage_sum` creates it.
 ///
 /// Precondition of a call: first <= last, and last at most the number of layers.
-template <weight Cost>
+template <scalar_measure Cost>
 class stage_sums {
  public:
   [[nodiscard]] std::size_t layers() const noexcept { return before_.size() - 1; }
@@ -117,7 +118,7 @@ class stage_sums {
 
 struct stage_sum_fn {
   /// Returns a functor (stage, first, last) to the sum of a cost of the layers [first, last):
-  /// `stage_sum(costs, &layer_cost::flops)`. The cost may be a lambda with an `accelerator`. Layers
+  /// `stage_sum(costs, &layer_cost::flops)`. The cost may be a lambda with a `device_model`. Layers
   /// may have the type of a trainer.
   ///
   /// Complexity: linear; constant for a call of the result. Memory: 8 bytes for each layer.
@@ -145,7 +146,7 @@ struct document_cost_fn {
   template <costed_model Model>
   [[nodiscard]] quadratic_cost operator()(Model const& model) const {
     return detail::total_cost("document_cost", model, [](auto const& layer) {
-      return detail::sample_cost(layer, &workload::documents);
+      return detail::sample_cost(layer, &micro_batch_work::documents);
     });
   }
 };
@@ -159,7 +160,7 @@ struct clip_cost_fn {
   template <costed_model Model>
   [[nodiscard]] quadratic_cost operator()(Model const& model) const {
     return detail::total_cost("clip_cost", model, [](auto const& layer) {
-      return detail::sample_cost(layer, &workload::clips);
+      return detail::sample_cost(layer, &micro_batch_work::clips);
     });
   }
 };
@@ -174,7 +175,7 @@ struct tile_cost_fn {
   template <costed_model Model>
   [[nodiscard]] quadratic_cost operator()(Model const& model) const {
     return detail::total_cost("tile_cost", model, [](auto const& layer) {
-      return quadratic_cost{.linear = detail::flops_of(layer, workload{.tiles = 1})};
+      return quadratic_cost{.linear = detail::flops_of(layer, micro_batch_work{.tiles = 1})};
     });
   }
 };
@@ -203,7 +204,7 @@ struct count_parameters_fn {
     detail::int128 total = 0;
     detail::int128 active = 0;
     detail::for_each_layer(name, model, [&](auto const& layer, std::int64_t count) {
-      layer_cost const cost = layer(workload{}, parallel_degrees{}, byte_sizes{});
+      layer_cost const cost = layer(micro_batch_work{}, parallel_degrees{}, byte_sizes{});
       total += detail::int128{count} * cost.parameters;
       active += detail::int128{count} * cost.active_parameters;
     });

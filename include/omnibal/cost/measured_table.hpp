@@ -75,7 +75,7 @@ namespace detail {
 
 template <class Points, class Size, class Value>
 concept measured_points = sample_range<Points> && cost_function<Size, sample_reference<Points>> &&
-    integral_amount<demand_result<Size, sample_reference<Points>>> &&
+    integral_measure<demand_result<Size, sample_reference<Points>>> &&
     cost_function<Value, sample_reference<Points>>;
 
 /// The type of the values in a table: `std::int64_t` or `double`.

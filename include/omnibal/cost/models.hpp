@@ -21,7 +21,7 @@ struct language_model {
   transformer first_layer{};
   std::int64_t layers = 0;
   transformer layer{};
-  head output{};
+  language_head output{};
 
   template <class Visit>
   void for_each_layer(Visit&& visit) const {

@@ -12,7 +12,7 @@ namespace omnibal::inline v0 {
 
 /// A projector of one or two matrices with an activation in between. Examples are the projector of
 /// LLaVA and `mlp1` of InternVL (norm, 12800 to 6144, 6144 to 6144). The projector works on the
-/// tokens that the tiles and images of the workload become in the language model.
+/// tokens that the tiles and images of the micro-batch become in the language model.
 ///
 /// T is the number of these tokens. Forward FLOPs are 2T (input * hidden + hidden * output).
 /// Backward FLOPs are twice the forward FLOPs, or once if only input gradients are wanted. Kept
@@ -41,7 +41,8 @@ struct projector {
   training_mode training = training_mode::all;
 
   /// Returns the cost of the projector for `batch.tiles` and `batch.images`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     detail::layer_tally tally("projector", degrees, bytes, training, detail::remade::nothing);
     check(tally);
@@ -81,7 +82,7 @@ struct projector {
     detail::check_width(name, "patches_per_token", patches_per_token);
   }
 
-  [[nodiscard]] detail::int128 tokens(workload const& batch) const {
+  [[nodiscard]] detail::int128 tokens(micro_batch_work const& batch) const {
     detail::check_images("projector", batch, tile_tokens);
     return detail::int128{batch.tiles} * tile_tokens +
            detail::share_of(batch.images.tokens, patches_per_token);

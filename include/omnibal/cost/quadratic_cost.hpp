@@ -66,17 +66,17 @@ namespace omnibal::inline v0::detail {
 
 /// Returns the forward and backward FLOPs on a single rank.
 template <layer_model Layer>
-[[nodiscard]] std::int64_t flops_of(Layer const& layer, workload const& batch) {
+[[nodiscard]] std::int64_t flops_of(Layer const& layer, micro_batch_work const& batch) {
   return layer(batch, parallel_degrees{}, byte_sizes{}).flops();
 }
 
 /// Returns the FLOPs of a layer by the length of one sequence of that kind. Two tokens, apart and
 /// together, distinguish the FLOPs of a token from the FLOPs of a pair.
 template <layer_model Layer>
-[[nodiscard]] quadratic_cost sample_cost(Layer const& layer, sequences workload::*kind) {
-  workload apart;
+[[nodiscard]] quadratic_cost sample_cost(Layer const& layer, sequences micro_batch_work::*kind) {
+  micro_batch_work apart;
   apart.*kind = {.count = 2, .tokens = 2, .squares = 2};
-  workload together;
+  micro_batch_work together;
   together.*kind = {.count = 1, .tokens = 2, .squares = 4};
   std::int64_t const flops = flops_of(layer, apart);
   std::int64_t const quadratic = (flops_of(layer, together) - flops) / 2;

@@ -38,7 +38,8 @@ struct resampler {
   training_mode training = training_mode::all;
 
   /// Returns the cost of the resampler for `batch.tiles` and `batch.images`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;
     using detail::int128;

@@ -61,7 +61,8 @@ struct transformer {
   training_mode training = training_mode::all;
 
   /// Returns the cost of the layer for `batch.documents` and `batch.context`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     detail::check_sequences("transformer", "documents", batch.documents);
     check_context(batch);
@@ -71,11 +72,11 @@ struct transformer {
   /// Returns the forward and backward FLOPs of the whole layer by the length of a document, without
   /// the scores and the context of its cross-attention.
   [[nodiscard]] quadratic_cost sample_cost() const {
-    return detail::sample_cost(*this, &workload::documents);
+    return detail::sample_cost(*this, &micro_batch_work::documents);
   }
 
  private:
-  static void check_context(workload const& batch) {
+  static void check_context(micro_batch_work const& batch) {
     auto const& context = batch.context;
     detail::check_between("transformer", "context.tokens", context.tokens, 0, detail::most_tokens);
     detail::int128 const most = detail::int128{batch.documents.tokens} * context.tokens;

@@ -46,7 +46,8 @@ struct vision_transformer {
   }
 
   /// Returns the cost of the layer for `batch.tiles` and `batch.images`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     auto const tokens = detail::image_tokens(name, batch, image_size == 0 ? 0 : tile_tokens());
     return block().cost(tokens, {}, degrees, bytes);
@@ -54,7 +55,7 @@ struct vision_transformer {
 
   /// Returns the forward and backward FLOPs of the whole layer by the tokens of an image.
   [[nodiscard]] quadratic_cost sample_cost() const {
-    return detail::sample_cost(*this, &workload::images);
+    return detail::sample_cost(*this, &micro_batch_work::images);
   }
 
  private:
@@ -85,7 +86,8 @@ struct tower_norm {
   training_mode training = training_mode::all;
 
   /// Returns the cost of the norm for `batch.tiles` and `batch.images`.
-  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;
     constexpr char const* name = "tower_norm";

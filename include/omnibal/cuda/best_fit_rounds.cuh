@@ -7,8 +7,8 @@
 #include <omnibal/cuda/best_fit_rounds/device_grid.cuh>
 #include <omnibal/cuda/best_fit_rounds/launches.hpp>
 #include <omnibal/cuda/concepts.hpp>
-#include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/detail/arguments.hpp>
+#include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/resources.hpp>
@@ -47,7 +47,7 @@ struct best_fit_rounds_fn : detail::scratch_counted<best_fit_rounds_fn> {
   /// positive or if an output is too small for every packing, `std::length_error` above 2^32 - 2
   /// samples; `error`. Faults on the device: `invalid_amount` for a demand that is negative or
   /// above 2^63 - 1; `no_room` for more groups or oversized samples than the outputs have room for.
-  template <executor Exec, device_demands Demands, integral_amount Capacity>
+  template <executor Exec, device_demands Demands, integral_measure Capacity>
     requires(omnibal::detail::kinds_of<device_element_of<Demands>> == 1 &&
              omnibal::detail::kinds_of<Capacity> == 1)
   void operator()(Exec const& exec, Demands const& demands, Capacity const& capacity,

@@ -81,16 +81,16 @@ concept device_range = requires(Array const& array) {
 
 /// Integers in device memory.
 template <class Array>
-concept device_integers = device_range<Array> && weight<device_element_of<Array>> &&
+concept device_integers = device_range<Array> && scalar_measure<device_element_of<Array>> &&
     std::integral<device_element_of<Array>>;
 
 /// Demands in device memory: resources of integers, or integers, which represent one resource.
 template <class Array>
-concept device_demands = device_range<Array> && integral_amount<device_element_of<Array>>;
+concept device_demands = device_range<Array> && integral_measure<device_element_of<Array>>;
 
 /// Amounts in device memory: resources or weights, also floating-point ones.
 template <class Array>
-concept device_amounts = device_range<Array> && amount<device_element_of<Array>>;
+concept device_amounts = device_range<Array> && measure<device_element_of<Array>>;
 
 /// A predicate on the load of a group that is copied to kernels unchanged and is also callable in
 /// device code.

@@ -5,8 +5,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
-#include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/arguments.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/isf/launches.hpp>
 #include <omnibal/cuda/outputs.hpp>
@@ -38,7 +38,7 @@ struct isf_fn : detail::scratch_counted<isf_fn> {
   /// `overflow` if the demands in one resource add up to more than 2^63 - 1, each with an empty
   /// result; `no_room` for more groups or oversized samples than the outputs have room for. Source:
   /// Yao et al., OmniBal, ICML 2025.
-  template <executor Exec, device_demands Demands, amount Capacity,
+  template <executor Exec, device_demands Demands, measure Capacity,
             device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
     requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>
   void operator()(Exec const& exec, Demands const& demands, Capacity const& capacity,
@@ -61,7 +61,7 @@ struct isf_fn : detail::scratch_counted<isf_fn> {
   }
 
   /// Packs samples with the shuffler `rng::feistel{0}`, as the other overload.
-  template <executor Exec, device_demands Demands, amount Capacity,
+  template <executor Exec, device_demands Demands, measure Capacity,
             device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
     requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>
   void operator()(Exec const& exec, Demands const& demands, Capacity const& capacity,

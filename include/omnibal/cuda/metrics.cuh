@@ -138,7 +138,7 @@ struct utilization_fn : detail::scratch_counted<utilization_fn> {
   /// Count, complexity, determinism and faults are the same as for `gpu::pad_ratio`; equal to
   /// `omnibal::utilization`. Errors on the host: also `std::invalid_argument` for a capacity that
   /// is not positive or not finite.
-  template <executor Exec, device_demands Loads, amount Capacity>
+  template <executor Exec, device_demands Loads, measure Capacity>
     requires omnibal::detail::same_kinds<device_element_of<Loads>, Capacity>
   void operator()(Exec const& exec, Loads const& loads, Capacity const& capacity,
                   device_span<double> out, device_span<std::uint32_t const> count = {},

@@ -223,7 +223,7 @@ class choice_table {
     offsets_.push_back(choices_.size());
   }
 
-  template <class Working, weight T>
+  template <class Working, scalar_measure T>
   [[nodiscard]] Working checked(std::string_view member, std::uint32_t index, T value) const {
     auto const result = static_cast<Working>(value);
     if (is_valid_weight(value) && is_valid_weight(result)) return result;

@@ -27,7 +27,7 @@ class data_digest {
   }
 
   /// Adds every amount of a weight or of resources.
-  template <amount T>
+  template <measure T>
   constexpr void add_amounts(T const& amounts) {
     using working = working_weight<typename weight_of<T>::type>;
     for (auto const value : to_resources<working>({"data_digest", "amount"}, amounts).amounts) {

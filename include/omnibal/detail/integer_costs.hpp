@@ -46,7 +46,7 @@ struct measure_names {
 
 /// Returns an amount in the type of computation; throws if it is negative, not finite or above 2^63
 /// - 1.
-template <class Working, weight T>
+template <class Working, scalar_measure T>
 [[nodiscard]] constexpr Working checked_cost(std::string_view function, std::string_view argument,
                                              std::size_t index, T value) {
   auto const result = to_working<Working>({function, argument, index}, value);

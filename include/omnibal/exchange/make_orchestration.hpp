@@ -226,7 +226,7 @@ struct make_orchestration_fn {
       result = make_plan_fn::plan(function, home_offsets, phase.cost, workspace.traveling_, options,
                                   phase.balance, planner);
     };
-    if constexpr (weight<cost>) {
+    if constexpr (scalar_measure<cost>) {
       make(workspace.planner_);
     } else {
       make_plan_workspace<detail::kinds_of<cost>> planner;

@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/transformer.hpp>
@@ -33,13 +33,13 @@ namespace omnibal::inline v0 {
 ///   in Ulysses; and `pack_overhead_nanoseconds`.
 ///
 /// Complexity: constant. Allocates nothing. Determinism: portable. Errors: the errors of the layers
-/// and of `accelerator`; `std::invalid_argument` if a number is negative, or is zero although it
+/// and of `device_model`; `std::invalid_argument` if a number is negative, or is zero although it
 /// must be positive, if more layers are checkpointed than exist, or if the degree does not divide
 /// the number of ranks. Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et
 /// al., "Hierarchical balance packing", NeurIPS 2025.
 struct language_profile {
   language_model model{};
-  accelerator device{};
+  device_model device{};
   /// The memory of one device.
   std::int64_t memory_bytes = 0;
   /// The number of all ranks that train, including ranks that share a pack.
@@ -68,7 +68,7 @@ struct language_profile {
                                       sequences const& documents) const {
     check(level);
     parallel_degrees const spread = degrees_of(level);
-    workload const batch{.documents = documents};
+    micro_batch_work const batch{.documents = documents};
     totals sums{};
     add(sums, model.input(batch, spread), 1, recompute_choice::none);
     std::int64_t const first = std::min(level.checkpointed_layers, model.first_layers);
@@ -133,7 +133,7 @@ struct language_profile {
     sums.transient = std::max(sums.transient, chosen.transient_bytes);
   }
 
-  void add_layers(totals& sums, transformer const& layer, workload const& batch,
+  void add_layers(totals& sums, transformer const& layer, micro_batch_work const& batch,
                   parallel_degrees const& spread, layer_counts const& counts) const {
     if (counts.all == 0) return;
     layer_cost const cost = layer(batch, spread);
@@ -148,18 +148,20 @@ struct language_profile {
   }
 
   /// Adds the logits of a part of the tokens at a time, and the work of all tokens.
-  void add_head(totals& sums, workload const& batch, parallel_degrees const& spread) const {
+  void add_head(totals& sums, micro_batch_work const& batch, parallel_degrees const& spread) const {
     layer_cost cost = model.output(batch, spread);
     std::int64_t const part = logit_tokens * spread.sequence;
     if (part != 0 && part < batch.documents.tokens) {
-      cost.choices = model.output(workload{.documents = documents_of(part)}, spread).choices;
+      cost.choices =
+          model.output(micro_batch_work{.documents = documents_of(part)}, spread).choices;
     }
     add(sums, cost, 1, recompute_choice::none);
   }
 
   /// Returns the time of the all-to-all of one layer in one pass. The data are the queries, keys,
   /// values and outputs of a rank, except for the rank's own share.
-  [[nodiscard]] std::int64_t exchange_nanoseconds(transformer const& layer, workload const& batch,
+  [[nodiscard]] std::int64_t exchange_nanoseconds(transformer const& layer,
+                                                  micro_batch_work const& batch,
                                                   parallel_degrees const& spread) const {
     std::int64_t const head_size =
         layer.head_size == 0 ? layer.hidden / layer.heads : layer.head_size;

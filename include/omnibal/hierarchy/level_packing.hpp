@@ -139,7 +139,7 @@ template <level_range Levels>
 template <class Samples, class Demand>
 concept token_samples =
     sample_range<Samples> && demand_function<Demand, sample_reference<Samples>> &&
-    integral_amount<demand_result<Demand, sample_reference<Samples>>> &&
+    integral_measure<demand_result<Demand, sample_reference<Samples>>> &&
     same_kinds<demand_result<Demand, sample_reference<Samples>>, std::int64_t>;
 
 /// Returns the tokens of each sample. Throws `std::invalid_argument` for a negative number.

@@ -24,7 +24,7 @@
 namespace omnibal::inline v0 {
 
 /// A warning that no two samples with the commonest demand of a resource fit one group.
-template <weight T = std::int64_t>
+template <scalar_measure T = std::int64_t>
 struct capacity_warning {
   /// The index of the resource.
   std::size_t kind = 0;

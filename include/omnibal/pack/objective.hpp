@@ -25,7 +25,7 @@ namespace omnibal::inline v0 {
 
 /// The input of an objective: a packing of some samples under a capacity. The views refer to arrays
 /// that exist as long as the call of the objective.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
 struct packed_samples {
   resources<R, T> capacity;
   /// The demands of the packed samples, which are all samples or a part of them.
@@ -41,7 +41,7 @@ struct packed_samples {
 /// number of samples.
 template <class Objective, class Packed>
 concept packing_objective = std::regular_invocable<Objective const&, Packed const&> &&
-    weight<std::remove_cvref_t<std::invoke_result_t<Objective const&, Packed const&>>>;
+    scalar_measure<std::remove_cvref_t<std::invoke_result_t<Objective const&, Packed const&>>>;
 
 /// An objective that can check its options before the first packing.
 template <class Objective>

@@ -204,7 +204,7 @@ struct online_packer_options {
 
 /// A sample that waits in an `online_packer`: the user's id, the number of pushes before its push,
 /// and its demand. Trivially copyable and without padding.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
 struct waiting_sample {
   std::uint64_t id;
   std::uint64_t push;
@@ -215,7 +215,7 @@ struct waiting_sample {
 };
 
 /// The part of `online_state` that has a fixed size. Trivially copyable and without padding.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
 struct online_header {
   online_packer_options options;
   resources<R, T> capacity;
@@ -228,7 +228,7 @@ struct online_header {
 
 /// The complete state of an `online_packer`, which determines its future: a header and one array of
 /// records, in the order of the pushes. Both can be written to a file byte by byte.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
 struct online_state {
   online_header<R, T> header;
   std::vector<waiting_sample<R, T>> waiting;
@@ -237,7 +237,7 @@ struct online_state {
 };
 
 /// The result of a call of `online_packer`.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
 struct online_result {
   /// The ids of the samples of the group that leaves; empty if no group leaves. Valid until the
   /// next call that changes the packer.
@@ -273,7 +273,7 @@ struct online_result {
 /// resource above two, and an index of up to 1 MiB, all allocated at construction. Determinism:
 /// portable for integers; a function of the capacity, the options and the pushes only. Not safe for
 /// simultaneous calls from two threads.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
   requires std::same_as<T, detail::working_weight<T>>
 class online_packer {
  public:
@@ -290,7 +290,7 @@ class online_packer {
   /// Creates a packer without waiting samples for a capacity of other numbers; a single number is
   /// the capacity of one resource. Errors: the errors of the first constructor, and the same for an
   /// unsigned number above 2^63 - 1.
-  template <amount Capacity>
+  template <measure Capacity>
     requires detail::same_kinds<Capacity, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Capacity>::type, T>, T>
   explicit online_packer(Capacity const& capacity, online_packer_options const& options = {})
@@ -324,7 +324,7 @@ class online_packer {
   /// same number of kinds as the capacity. `id` is the user's and may repeat. Errors:
   /// `std::invalid_argument` if the demand is negative or not finite; the packer is unchanged then.
   /// Allocates nothing.
-  template <amount Demand>
+  template <measure Demand>
     requires detail::same_kinds<Demand, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Demand>::type, T>, T>
   [[nodiscard]] result_type push(std::uint64_t id, Demand const& demand) & {
@@ -424,7 +424,7 @@ class online_packer {
   std::vector<std::uint64_t> ids_;
 };
 
-template <amount Capacity>
+template <measure Capacity>
 online_packer(Capacity, online_packer_options = {})
     -> online_packer<detail::kinds_of<Capacity>,
                      detail::working_weight<typename detail::weight_of<Capacity>::type>>;

@@ -106,8 +106,9 @@ enum class size_measure {
 /// after a sample with this demand is added. The least score wins. If more is left of any resource
 /// and less of none, the score must not be lower.
 template <class Score, class Amounts>
-concept fit_score = std::regular_invocable<Score const&, Amounts const&, Amounts const&> &&
-    weight<std::remove_cvref_t<std::invoke_result_t<Score const&, Amounts const&, Amounts const&>>>;
+concept fit_score =
+    std::regular_invocable<Score const&, Amounts const&, Amounts const&> && scalar_measure<
+        std::remove_cvref_t<std::invoke_result_t<Score const&, Amounts const&, Amounts const&>>>;
 
 /// The default score: the remaining shares of the capacity, summed over the resources.
 ///

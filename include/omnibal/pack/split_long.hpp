@@ -90,7 +90,7 @@ struct split_long_fn {
   /// if there are more than 2^32 - 1 samples or pieces.
   template <class Samples, class Length, class Packer>
   requires detail::measured_samples<Samples, Length, std::int64_t> &&
-      integral_amount<demand_result<Length, sample_reference<Samples>>> &&
+      integral_measure<demand_result<Length, sample_reference<Samples>>> &&
       packer<Packer, std::span<text_piece const>, std::int64_t text_piece::*,
              std::int64_t> [[nodiscard]] split_packing
       operator()(Samples const& samples, Length const& length, std::int64_t capacity,
@@ -133,7 +133,7 @@ struct split_long_fn {
   /// Packs with `best_fit_decreasing`.
   template <class Samples, class Length>
     requires detail::measured_samples<Samples, Length, std::int64_t> &&
-        integral_amount<demand_result<Length, sample_reference<Samples>>>
+        integral_measure<demand_result<Length, sample_reference<Samples>>>
   [[nodiscard]] split_packing operator()(Samples const& samples, Length const& length,
                                          std::int64_t capacity,
                                          split_long_options const& options = {}) const {

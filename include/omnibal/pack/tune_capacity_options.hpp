@@ -19,7 +19,7 @@ enum class capacity_walk {
   together,    ///< grows all resources in proportion to their mean demands, as OmniBal does
 };
 
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
 struct tune_capacity_options {
   /// The largest accepted excess of the mean group size over the target; a mean below the target is
   /// not accepted.
@@ -43,7 +43,7 @@ struct tune_capacity_options {
 };
 
 /// A capacity and the packing of all samples under it.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
 struct tuned_capacity {
   resources<R, T> capacity{};
   std::size_t groups = 0;
@@ -60,7 +60,7 @@ struct tuned_capacity {
 };
 
 /// The result of `tune_capacity`.
-template <std::size_t R, weight T = std::int64_t>
+template <std::size_t R, scalar_measure T = std::int64_t>
 struct tuned {
   /// Not found if no capacity has an accepted mean group size and few enough oversized samples; the
   /// other members then describe the nearest capacity that was found. Infeasible, without a

@@ -38,7 +38,7 @@ concept measures_as = cost_function<Measure, sample_reference<Values>> &&
 ///
 /// Errors: `std::invalid_argument` for an unsigned value above 2^63 - 1, and for one weight with a
 /// fraction in a list of integers.
-template <weight T>
+template <scalar_measure T>
 class weight_list {
  public:
   weight_list() = default;
@@ -46,7 +46,7 @@ class weight_list {
 
   /// Creates a list of one value. The value applies to all elements if the option says this:
   /// `.capacity = 80e9`.
-  template <weight Value>
+  template <scalar_measure Value>
   weight_list(Value value) {
     if constexpr (std::integral<T> && std::floating_point<Value>) {
       if (!(value >= -0x1p63 && value < 0x1p63 && std::trunc(value) == value)) {
@@ -119,7 +119,7 @@ struct partition_constraints {
 };
 
 /// Options of `partition_layers`; `C` is the type of a cost in the result.
-template <weight C>
+template <scalar_measure C>
 struct partition_layers_options {
   /// One weight for each layer: the sum over some layers is never more than their cost as a stage.
   /// A base makes the search short.
@@ -136,7 +136,7 @@ struct partition_layers_options {
 
 /// Options of `partition_throughput`: the options of `partition_layers`, and the number of
 /// micro-batches.
-template <weight C>
+template <scalar_measure C>
 struct partition_throughput_options {
   /// The number of micro-batches of a step; must be positive.
   std::size_t micro_batches = 0;
@@ -205,7 +205,7 @@ template <layer_chain Layers>
 
 /// The stages of a chain that a partition returns. Stage s runs the layers [boundaries[s],
 /// boundaries[s + 1]).
-template <weight C>
+template <scalar_measure C>
 struct partition_result {
   /// The outcome. The status is `infeasible` if no stages satisfy the memory and the predicate. The
   /// status is `not_found` if a search with `devices` used up its labels before it found any
@@ -249,13 +249,13 @@ namespace detail {
 
 /// A whole number of bytes, or a functor from a stage to a whole number of bytes.
 template <class Capacity>
-concept stage_capacity = integral_amount<Capacity> ||
+concept stage_capacity = integral_measure<Capacity> ||
     (std::regular_invocable<Capacity const&, std::size_t>&&
-         integral_amount<std::remove_cvref_t<std::invoke_result_t<Capacity const&, std::size_t>>>);
+         integral_measure<std::remove_cvref_t<std::invoke_result_t<Capacity const&, std::size_t>>>);
 
 /// A stage cost in whole numbers.
 template <class Bytes>
-concept stage_bytes = stage_cost<Bytes> && integral_amount<
+concept stage_bytes = stage_cost<Bytes> && integral_measure<
     std::remove_cvref_t<std::invoke_result_t<Bytes const&, std::size_t, std::size_t, std::size_t>>>;
 
 }  // namespace detail

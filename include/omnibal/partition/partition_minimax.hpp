@@ -157,7 +157,7 @@ struct partition_minimax_fn;
 
 /// Memory that calls of `partition_minimax` reuse, and the result of the last call. `T` is the type
 /// of a cost.
-template <weight T = std::int64_t>
+template <scalar_measure T = std::int64_t>
 class partition_minimax_workspace {
  public:
   using cost_type = detail::working_weight<T>;
@@ -208,7 +208,7 @@ struct partition_minimax_fn {
   /// Partitions a chain by the same rules with memory that is reused. A call allocates nothing if
   /// an earlier call had at least the same numbers of layers and stages. The result belongs to the
   /// workspace and lives until the next call with that workspace.
-  template <sample_range Layers, weight T, class Cost>
+  template <sample_range Layers, scalar_measure T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
   auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
@@ -233,7 +233,7 @@ struct partition_minimax_fn {
   }
 
   /// Partitions a chain by the same rules with default options and memory that is reused.
-  template <sample_range Layers, weight T, class Cost>
+  template <sample_range Layers, scalar_measure T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
   auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
@@ -243,7 +243,7 @@ struct partition_minimax_fn {
   }
 
   /// Partitions a chain of layers that are their own costs, with memory that is reused.
-  template <sample_range Layers, weight T>
+  template <sample_range Layers, scalar_measure T>
     requires cost_function<std::identity, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, std::identity>>
   auto operator()(Layers const& layers, std::size_t stages,

@@ -262,14 +262,14 @@ struct search_budget {
 };
 
 /// The progress of `search_cuts`.
-template <weight M>
+template <scalar_measure M>
 struct search_progress {
   std::size_t measurements;  ///< the number of measurements
   M best;                    ///< the smallest measured value
 };
 
 /// Cuts, their score and their measured value.
-template <weight S, weight M>
+template <scalar_measure S, scalar_measure M>
 struct measured_cuts {
   std::vector<std::uint32_t> boundaries{};
   S score{};
@@ -280,7 +280,7 @@ struct measured_cuts {
 };
 
 /// The result of `search_cuts`.
-template <weight S, weight M>
+template <scalar_measure S, scalar_measure M>
 struct search_result {
   /// The candidates with the best scores, the best first. The first `measurements` were measured.
   std::vector<measured_cuts<S, M>> candidates{};
@@ -294,8 +294,9 @@ struct search_result {
 
 /// A score of whole boundaries; lower is better.
 template <class Score>
-concept boundaries_score = std::regular_invocable<Score const&, std::span<std::uint32_t const>> &&
-    weight<std::remove_cvref_t<std::invoke_result_t<Score const&, std::span<std::uint32_t const>>>>;
+concept boundaries_score =
+    std::regular_invocable<Score const&, std::span<std::uint32_t const>> && scalar_measure<
+        std::remove_cvref_t<std::invoke_result_t<Score const&, std::span<std::uint32_t const>>>>;
 
 /// A score of whole boundaries, or a functor (stage, first, last) whose sum over the stages is the
 /// score.
@@ -304,8 +305,9 @@ concept cut_scorer = stage_cost<Score> || boundaries_score<Score>;
 
 /// A functor that runs stages for a while and returns the time.
 template <class Measure>
-concept cut_measurement = std::invocable<Measure&, std::span<std::uint32_t const>> &&
-    weight<std::remove_cvref_t<std::invoke_result_t<Measure&, std::span<std::uint32_t const>>>>;
+concept cut_measurement =
+    std::invocable<Measure&, std::span<std::uint32_t const>> && scalar_measure<
+        std::remove_cvref_t<std::invoke_result_t<Measure&, std::span<std::uint32_t const>>>>;
 
 /// A range of boundaries.
 template <class Candidates>

@@ -120,7 +120,7 @@ inline constexpr peak_in_flight_fn peak_in_flight{};
 
 /// The times of a stage for one micro-batch, in any unit, such as nanoseconds. This is an
 /// aggregate; `stage_time{1.5, 3.0}` is a `stage_time<double>`.
-template <weight T = std::int64_t>
+template <scalar_measure T = std::int64_t>
 struct stage_time {
   T forward{};
   /// The time of the backward pass without `weight`.
@@ -132,13 +132,13 @@ struct stage_time {
   [[nodiscard]] friend bool operator==(stage_time const&, stage_time const&) = default;
 };
 
-template <weight... T>
+template <scalar_measure... T>
   requires(sizeof...(T) >= 1 && sizeof...(T) <= 3)
 stage_time(T...)
 ->stage_time<detail::working_weight<T...>>;
 
 /// The time to send a micro-batch from a stage to the next one, and the gradients back.
-template <weight T = std::int64_t>
+template <scalar_measure T = std::int64_t>
 struct transfer_time {
   T forward{};
   T backward{};
@@ -146,13 +146,13 @@ struct transfer_time {
   [[nodiscard]] friend bool operator==(transfer_time const&, transfer_time const&) = default;
 };
 
-template <weight... T>
+template <scalar_measure... T>
   requires(sizeof...(T) >= 1 && sizeof...(T) <= 2)
 transfer_time(T...)
 ->transfer_time<detail::working_weight<T...>>;
 
 /// An operation and its begin and end.
-template <weight T>
+template <scalar_measure T>
 struct timed_operation {
   operation_kind kind = operation_kind::forward;
   std::uint32_t stage = 0;
@@ -165,7 +165,7 @@ struct timed_operation {
 };
 
 /// The result of a simulation of a step of a pipeline.
-template <weight T>
+template <scalar_measure T>
 struct simulation {
   /// The end of the last operation.
   T makespan{};

@@ -59,13 +59,13 @@ using value_of = std::remove_cvref_t<decltype(value_at(std::declval<Source const
 
 template <class Value>
 concept has_both_ways = requires(Value const& value) {
-  requires weight<std::remove_cvref_t<decltype(value.forward)>>;
-  requires weight<std::remove_cvref_t<decltype(value.backward)>>;
+  requires scalar_measure<std::remove_cvref_t<decltype(value.forward)>>;
+  requires scalar_measure<std::remove_cvref_t<decltype(value.backward)>>;
 };
 
 template <class Value>
 concept has_weight_time = requires(Value const& value) {
-  requires weight<std::remove_cvref_t<decltype(value.weight)>>;
+  requires scalar_measure<std::remove_cvref_t<decltype(value.weight)>>;
 };
 
 /// The type of the times of a stage or of a transfer.
@@ -104,7 +104,7 @@ void check_value_count(std::string_view function, std::string_view argument, Sou
 
 /// Out of line, because inline code would keep the loop over the operations from being compiled
 /// into one function.
-template <weight T>
+template <scalar_measure T>
 [[noreturn, gnu::noinline]] void throw_value(std::string_view function, std::string_view name,
                                              std::size_t stage, std::size_t micro_batch, T value) {
   throw_invalid(function, std::string(name) + " of stage " + to_text(stage) + ", micro-batch " +
@@ -113,7 +113,7 @@ template <weight T>
 }
 
 /// `value` as a number to compute with. Throws if the value is negative, not finite or too large.
-template <class Working, weight T>
+template <class Working, scalar_measure T>
 [[nodiscard]] constexpr Working checked_value(std::string_view function, std::string_view name,
                                               std::size_t stage, std::size_t micro_batch, T value) {
   auto const result = static_cast<Working>(value);
@@ -415,7 +415,7 @@ class pipeline_run {
                        Way const& way) const {
     auto const& transfer = value_at(transfers_, cut, micro_batch);
     T arrival = end;
-    if constexpr (weight<std::remove_cvref_t<decltype(transfer)>>) {
+    if constexpr (scalar_measure<std::remove_cvref_t<decltype(transfer)>>) {
       checked_add(function_, "the makespan", arrival,
                   checked_value<T>(function_, name, cut, micro_batch, transfer));
     } else {
@@ -475,12 +475,12 @@ concept stage_times = detail::has_both_ways<detail::value_of<Times>>;
 /// virtual stages c and c + 1.
 template <class Times>
 concept transfer_times =
-    weight<detail::value_of<Times>> || detail::has_both_ways<detail::value_of<Times>>;
+    scalar_measure<detail::value_of<Times>> || detail::has_both_ways<detail::value_of<Times>>;
 
 /// The bytes of a micro-batch on a stage: an integer, or ranges or a functor as in `stage_times`.
 template <class Bytes>
 concept activation_bytes =
-    std::integral<detail::value_of<Bytes>> && weight<detail::value_of<Bytes>>;
+    std::integral<detail::value_of<Bytes>> && scalar_measure<detail::value_of<Bytes>>;
 
 /// The type of the times of a simulation: `std::int64_t`, or `double` if any time is a
 /// floating-point number.
@@ -490,7 +490,7 @@ using simulated_time =
                            typename detail::time_type_of<detail::value_of<Transfers>>::type>;
 
 /// The memory of `simulate_pipeline`, and its last result, kept from step to step.
-template <weight T = std::int64_t>
+template <scalar_measure T = std::int64_t>
 class simulate_pipeline_workspace {
  public:
   /// Returns the result of the last call.
@@ -557,7 +557,7 @@ struct simulate_pipeline_fn {
 
   /// Simulates a step in a given workspace with default options.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
-            activation_bytes Bytes, weight T>
+            activation_bytes Bytes, scalar_measure T>
     requires std::same_as<T, simulated_time<Times, Transfers>>
   auto operator()(Schedule const& schedule, Times const& times, Transfers const& transfers,
                   Bytes const& bytes, simulate_pipeline_workspace<T>& workspace) const
@@ -566,7 +566,8 @@ struct simulate_pipeline_fn {
   }
 
   /// Simulates a step with activations of zero bytes.
-  template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers, weight T>
+  template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
+            scalar_measure T>
     requires std::same_as<T, simulated_time<Times, Transfers>>
   auto operator()(Schedule const& schedule, Times const& times, Transfers const& transfers,
                   simulate_pipeline_workspace<T>& workspace) const -> simulation<T> const& {
@@ -574,7 +575,7 @@ struct simulate_pipeline_fn {
   }
 
   /// Simulates a step with transfers that take no time.
-  template <pipeline_schedule Schedule, stage_times Times, weight T>
+  template <pipeline_schedule Schedule, stage_times Times, scalar_measure T>
     requires std::same_as<T, simulated_time<Times, std::int64_t>>
   auto operator()(Schedule const& schedule, Times const& times,
                   simulate_pipeline_workspace<T>& workspace) const -> simulation<T> const& {

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/choice.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/resources.hpp>
@@ -31,7 +31,7 @@ struct pipeline_machine {
   /// library.
   weight_list<std::int64_t> reserve_bytes{0};
   /// The device that converts work to times, for layers that are given as `layer_cost`.
-  accelerator device{};
+  device_model device{};
   /// The bytes per second between neighboring stages, used by `simulate_training`. The default is
   /// that transfers take no time.
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
@@ -61,7 +61,7 @@ struct plan_pipeline_options {
 
 /// A layer to plan: its choices, and its memory whatever the choice. `state_bytes` are the bytes of
 /// parameters, gradients and optimizer.
-template <weight Time = std::int64_t>
+template <scalar_measure Time = std::int64_t>
 struct plan_layer {
   std::vector<choice<Time>> choices;
   std::int64_t state_bytes = 0;
@@ -90,10 +90,10 @@ struct timed_layers_fn {
   /// Returns the layers with their times on a device in nanoseconds; the choices are the choices of
   /// `recompute_choice`.
   ///
-  /// Complexity: linear. Memory: the result. Determinism: portable. Errors: as `accelerator`.
+  /// Complexity: linear. Memory: the result. Determinism: portable. Errors: as `device_model`.
   template <layer_cost_range Costs>
   [[nodiscard]] std::vector<plan_layer<>> operator()(Costs const& costs,
-                                                     accelerator const& device) const {
+                                                     device_model const& device) const {
     std::vector<plan_layer<>> result;
     result.reserve(std::ranges::size(costs));
     for (layer_cost const& cost : costs) {
@@ -108,7 +108,7 @@ struct timed_layers_fn {
 inline constexpr timed_layers_fn timed_layers{};
 
 /// A stage of a plan.
-template <weight Time>
+template <scalar_measure Time>
 struct planned_stage {
   /// The time of a micro-batch: forward, backward and recomputation together.
   Time time{};
@@ -122,7 +122,7 @@ struct planned_stage {
 
 /// The stages of a model and how each layer runs: stage s runs the layers [boundaries[s],
 /// boundaries[s + 1]).
-template <weight Time>
+template <scalar_measure Time>
 struct pipeline_plan {
   /// The status of the plan: infeasible if a stage lacks memory whatever the cuts and choices.
   solve_status status = solve_status::solved;

@@ -26,7 +26,7 @@
 namespace omnibal::inline v0 {
 
 /// The layers of a model for micro-batches of one shape, such as the groups of a level of length.
-template <weight Time = std::int64_t>
+template <scalar_measure Time = std::int64_t>
 struct shape_layers {
   /// The number of micro-batches of this shape, or any numbers in proportion.
   std::int64_t count = 1;
@@ -42,7 +42,7 @@ struct combine_shapes_fn {
   /// `std::invalid_argument` if there are no shapes, if counts are negative or all zero, if the
   /// number of layers or of choices differs from the first shape, and if times or bytes are
   /// negative or not finite; `std::overflow_error` if the counts add up to more than 2^63 - 1.
-  template <weight Time>
+  template <scalar_measure Time>
   [[nodiscard]] std::vector<plan_layer<Time>> operator()(
       std::vector<shape_layers<Time>> const& shapes) const {
     if (shapes.empty()) detail::throw_invalid(name, "there are no shapes");
@@ -69,7 +69,7 @@ struct combine_shapes_fn {
                                     ", the first has " + detail::to_text(expected));
   }
 
-  template <weight Time>
+  template <scalar_measure Time>
   static void combine(std::vector<shape_layers<Time>> const& shapes, std::int64_t total,
                       std::size_t layer, plan_layer<Time>& result) {
     result.choices.resize(shapes[0].layers[layer].choices.size());
@@ -139,10 +139,10 @@ struct shape_costs_fn {
   /// the micro-batches. `plan_pipeline` plans with these layers for all of them.
   ///
   /// Complexity: linear. Memory: a `plan_layer` for each layer and micro-batch. Determinism:
-  /// portable. Errors: as `combine_shapes` and `accelerator`.
+  /// portable. Errors: as `combine_shapes` and `device_model`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost>
   [[nodiscard]] std::vector<plan_layer<>> operator()(std::vector<MicroBatch> const& batches,
-                                                     accelerator const& device,
+                                                     device_model const& device,
                                                      Cost const& cost) const {
     std::vector<shape_layers<>> shapes;
     shapes.reserve(batches.size());

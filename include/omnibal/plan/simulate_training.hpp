@@ -65,7 +65,8 @@ struct simulate_training_fn {
   /// step. Memory: 48 bytes for each micro-batch and stage. Determinism: portable, except for the
   /// share. Errors: `std::invalid_argument` if the plan is infeasible, if a schedule has several
   /// chunks, if costs do not have the number of layers of the plan, if choices do not exist in the
-  /// costs, and if micro-batches do not exist; the errors of `accelerator` and `simulate_pipeline`.
+  /// costs, and if micro-batches do not exist; the errors of `device_model` and
+  /// `simulate_pipeline`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost,
             pipeline_schedule Schedule = one_f_one_b>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,
@@ -145,8 +146,8 @@ struct simulate_training_fn {
                                       " layers, the plan has " +
                                       detail::to_text(plan.choices.size()));
     }
-    accelerator const link{.flops_per_second = 1,
-                           .bytes_per_second = machine.link_bytes_per_second};
+    device_model const link{.flops_per_second = 1,
+                            .bytes_per_second = machine.link_bytes_per_second};
     auto layer = std::ranges::begin(costs);
     std::size_t index = 0;
     std::int64_t cut_bytes = 0;
@@ -160,7 +161,7 @@ struct simulate_training_fn {
     }
   }
 
-  static void add_layer(layer_cost const& layer, std::uint32_t choice, accelerator const& device,
+  static void add_layer(layer_cost const& layer, std::uint32_t choice, device_model const& device,
                         measured_stage& stage) {
     if (choice >= layer.choices.size()) {
       detail::throw_invalid(name, "the plan has choice " + detail::to_text(choice) +

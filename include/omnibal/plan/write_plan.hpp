@@ -51,7 +51,7 @@ struct recompute_lists_fn {
   /// Complexity: linear. Memory: the result. Determinism: portable. Errors: `std::invalid_argument`
   /// if boundaries do not begin with zero, if boundaries descend, or if they do not end with the
   /// number of choices.
-  template <weight Time>
+  template <scalar_measure Time>
   [[nodiscard]] grouping operator()(pipeline_plan<Time> const& plan, std::uint32_t choice) const {
     grouping result;
     if (plan.boundaries.empty()) return result;
@@ -161,7 +161,7 @@ struct write_plan_fn {
   ///
   /// Complexity: linear. Memory: the text. Determinism: portable for integers. Errors: the errors
   /// of the iterator.
-  template <weight Time, std::output_iterator<char> Out>
+  template <scalar_measure Time, std::output_iterator<char> Out>
   Out operator()(pipeline_plan<Time> const& plan, Out out) const {
     std::string text;
     if (plan.status == solve_status::infeasible) {

@@ -32,7 +32,7 @@ struct select_recompute_options {
 };
 
 /// The result of `select_recompute`: a choice for each layer.
-template <weight Time>
+template <scalar_measure Time>
 struct recompute_result {
   /// The status of the result: infeasible if no choices fit the budget.
   solve_status status = solve_status::solved;

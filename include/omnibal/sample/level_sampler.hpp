@@ -201,7 +201,7 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
 /// schedule also the memory of `schedule_steps`, 13 bytes and a load for each group. Only the
 /// constructor and the first step of an epoch allocate. Determinism: portable for integers. Source:
 /// Yao et al., "Hierarchical balance packing", NeurIPS 2025.
-template <amount Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
+template <measure Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
 class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Scheduler>> {
  public:
   /// Constructs a sampler at the begin of epoch `options.epoch`. `loads` has a weight or resources

@@ -110,7 +110,7 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
 /// schedule also the memory of the scheduler, 10 bytes and a load for each group. Only the
 /// constructor and the first step of an epoch allocate. Determinism: as the scheduler;
 /// `schedule_steps` is portable for integers.
-template <amount Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
+template <measure Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
 class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Scheduler>> {
  public:
   /// Constructs a sampler at the begin of epoch `options.epoch`. `loads` is a range of weights or

@@ -16,8 +16,8 @@
 inline std::vector<std::int64_t> layer_flops(infini_train::nn::TransformerConfig const& config,
                                              std::int64_t ffn_hidden, std::int64_t tokens) {
   using infini_train::nn::MLPType;
-  omnibal::workload const batch{.documents =
-                                    omnibal::equal_sequences({.count = 1, .length = tokens})};
+  omnibal::micro_batch_work const batch{
+      .documents = omnibal::equal_sequences({.count = 1, .length = tokens})};
   omnibal::transformer const layer{.hidden = config.n_embd,
                                    .heads = config.n_head,
                                    .kv_heads = config.n_kv_head,
@@ -27,7 +27,7 @@ inline std::vector<std::int64_t> layer_flops(infini_train::nn::TransformerConfig
                                                        : omnibal::mlp_kind::plain,
                                    .kernel = config.flash ? omnibal::attention_kernel::flash
                                                           : omnibal::attention_kernel::unfused};
-  omnibal::head const head{.vocabulary = config.vocab_size, .hidden = config.n_embd};
+  omnibal::language_head const head{.vocabulary = config.vocab_size, .hidden = config.n_embd};
 
   std::vector<std::int64_t> flops(static_cast<std::size_t>(config.n_layer), layer(batch).flops());
   flops.back() += head(batch).flops();

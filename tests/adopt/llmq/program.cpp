@@ -42,8 +42,8 @@ double step_seconds(TransformerConfig const& config, micro_batch const& batch,
                                    .heads = config.NumQueryHeads,
                                    .kv_heads = config.NumKeyValHeads,
                                    .mlp = config.IntermediateSize};
-  omnibal::workload const work{.documents =
-                                   omnibal::equal_sequences({.count = batch.B, .length = batch.T})};
+  omnibal::micro_batch_work const work{
+      .documents = omnibal::equal_sequences({.count = batch.B, .length = batch.T})};
   return config.NumLayers * static_cast<double>(layer(work).flops()) / rates.flops;
 }
 

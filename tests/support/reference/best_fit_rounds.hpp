@@ -191,7 +191,7 @@ struct best_fit_rounds_fn {
   /// `omnibal::best_fit_decreasing`.
   template <class Samples, class Demand, class Capacity>
     requires omnibal::detail::measured_samples<Samples, Demand, Capacity> &&
-        omnibal::integral_amount<Capacity> && omnibal::integral_amount<
+        omnibal::integral_measure<Capacity> && omnibal::integral_measure<
             omnibal::demand_result<Demand, omnibal::sample_reference<Samples>>> &&
         (omnibal::detail::kinds_of<Capacity> == 1) [[nodiscard]] omnibal::packing
         operator()(Samples const& samples, Demand const& demand, Capacity const& capacity) const {

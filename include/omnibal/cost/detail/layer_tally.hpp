@@ -256,8 +256,8 @@ class layer_tally {
   return side * side + class_tokens;
 }
 
-/// Throws unless the tiles and images of a workload are possible.
-constexpr void check_images(std::string_view function, workload const& batch,
+/// Throws unless the tiles and images of a micro-batch are possible.
+constexpr void check_images(std::string_view function, micro_batch_work const& batch,
                             std::int64_t tokens_of_tile) {
   check_sequences(function, "images", batch.images);
   check_between(function, "tiles", batch.tiles, 0, most_width);
@@ -267,7 +267,8 @@ constexpr void check_images(std::string_view function, workload const& batch,
 }
 
 /// Returns all tokens of tiles and images.
-[[nodiscard]] constexpr sequences image_tokens(std::string_view function, workload const& batch,
+[[nodiscard]] constexpr sequences image_tokens(std::string_view function,
+                                               micro_batch_work const& batch,
                                                std::int64_t tokens_of_tile) {
   check_images(function, batch, tokens_of_tile);
   int128 const tokens = int128{batch.tiles} * tokens_of_tile + batch.images.tokens;

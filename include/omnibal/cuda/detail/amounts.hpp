@@ -47,7 +47,7 @@ inline constexpr std::uint64_t largest_sum = 0x7fffffffffffffffu;
 
 /// Converts one weight for a sum; zero and a fault if the weight is negative, not finite or too
 /// large.
-template <class Working, weight T>
+template <class Working, scalar_measure T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline Working checked_weight(T value, fault* faults) {
   bool valid = true;
   if constexpr (std::floating_point<T>) {
@@ -69,7 +69,7 @@ template <class Working, weight T>
 template <class Amount>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline auto weight_at(Amount const& amount,
                                                         [[maybe_unused]] std::size_t kind) {
-  if constexpr (weight<Amount>) {
+  if constexpr (scalar_measure<Amount>) {
     return amount;
   } else {
     return amount[kind];

@@ -71,7 +71,7 @@ inline void check_word(std::string_view function, std::string_view output, std::
 }
 
 /// Checks the sizes of demands and outputs and returns the capacity in 64-bit integers.
-template <amount Capacity>
+template <measure Capacity>
 [[nodiscard]] auto checked_packing(std::string_view function, std::size_t samples,
                                    Capacity const& capacity, packing_span const& out) {
   omnibal::detail::check_index_count(function, "demands", samples);

@@ -23,14 +23,14 @@ namespace omnibal::inline v0 {
 ///
 /// Determinism: portable. Errors: `std::invalid_argument` for a rate that is not positive and for
 /// negative work, `std::overflow_error` above 2^63 - 1 nanoseconds.
-struct accelerator {
+struct device_model {
   std::int64_t flops_per_second = 0;
   /// The memory bandwidth. The default ignores moved bytes.
   std::int64_t bytes_per_second = std::numeric_limits<std::int64_t>::max();
 
-  [[nodiscard]] constexpr std::int64_t operator()(work const& given) const {
+  [[nodiscard]] constexpr std::int64_t operator()(layer_work const& given) const {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    constexpr auto name = "accelerator";
+    constexpr auto name = "device_model";
     detail::check_between(name, "flops_per_second", flops_per_second, 1, most);
     detail::check_between(name, "bytes_per_second", bytes_per_second, 1, most);
     detail::check_between(name, "flops", given.flops, 0, most);
@@ -49,9 +49,9 @@ struct accelerator {
 /// A functor from a layer to the nanoseconds of its forward and backward pass, including the
 /// recomputation of a choice: `stage_sum(costs, layer_time{device})`.
 ///
-/// Determinism: portable. Errors: as `accelerator`.
+/// Determinism: portable. Errors: as `device_model`.
 struct layer_time {
-  accelerator device{};
+  device_model device{};
   recompute_choice recomputed = recompute_choice::none;
 
   [[nodiscard]] constexpr std::int64_t operator()(layer_cost const& layer) const {
@@ -66,9 +66,9 @@ struct layer_time {
 /// `recompute_choice`. The time of a choice includes the forward and backward pass and the
 /// recomputation: `select_recompute(costs, timed_choices{device}, budget)`.
 ///
-/// Determinism: portable. Errors: as `accelerator`.
+/// Determinism: portable. Errors: as `device_model`.
 struct timed_choices {
-  accelerator device{};
+  device_model device{};
 
   [[nodiscard]] constexpr std::array<choice<>, 3> operator()(layer_cost const& layer) const {
     std::array<choice<>, 3> result{};
