@@ -19,7 +19,7 @@
 
 namespace {
 
-using layers_type = std::vector<std::array<omnibal::choice<>, 3>>;
+using layers_type = std::vector<std::array<omnibal::activation_option<>, 3>>;
 
 struct problem {
   layers_type layers;

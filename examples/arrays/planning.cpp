@@ -1,7 +1,7 @@
 #include "arrays.hpp"
 #include "rows.hpp"
 
-#include <omnibal/choice.hpp>
+#include <omnibal/activation_option.hpp>
 #include <omnibal/context/context_groups.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
@@ -172,11 +172,11 @@ recompute_choice_list select_recompute(cost_list const& times, integers bytes,
   }
   return std::visit(
       [&]<class T>(std::span<T const> list) {
-        std::vector<omnibal::choice<T>> ways(count);
+        std::vector<omnibal::activation_option<T>> ways(count);
         for (std::size_t i = 0; i != count; ++i) {
           ways[i] = {list[i], bytes[i], transient_bytes.empty() ? 0 : transient_bytes[i]};
         }
-        std::vector<std::span<omnibal::choice<T> const>> of_layers;
+        std::vector<std::span<omnibal::activation_option<T> const>> of_layers;
         for (std::size_t l = 0; l != layers.size(); ++l) {
           of_layers.push_back(std::span(std::as_const(ways)).subspan(offsets[l], layers[l].size()));
         }

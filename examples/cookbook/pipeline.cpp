@@ -107,10 +107,10 @@ void candidates_measured_for_real() {
 
 void which_activations_to_keep() {
   // Each layer keeps everything, makes the cheap half again, or all of it: milliseconds, bytes.
-  std::vector<omnibal::choice<>> const vision{{27, 600}, {28, 250}, {36, 40}};
-  std::vector<omnibal::choice<>> const language{{18, 500}, {19, 260}, {24, 30}};
-  std::vector<std::vector<omnibal::choice<>>> const layers{vision,   vision,   vision,
-                                                           language, language, language};
+  std::vector<omnibal::activation_option<>> const vision{{27, 600}, {28, 250}, {36, 40}};
+  std::vector<omnibal::activation_option<>> const language{{18, 500}, {19, 260}, {24, 30}};
+  std::vector<std::vector<omnibal::activation_option<>>> const layers{vision,   vision,   vision,
+                                                                      language, language, language};
   auto const plan = omnibal::select_recompute(layers, 4500, {.in_flight = 2});
   for (auto const choice : plan.choices) std::cout << choice << ' ';
   std::cout << ": " << plan.time << " ms, none is below " << plan.lower_bound

@@ -139,7 +139,7 @@ omnibal::pipeline_plan<std::int64_t> planned_scenario::best_plan(
   }
   auto layers = layers_for(data);
   for (auto& layer : layers) {
-    std::vector<omnibal::choice<>> choices;
+    std::vector<omnibal::activation_option<>> choices;
     for (std::uint32_t const number : numbers) choices.push_back(layer.choices[number]);
     layer.choices = std::move(choices);
   }

@@ -3,6 +3,7 @@
 /// \file
 /// The whole host part of the library. CUDA, NCCL and MPI have separate headers.
 
+#include <omnibal/activation_option.hpp>
 #include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/balance_set_cost.hpp>
@@ -19,7 +20,6 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/choice.hpp>
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/gather_lengths.hpp>

@@ -4,7 +4,7 @@
 #include "byte_reader.hpp"
 #include "odd_numbers.hpp"
 
-#include <omnibal/choice.hpp>
+#include <omnibal/activation_option.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>

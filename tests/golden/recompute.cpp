@@ -6,7 +6,7 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/choice.hpp>
+#include <omnibal/activation_option.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <array>
@@ -24,7 +24,7 @@ void print_recompute(std::uint64_t seed) {
   test::fnv1a hash;
   for (std::int64_t const spread : {0, 1, 1000, 100'000}) {
     test::random_amounts random(seed + static_cast<std::uint64_t>(spread));
-    std::vector<std::array<omnibal::choice<>, 3>> layers(60);
+    std::vector<std::array<omnibal::activation_option<>, 3>> layers(60);
     std::int64_t most = 0;
     for (auto& layer : layers) {
       layer[0] = {random.between(0, spread), 200'000 + random.between(0, spread)};

@@ -163,7 +163,7 @@ struct choice_without_bytes {
   std::int64_t time;
 };
 struct layer_without_state {
-  std::vector<omnibal::choice<>> choices;
+  std::vector<omnibal::activation_option<>> choices;
 };
 auto mistake() {
 //| 27 | pipeline_schedule | a schedule without its functions

@@ -1,8 +1,8 @@
 #include "error_text.hpp"
 
-#include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/write_plan.hpp>
 
 #include <concepts>
@@ -37,7 +37,7 @@ concept can_be_planned = requires(Layers const& layers) {
 };
 
 struct no_state {
-  std::vector<omnibal::choice<>> choices;
+  std::vector<omnibal::activation_option<>> choices;
 };
 
 }  // namespace

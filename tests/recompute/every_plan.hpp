@@ -2,7 +2,7 @@
 
 // The best choices by trying all of them.
 
-#include <omnibal/choice.hpp>
+#include <omnibal/activation_option.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -16,7 +16,7 @@
 
 namespace test {
 
-using layer_choices = std::vector<omnibal::choice<>>;
+using layer_choices = std::vector<omnibal::activation_option<>>;
 using layers_type = std::vector<layer_choices>;
 
 /// What choices take of a budget.

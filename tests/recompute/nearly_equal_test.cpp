@@ -14,7 +14,7 @@
 
 namespace {
 
-using omnibal::choice;
+using omnibal::activation_option;
 using omnibal::select_recompute;
 using omnibal::select_recompute_options;
 using omnibal::solve_status;
@@ -34,7 +34,7 @@ layers_type small_layers(omnibal::rng::engine& random, std::size_t count, spread
   std::vector<test::layer_choices> kinds(static_cast<std::size_t>(uniform(random, 1, 3)));
   std::int64_t const choices = uniform(random, 2, 4);
   for (auto& kind : kinds) {
-    choice<> way{0, uniform(random, 100, 400)};
+    activation_option<> way{0, uniform(random, 100, 400)};
     for (std::int64_t left = choices; left != 0; --left) {
       kind.push_back(way);
       way.time += uniform(random, 50, 2000);
@@ -61,9 +61,10 @@ std::int64_t small_budget(omnibal::rng::engine& random, layers_type const& layer
   std::int64_t least = options.reserve_bytes;
   std::int64_t most = options.reserve_bytes;
   for (auto const& layer : layers) {
-    auto const [few, many] =
-        std::minmax_element(layer.begin(), layer.end(),
-                            [](choice<> const& a, choice<> const& b) { return a.bytes < b.bytes; });
+    auto const [few, many] = std::minmax_element(
+        layer.begin(), layer.end(), [](activation_option<> const& a, activation_option<> const& b) {
+          return a.bytes < b.bytes;
+        });
     least += options.in_flight * few->bytes;
     most += options.in_flight * many->bytes;
   }
@@ -131,7 +132,7 @@ TEST_CASE("select_recompute proves the best for nearly all mixes of up to four k
     CAPTURE(round);
     std::vector<test::layer_choices> kinds(static_cast<std::size_t>(round % 4) + 1);
     for (auto& kind : kinds) {
-      choice<> way{0, uniform(random, 100'000'000, 2'000'000'000)};
+      activation_option<> way{0, uniform(random, 100'000'000, 2'000'000'000)};
       for (std::int64_t left = uniform(random, 2, 4); left != 0; --left) {
         kind.push_back(way);
         way.time += uniform(random, 1000, 3'000'000);

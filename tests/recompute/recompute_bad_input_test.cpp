@@ -13,7 +13,7 @@
 
 namespace {
 
-using omnibal::choice;
+using omnibal::activation_option;
 using omnibal::select_recompute;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -38,7 +38,7 @@ void check_refused(Layers const& layers, std::string const& text,
 }  // namespace
 
 TEST_CASE("select_recompute refuses numbers that are negative or not finite") {
-  using floating = std::vector<std::vector<choice<double>>>;
+  using floating = std::vector<std::vector<activation_option<double>>>;
   constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
   constexpr double infinity = std::numeric_limits<double>::infinity();
   check_refused<std::invalid_argument>(test::layers_type{{{1, 1}}, {{0, 0}, {-3, 1}}},
@@ -84,7 +84,7 @@ TEST_CASE("select_recompute refuses sums that leave their type") {
                                      "the sum of the fewest bytes");
   check_refused<std::overflow_error>(test::layers_type{{{1, largest}}},
                                      "the sum of the fewest bytes", {.in_flight = 2});
-  using floating = std::vector<std::vector<choice<double>>>;
+  using floating = std::vector<std::vector<activation_option<double>>>;
   check_refused<std::overflow_error>(floating{{{1e308, 1}}, {{1e308, 1}}},
                                      "the sum of the largest times");
 }

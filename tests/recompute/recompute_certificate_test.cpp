@@ -27,7 +27,7 @@ constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
 
 template <class Time>
 struct instance {
-  std::vector<std::vector<omnibal::choice<Time>>> layers;
+  std::vector<std::vector<omnibal::activation_option<Time>>> layers;
   std::int64_t budget = 0;
   omnibal::select_recompute_options options{};
 };

@@ -18,7 +18,7 @@
 
 namespace {
 
-using omnibal::choice;
+using omnibal::activation_option;
 using omnibal::select_recompute;
 using omnibal::select_recompute_options;
 using omnibal::solve_status;
@@ -112,7 +112,7 @@ TEST_CASE("select_recompute of floating-point times agrees with that of integers
   omnibal::rng::engine random(3);
   for (int round = 0; round != 500; ++round) {
     auto const layers = random_layers(random, 5, 1000, round % 2 == 0);
-    std::vector<std::vector<choice<double>>> seconds(layers.size());
+    std::vector<std::vector<activation_option<double>>> seconds(layers.size());
     for (std::size_t i = 0; i != layers.size(); ++i) {
       for (auto const& way : layers[i]) {
         seconds[i].push_back(
@@ -131,7 +131,7 @@ TEST_CASE("select_recompute of floating-point times agrees with that of integers
 
 TEST_CASE("select_recompute bounds floating-point times from below") {
   auto const layers = noisy_layers(4, 60, 1, 0.02);
-  std::vector<std::vector<choice<double>>> seconds(layers.size());
+  std::vector<std::vector<activation_option<double>>> seconds(layers.size());
   for (std::size_t i = 0; i != layers.size(); ++i) {
     for (auto const& way : layers[i]) {
       seconds[i].push_back({1e-9 * static_cast<double>(way.time), way.bytes});

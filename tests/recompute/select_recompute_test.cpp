@@ -18,14 +18,15 @@
 
 namespace {
 
-using omnibal::choice;
+using omnibal::activation_option;
 using omnibal::select_recompute;
 using omnibal::solve_status;
 using numbers = std::vector<std::uint32_t>;
 
 /// Nothing recomputed, the attention, everything.
-constexpr std::array<choice<>, 3> transformer_layer{choice<>{0, 1968, 0}, choice<>{400, 1181, 787},
-                                                    choice<>{3980, 98, 1870}};
+constexpr std::array<activation_option<>, 3> transformer_layer{activation_option<>{0, 1968, 0},
+                                                               activation_option<>{400, 1181, 787},
+                                                               activation_option<>{3980, 98, 1870}};
 
 /// A trainer's own type.
 struct profile {
@@ -41,11 +42,11 @@ struct layer {
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max() / 2;
 
 /// The least time of so many equal layers, by trying everything; their bytes may exceed 2^63.
-std::int64_t least_time(std::span<choice<> const> choices, std::size_t layers,
+std::int64_t least_time(std::span<activation_option<> const> choices, std::size_t layers,
                         std::int64_t budget) {
   if (layers == 0) return 0;
   std::int64_t least = never;
-  for (choice<> const& one : choices) {
+  for (activation_option<> const& one : choices) {
     if (one.bytes > budget) continue;
     least = std::min(least, one.time + least_time(choices, layers - 1, budget - one.bytes));
   }
@@ -55,10 +56,10 @@ std::int64_t least_time(std::span<choice<> const> choices, std::size_t layers,
 }  // namespace
 
 TEST_CASE("select_recompute keeps what fits and recomputes the cheapest") {
-  std::vector<std::array<choice<>, 2>> const layers{
-      {choice<>{0, 100}, choice<>{7, 10}},
-      {choice<>{0, 100}, choice<>{3, 10}},
-      {choice<>{0, 100}, choice<>{5, 10}},
+  std::vector<std::array<activation_option<>, 2>> const layers{
+      {activation_option<>{0, 100}, activation_option<>{7, 10}},
+      {activation_option<>{0, 100}, activation_option<>{3, 10}},
+      {activation_option<>{0, 100}, activation_option<>{5, 10}},
   };
   auto const with = [&](std::int64_t budget) { return select_recompute(layers, budget); };
   CHECK(with(300).choices == numbers{0, 0, 0});
@@ -74,7 +75,7 @@ TEST_CASE("select_recompute keeps what fits and recomputes the cheapest") {
 }
 
 TEST_CASE("select_recompute says how many bytes are missing") {
-  std::vector<std::array<choice<>, 3>> const layers(4, transformer_layer);
+  std::vector<std::array<activation_option<>, 3>> const layers(4, transformer_layer);
   omnibal::select_recompute_options const options{.in_flight = 3, .reserve_bytes = 50};
   auto const result = select_recompute(layers, 3000, options);
   CHECK(result.status == solve_status::infeasible);
@@ -87,7 +88,7 @@ TEST_CASE("select_recompute says how many bytes are missing") {
 }
 
 TEST_CASE("select_recompute counts in-flight micro-batches, the transient peak and the reserve") {
-  std::vector<std::array<choice<>, 3>> const layers(4, transformer_layer);
+  std::vector<std::array<activation_option<>, 3>> const layers(4, transformer_layer);
   // The transient bytes of a layer count once, and those of the largest only.
   CHECK(select_recompute(layers, 4 * 98 + 1870).choices == numbers{2, 2, 2, 2});
   // Two micro-batches of 1181 + 3 * 98 and 1870 for one layer.
@@ -121,7 +122,7 @@ TEST_CASE("select_recompute takes a trainer's own types, functors and flat array
   CHECK(result.time == 0.25);
   CHECK(result.proven);
 
-  std::vector<choice<>> const flat{{0, 90}, {3, 10}, {0, 90}, {1, 50}, {6, 10}};
+  std::vector<activation_option<>> const flat{{0, 90}, {3, 10}, {0, 90}, {1, 50}, {6, 10}};
   std::vector<std::size_t> const offsets{0, 2, 5};
   std::vector<std::size_t> const indices{0, 1};
   auto const choices_of = [&](std::size_t i) {
@@ -174,9 +175,10 @@ TEST_CASE("select_recompute stays within the budget where the bytes of equal lay
 }
 
 TEST_CASE("choice deduces its type") {
-  static_assert(std::same_as<decltype(choice{1.5, 100}), choice<double>>);
-  static_assert(std::same_as<decltype(choice{1, 100, 10}), choice<std::int64_t>>);
-  CHECK(choice{3, 100}.transient_bytes == 0);
+  static_assert(std::same_as<decltype(activation_option{1.5, 100}), activation_option<double>>);
+  static_assert(
+      std::same_as<decltype(activation_option{1, 100, 10}), activation_option<std::int64_t>>);
+  CHECK(activation_option{3, 100}.transient_bytes == 0);
 }
 
 namespace {
@@ -197,6 +199,6 @@ static_assert(!std::invocable<algorithm, std::vector<layer>, int>);
 static_assert(!std::invocable<algorithm, test::layers_type>);
 static_assert(!std::invocable<algorithm, std::vector<std::vector<no_bytes>>, int>);
 static_assert(!std::invocable<algorithm, std::vector<std::vector<fractional_bytes>>, int>);
-static_assert(!std::invocable<algorithm, std::vector<choice<>>, int>);
+static_assert(!std::invocable<algorithm, std::vector<activation_option<>>, int>);
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "table.hpp"
 #include "tasks.hpp"
 
-#include <omnibal/choice.hpp>
+#include <omnibal/activation_option.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
@@ -20,7 +20,7 @@ namespace train_vlm {
 
 namespace {
 
-using layer_choices = std::vector<omnibal::choice<std::int64_t>>;
+using layer_choices = std::vector<omnibal::activation_option<std::int64_t>>;
 
 /// Forward and backward passes of one batch.
 class measured_batch {

@@ -3,8 +3,8 @@
 /// \file
 /// The time of work on a device, and utilization and GPU days from the time of a step.
 
+#include <omnibal/activation_option.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/choice.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/detail/conversions.hpp>
@@ -70,8 +70,9 @@ struct layer_time {
 struct timed_choices {
   device_model device{};
 
-  [[nodiscard]] constexpr std::array<choice<>, 3> operator()(layer_cost const& layer) const {
-    std::array<choice<>, 3> result{};
+  [[nodiscard]] constexpr std::array<activation_option<>, 3> operator()(
+      layer_cost const& layer) const {
+    std::array<activation_option<>, 3> result{};
     for (std::size_t i = 0; i != result.size(); ++i) {
       recompute_cost const& given = layer.choices[i];
       result[i] = {.time = layer_time{device, static_cast<recompute_choice>(i)}(layer),

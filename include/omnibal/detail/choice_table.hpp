@@ -4,8 +4,8 @@
 /// The choices of all layers as integers, in an order that does not depend on the order of the
 /// layers.
 
+#include <omnibal/activation_option.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/choice.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/resources.hpp>
@@ -163,7 +163,7 @@ class choice_table {
 
   /// Appends a layer. Errors: `std::invalid_argument` for no choices and for a number that is
   /// negative or not finite, `std::overflow_error` if the sum of the largest times leaves its type.
-  template <choice_range Choices>
+  template <activation_option_range Choices>
   void push_layer(Choices&& choices) {
     Time slowest{};
     std::uint32_t index = 0;

@@ -3,8 +3,8 @@
 /// \file
 /// Machine, limits, layers and plan of a pipeline.
 
+#include <omnibal/activation_option.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/choice.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -63,7 +63,7 @@ struct plan_pipeline_options {
 /// parameters, gradients and optimizer.
 template <scalar_measure Time = std::int64_t>
 struct plan_layer {
-  std::vector<choice<Time>> choices;
+  std::vector<activation_option<Time>> choices;
   std::int64_t state_bytes = 0;
 
   [[nodiscard]] friend bool operator==(plan_layer const&, plan_layer const&) = default;
@@ -72,7 +72,7 @@ struct plan_layer {
 /// Anything with `choices` and `state_bytes`, as in `plan_layer`.
 template <class Layer>
 concept plannable_layer = requires(Layer const& layer) {
-  { layer.choices } -> choice_range;
+  { layer.choices } -> activation_option_range;
   { layer.state_bytes } -> detail::member_integer;
 };
 

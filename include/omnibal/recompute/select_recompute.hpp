@@ -3,8 +3,8 @@
 /// \file
 /// Choice of activations to keep and activations to recompute.
 
+#include <omnibal/activation_option.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/choice.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
@@ -66,7 +66,7 @@ struct select_recompute_fn {
   /// method for solving integer programming problems", 1981; Bergman et al., "Decision diagrams for
   /// optimization", 2016, for the merging of states.
   template <std::ranges::input_range Layers, class Choices>
-    requires choice_function<Choices, std::ranges::range_reference_t<Layers const>>
+    requires activation_option_function<Choices, std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, Choices const& choices, std::int64_t budget,
                                 select_recompute_options const& options = {}) const {
     using layer_choices =
@@ -83,7 +83,7 @@ struct select_recompute_fn {
 
   /// Selects choices for layers that are themselves ranges of choices.
   template <std::ranges::input_range Layers>
-    requires choice_range<std::ranges::range_reference_t<Layers const>>
+    requires activation_option_range<std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, std::int64_t budget,
                                 select_recompute_options const& options = {}) const {
     return (*this)(layers, std::identity{}, budget, options);

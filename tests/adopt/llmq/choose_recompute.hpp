@@ -4,7 +4,7 @@
 #include "training/transformer_config.h"
 #include "utilities/dtype.h"
 
-#include <omnibal/choice.hpp>
+#include <omnibal/activation_option.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <array>
@@ -49,9 +49,10 @@ inline std::vector<LLamaOptions> recompute_settings(LLamaOptions const& options)
 /// What one layer keeps of a micro-batch, and the seconds that it takes to make the rest again: the
 /// tensors of `sLLamaLayerActivations` and the steps of `_recompute_block`, without the norms of
 /// queries and keys.
-inline omnibal::choice<double> layer_choice(TransformerConfig const& config,
-                                            LLamaOptions const& options, micro_batch const& batch,
-                                            device_rates const& rates) {
+inline omnibal::activation_option<double> layer_choice(TransformerConfig const& config,
+                                                       LLamaOptions const& options,
+                                                       micro_batch const& batch,
+                                                       device_rates const& rates) {
   std::int64_t const C = config.HiddenSize;
   std::int64_t const H = config.IntermediateSize;
   std::int64_t const qkv = config.qkv_channels();
@@ -63,7 +64,7 @@ inline omnibal::choice<double> layer_choice(TransformerConfig const& config,
   bool const ffn = options.RecomputeFFN || block;
   bool const norm = options.RecomputeRMSNorm || block;
 
-  omnibal::choice<double> result;
+  omnibal::activation_option<double> result;
   auto const tensor = [&](std::int64_t bytes, bool kept) {
     (kept ? result.bytes : result.transient_bytes) += tokens * bytes;
   };
@@ -106,7 +107,7 @@ inline omnibal::recompute_result<double> choose_recompute(LLamaOptions& options,
                                                           device_rates const& rates,
                                                           std::int64_t budget) {
   auto const settings = recompute_settings(options);
-  std::vector<omnibal::choice<double>> choices;
+  std::vector<omnibal::activation_option<double>> choices;
   for (LLamaOptions const& setting : settings) {
     auto choice = layer_choice(config, setting, batch, rates);
     choice.bytes *= config.NumLayers;

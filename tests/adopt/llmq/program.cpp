@@ -105,7 +105,7 @@ int main() {
     check(flags_of(again) == flags_of(options), "the same flags");
 
     // What flags of its own for each layer would give.
-    std::vector<omnibal::choice<double>> choices;
+    std::vector<omnibal::activation_option<double>> choices;
     for (LLamaOptions const& setting : recompute_settings({})) {
       choices.push_back(layer_choice(config, setting, batch, rates));
     }

@@ -14,9 +14,10 @@
 namespace omnibal::inline v0 {
 
 /// One way of running a layer: keep all activations, recompute some of them, or recompute all. The
-/// type is an aggregate; `choice{0.8, 100}` is a `choice<double>`.
+/// type is an aggregate; `activation_option{0.8, 100}` is an
+/// `activation_option<double>`.
 template <scalar_measure Time = std::int64_t>
-struct choice {
+struct activation_option {
   /// The time of one micro-batch, in any unit that all layers share. The time is the sum of
   /// forward, backward and recomputation, or only the time that recomputation adds.
   Time time{};
@@ -26,13 +27,14 @@ struct choice {
   /// Additional bytes while the backward pass of the layer runs, such as recomputed activations.
   std::int64_t transient_bytes = 0;
 
-  [[nodiscard]] friend bool operator==(choice const&, choice const&) = default;
+  [[nodiscard]] friend bool operator==(activation_option const&,
+                                       activation_option const&) = default;
 };
 
 template <scalar_measure Time, std::integral... Bytes>
   requires(sizeof...(Bytes) <= 2)
-choice(Time, Bytes...)
-->choice<detail::working_weight<Time>>;
+activation_option(Time, Bytes...)
+->activation_option<detail::working_weight<Time>>;
 
 namespace detail {
 
@@ -53,19 +55,19 @@ concept has_transient_bytes = requires(Choice const& way) {
 /// A type with a `time`, a number, and `bytes`, an integer. The type may also have
 /// `transient_bytes`; if it has none, they are zero.
 template <class Choice>
-concept layer_choice = requires(Choice const& way) {
+concept any_activation_option = requires(Choice const& way) {
   { way.time } -> detail::member_weight;
   { way.bytes } -> detail::member_integer;
 };
 
 /// A range of the choices of one layer.
 template <class Choices>
-concept choice_range =
-    std::ranges::input_range<Choices> && layer_choice<std::ranges::range_value_t<Choices>>;
+concept activation_option_range =
+    std::ranges::input_range<Choices> && any_activation_option<std::ranges::range_value_t<Choices>>;
 
 /// A functor from a layer to its choices; a member pointer is such a functor.
 template <class Function, class Layer>
-concept choice_function = std::regular_invocable<Function const&, Layer> &&
-    choice_range<std::invoke_result_t<Function const&, Layer>>;
+concept activation_option_function = std::regular_invocable<Function const&, Layer> &&
+    activation_option_range<std::invoke_result_t<Function const&, Layer>>;
 
 }  // namespace omnibal::inline v0
