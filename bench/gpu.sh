@@ -208,7 +208,7 @@ command_of() {
   esac
 }
 
-# run name most_seconds: the log, and the result where the step has one.
+# run name max_seconds: the log, and the result where the step has one.
 run() {
   local name=$1 most=${OMNIBAL_GPU_STEP_SECONDS:-$2} log=$out/logs/${1// /.} status=0
   local seconds begin program command

@@ -105,12 +105,12 @@ std::vector<vlm_layer> layers_for(model_description const& given, std::size_t st
 
 model_cuts cut_model(model_description const& given, cut_options const& options) {
   std::size_t const layers = layer_kinds(given).size();
-  if (options.most_stages > layers) {
-    throw std::runtime_error("--stages: is " + std::to_string(options.most_stages) + ", but " +
+  if (options.max_stages > layers) {
+    throw std::runtime_error("--stages: is " + std::to_string(options.max_stages) + ", but " +
                              given.name + " has " + std::to_string(layers) + " layers");
   }
   model_cuts result{.name = given.name, .by_stages = {}};
-  for (std::size_t stages = options.least_stages; stages <= options.most_stages; ++stages) {
+  for (std::size_t stages = options.min_stages; stages <= options.max_stages; ++stages) {
     result.by_stages.push_back(
         compare_cuts(layers_for(given, stages, options), stages, options.machine));
   }
@@ -141,7 +141,7 @@ void run(cut_options const& options) {
   std::vector<std::string> kinds;
   for (model_description const& one : options.models) {
     models.push_back(cut_model(one, options));
-    kinds.push_back(kinds_of(layers_for(one, options.least_stages, options)));
+    kinds.push_back(kinds_of(layers_for(one, options.min_stages, options)));
   }
 
   staged_files files;

@@ -67,7 +67,7 @@ void run(std::size_t samples) {
   std::vector<double> seconds;
   for (int repeat = 0; repeat != 20; ++repeat) {
     auto const start = std::chrono::steady_clock::now();
-    omnibal::gather_lengths(comm, local, std::identity{}, {.most_samples = samples}, workspace);
+    omnibal::gather_lengths(comm, local, std::identity{}, {.max_samples = samples}, workspace);
     seconds.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }

@@ -12,10 +12,10 @@ namespace nccl = omnibal::nccl;
 
 class balanced_step {
  public:
-  balanced_step(ncclComm_t trainers, cudaStream_t stream, std::size_t most_samples)
+  balanced_step(ncclComm_t trainers, cudaStream_t stream, std::size_t max_samples)
       : comm_(trainers),
         exec_(gpu::on(stream)),
-        plan_(exec_, {.ranks = comm_.size(), .most_samples = most_samples}),
+        plan_(exec_, {.ranks = comm_.size(), .max_samples = max_samples}),
         report_(exec_, 1) {}
 
   /// What each sample costs, and its tokens with where they begin: all in device memory.

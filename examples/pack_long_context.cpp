@@ -179,7 +179,7 @@ void print_comparison(context_comparison const& comparison) {
     shown.add({epoch.name, fixed(epoch.seconds, 3), over_the_bound(epoch, comparison.lower_bound),
                percent(epoch.sharing, 1), percent(epoch.waiting, 1),
                fixed(static_cast<double>(epoch.micro_steps) / steps, 2),
-               counted(static_cast<std::uint64_t>(epoch.most_tokens)),
+               counted(static_cast<std::uint64_t>(epoch.max_tokens)),
                fixed(epoch.planning_milliseconds, 2)});
   }
   shown.print(std::cout);

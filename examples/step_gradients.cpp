@@ -41,7 +41,7 @@ using omnibal::resources;
 
 constexpr std::size_t ranks = 8;
 /// The most groups of a rank in a step.
-constexpr std::uint32_t most_groups = 4;
+constexpr std::uint32_t max_groups = 4;
 constexpr std::size_t features = 5;
 constexpr std::int64_t tokens_per_image = 256;
 constexpr std::size_t seeds = 16;
@@ -144,7 +144,7 @@ struct packs {
   packs result;
   auto const loads = omnibal::group_loads(packed.groups, samples, demand);
   omnibal::rng::permutation const shuffled(loads.size(), 1);
-  for (std::size_t k = 0; k != loads.size() - loads.size() % (most_groups * ranks); ++k) {
+  for (std::size_t k = 0; k != loads.size() - loads.size() % (max_groups * ranks); ++k) {
     auto const g = static_cast<std::size_t>(shuffled(k));
     tokens_loss sum;
     for (std::uint32_t const item : packed.groups[g]) sum.add(of_samples[item]);
@@ -312,7 +312,7 @@ void print_table(std::vector<sample> const& samples) {
   add_rows(rows, "usual", of_usual, {1, 0.02, 0.005});
   add_row(rows, "usual, sorted", of_usual,
           [&](std::uint64_t seed) { return sorted_steps(of_usual, seed); });
-  add_rows(rows, "usual, 4 groups a rank", of_usual, {1, 0.005}, most_groups);
+  add_rows(rows, "usual, 4 groups a rank", of_usual, {1, 0.005}, max_groups);
   rows.add_rule();
   add_rows(rows, "tuned", packs_of(tuned, samples), {1, 0.005});
   add_rows(rows, "even", packs_of(even, samples), {1, 0.005});

@@ -23,7 +23,7 @@ mkdir -p "$folder"
 measure() {
   local name=$1 samples=$2 runs=$3
   [[ -z $quick ]] || samples=96 runs=1
-  local -a words=(--synthetic "$samples" --runs "$runs" --oversized alone "${@:4}")
+  local -a words=(--synthetic "$samples" --runs "$runs" --oversized own-group "${@:4}")
   printf '\n== train_vlm %s\n' "${words[*]}"
   { printf 'train_vlm %s\n\n' "${words[*]}" && "$program" "${words[@]}"; } | tee "$folder/$name.txt"
 }

@@ -261,7 +261,7 @@ void micro_batches(benchmark::State& state) {
 /// Micro-batches of a whole data set on 8 ranks, without the samples that exceed the capacity.
 template <class Demand, class Capacity>
 void micro_batches_of_all(benchmark::State& state, bench::workload const& work,
-                          Demand const& demand, Capacity const& capacity, double most_seconds) {
+                          Demand const& demand, Capacity const& capacity, double max_seconds) {
   constexpr std::size_t ranks = 8;
   auto samples = work.make(bench::size_of(state));
   std::erase_if(samples, [&](bench::sample const& one) { return !demand(one).fits(capacity); });
@@ -282,7 +282,7 @@ void micro_batches_of_all(benchmark::State& state, bench::workload const& work,
   std::string const kinds = capacity.size() == 1 ? " of one resource, " : " of two resources, ";
   bench::make_promises(state, {{"micro_batches: seconds, " + std::to_string(bench::size_of(state)) +
                                     kinds + std::string(work.name),
-                                "seconds", most_seconds}});
+                                "seconds", max_seconds}});
 }
 
 void micro_batches_of_pairs(benchmark::State& state, bench::workload const& work) {

@@ -68,7 +68,7 @@ void context_groups(benchmark::State& state, allowed_degrees allowed) {
   state.counters["one_degree"] = sums[0] / count;
   state.counters["levels"] = sums[1] / count;
   state.counters["megatron"] = sums[2] / count;
-  state.counters["least_rival"] = *std::min_element(least, least + 3);
+  state.counters["min_rival"] = *std::min_element(least, least + 3);
 }
 
 /// Lengths that are no mixture of many short and few long samples.

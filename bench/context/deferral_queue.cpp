@@ -129,7 +129,7 @@ class stream_totals {
   }
 
   void add_waiting(std::size_t waiting, bool is_empty) {
-    most_waiting_ = std::max(most_waiting_, static_cast<double>(waiting));
+    max_waiting_ = std::max(max_waiting_, static_cast<double>(waiting));
     empty_steps_ += is_empty ? 1 : 0;
   }
 
@@ -140,7 +140,7 @@ class stream_totals {
     state.counters["tokens_vary"] = variation(tokens_);
     state.counters["waited_tokens"] = waited_tokens_ / sum(tokens_);
     state.counters["mean_delay"] = mean_delay();
-    state.counters["most_waiting"] = most_waiting_;
+    state.counters["max_waiting"] = max_waiting_;
     state.counters["empty_steps"] = empty_steps_;
     state.counters["largest_delay"] = largest_delay_;
   }
@@ -167,7 +167,7 @@ class stream_totals {
   double sum_of_delays_ = 0;
   double waited_ = 0;
   double largest_delay_ = 0;
-  double most_waiting_ = 0;
+  double max_waiting_ = 0;
   double empty_steps_ = 0;
 };
 

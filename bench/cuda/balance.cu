@@ -119,7 +119,7 @@ class batch {
 template <class Balance>
 void time_balance(test::comparison& results, bench::stopwatch& watch, batch const& of,
                   std::string const& name, std::size_t scratch_bytes, bench::limit const& best,
-                  bench::promise const& asked, double most_over_bound, Balance const& balance) {
+                  bench::promise const& asked, double max_over_bound, Balance const& balance) {
   gpu::device_array<std::byte> const memory(gpu::on(watch.stream()), scratch_bytes);
   gpu::given_scratch scratch(memory.span());
   auto const exec = gpu::on(watch.stream(), scratch);
@@ -131,7 +131,7 @@ void time_balance(test::comparison& results, bench::stopwatch& watch, batch cons
   // A cost and an index of each sample.
   bench::time_hot_and_cold(watch, name, 12 * of.costs().size(), [&] { balance(exec); });
   std::printf("%s: largest load / bound %.6f\n", name.c_str(), over_bound);
-  results.expect(over_bound <= most_over_bound, name + " is as even as promised");
+  results.expect(over_bound <= max_over_bound, name + " is as even as promised");
 }
 
 void time_steps(test::comparison& results, bench::stopwatch& watch, std::size_t steps,
@@ -161,8 +161,8 @@ void time_steps(test::comparison& results, bench::stopwatch& watch, std::size_t 
 int main() {
   return test::device_program([](test::comparison& results) {
     bench::stopwatch watch;
-    time_steps(results, watch, 1, {.most_microseconds = 100}, {.most_microseconds = 400});
-    time_steps(results, watch, bench::sized(1024), {.most_microseconds = 5000},
-               {.most_microseconds = 5000});
+    time_steps(results, watch, 1, {.max_microseconds = 100}, {.max_microseconds = 400});
+    time_steps(results, watch, bench::sized(1024), {.max_microseconds = 5000},
+               {.max_microseconds = 5000});
   });
 }

@@ -79,7 +79,7 @@ class packing_beside {
   omnibal::gpu::device_packing<> packed_;
   omnibal::gpu::device_array<std::byte> memory_;
   omnibal::gpu::given_scratch scratch_;
-  std::vector<shape> shapes_{{"all blocks", {}}, {"32 blocks", {.most_blocks = 32}}};
+  std::vector<shape> shapes_{{"all blocks", {}}, {"32 blocks", {.max_blocks = 32}}};
   omnibal::packing expected_;
 };
 

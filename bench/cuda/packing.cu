@@ -135,7 +135,7 @@ void time_group_loads(test::comparison& results, bench::stopwatch& watch, bool i
   std::string const name = std::string("group_loads, 67M items in groups of 4, ") +
                            (is_shuffled ? "shuffled" : "in order");
   bench::print_time(name, time, bench::time_read(watch, bytes, "one read of the input"),
-                    {.most_ratio = is_shuffled ? 0.0 : 1.5});
+                    {.max_ratio = is_shuffled ? 0.0 : 1.5});
   bench::time_hot_and_cold(watch, name, bytes + 8 * groups, add);
 }
 
@@ -145,7 +145,7 @@ void time_permutation(bench::stopwatch& watch) {
   gpu::device_array<std::uint32_t> const order(exec, count);
   auto const write = [&] { gpu::feistel(exec, omnibal::rng::feistel{1}, 0, order.span()); };
   bench::print_time("permutation of 1e8 written", watch.median(write),
-                    bench::time_copy(watch, 4 * count, "a copy of it"), {.most_ratio = 4});
+                    bench::time_copy(watch, 4 * count, "a copy of it"), {.max_ratio = 4});
   bench::time_hot_and_cold(watch, "permutation of 1e8 written", 4 * count, write);
 }
 
@@ -156,7 +156,7 @@ int main() {
     bench::stopwatch watch;
     time_isf(results, watch, bench::mix_9_4096, bench::sized(100'000), {});
     time_isf(results, watch, bench::mix_9_4096, bench::sized(1'200'000),
-             {.most_microseconds = 10'000});
+             {.max_microseconds = 10'000});
     time_isf(results, watch, bench::real_18_6016, bench::sized(1'200'000), {});
     time_isf(results, watch, bench::mix_9_4096, bench::sized(10'000'000), {});
     time_permutation(watch);

@@ -93,7 +93,7 @@ void time_plan(test::comparison& results, bench::stopwatch& watch) {
   }
   auto const gathered = gpu::upload(pool, blocks);
   auto const own = gpu::upload(pool, costs);
-  nccl::device_plan<> const plan(pool, {.ranks = ranks, .most_samples = samples});
+  nccl::device_plan<> const plan(pool, {.ranks = ranks, .max_samples = samples});
   gpu::device_array<std::int64_t> const columns(pool, all);
   auto const faults = gpu::upload(pool, std::vector(1, gpu::fault::none));
 
@@ -116,7 +116,7 @@ void time_plan(test::comparison& results, bench::stopwatch& watch) {
   auto const sort = bench::time_sort(watch, gpu::device_span<std::uint64_t const>(keys),
                                      "CUB's sort of all costs");
   std::string const name = "gather and plan but the collective, 64 ranks x 64 samples";
-  bench::promise const asked{.most_microseconds = 200};
+  bench::promise const asked{.max_microseconds = 200};
   bench::print_time(name, watch.median(run), sort, asked);
   bench::print_time(name + ", graph", watch.median_of_graph(run), sort, asked);
   // A cost and an index of each sample.

@@ -90,7 +90,7 @@ void time_exchange(std::barrier<>& all_ranks, ncclUniqueId const& id, std::size_
       all_ranks, watch.stream(), [&] { nccl::exchange_samples(exec, comm, made, from, to); });
   if (rank != 0) return;
   // At least nine tenths of its bandwidth.
-  bench::promise const asked{.most_ratio = 1.0 / 0.9};
+  bench::promise const asked{.max_ratio = 1.0 / 0.9};
   bench::limit const best{"a bare group of sends, receives", of_bare};
   std::string const of =
       ", " + std::to_string(ranks) + " GPUs, rows of " + std::to_string(row_bytes) + " B";

@@ -81,12 +81,12 @@ class stopwatch {
   /// Of runs each of which begins when what `before()` has submitted is done.
   template <class Work, class Before>
   [[nodiscard]] double median(Work const& work, Before const& before) {
-    std::size_t const most_runs = test::is_small() ? 1 : 31;
-    constexpr double most_microseconds = 1e6;
+    std::size_t const max_runs = test::is_small() ? 1 : 31;
+    constexpr double max_microseconds = 1e6;
     for (int warm_up = 0; warm_up != 3; ++warm_up) work();
     std::vector<double> times;
     double all = 0;
-    while (times.size() != most_runs && (times.size() < 5 || all < most_microseconds)) {
+    while (times.size() != max_runs && (times.size() < 5 || all < max_microseconds)) {
       before();
       omnibal::gpu::check(cudaStreamSynchronize(stream_));
       omnibal::gpu::check(cudaEventRecord(begin_, stream_));
@@ -126,8 +126,8 @@ struct limit {
 /// What is asked of a time: a number of microseconds, or a multiple of the limit; zero where
 /// nothing is.
 struct promise {
-  double most_microseconds = 0;
-  double most_ratio = 0;
+  double max_microseconds = 0;
+  double max_ratio = 0;
 };
 
 /// Prints a row for the table of bench/gpu.sh: name, time, limit and its time, ratio, promise,
@@ -137,12 +137,12 @@ inline void print_time(std::string const& name, double microseconds, limit const
   double const ratio = best.microseconds > 0 ? microseconds / best.microseconds : 0;
   char text[64] = "-";
   char const* verdict = "-";
-  if (asked.most_microseconds > 0) {
-    std::snprintf(text, sizeof(text), "<= %.0f us", asked.most_microseconds);
-    verdict = microseconds <= asked.most_microseconds ? "held" : "MISSED";
-  } else if (asked.most_ratio > 0) {
-    std::snprintf(text, sizeof(text), "<= %.1f x", asked.most_ratio);
-    verdict = ratio <= asked.most_ratio ? "held" : "MISSED";
+  if (asked.max_microseconds > 0) {
+    std::snprintf(text, sizeof(text), "<= %.0f us", asked.max_microseconds);
+    verdict = microseconds <= asked.max_microseconds ? "held" : "MISSED";
+  } else if (asked.max_ratio > 0) {
+    std::snprintf(text, sizeof(text), "<= %.1f x", asked.max_ratio);
+    verdict = ratio <= asked.max_ratio ? "held" : "MISSED";
   }
   std::printf("TIME\t%s\t%.1f\t%s\t%.1f\t%.2f\t%s\t%s\n", name.c_str(), microseconds,
               best.name.c_str(), best.microseconds, ratio, text, verdict);

@@ -134,7 +134,7 @@ void plan_batches(benchmark::State& state, MakeBatch const& make_batch,
 }
 
 /// One millisecond for 64 samples on each of 64 ranks, 30 for 32 on each of 2560.
-double most_milliseconds(benchmark::State const& state) {
+double max_milliseconds(benchmark::State const& state) {
   return state.range(1) <= 64 ? 1.0 : state.range(1) <= 2560 ? 30.0 : 60.0;
 }
 
@@ -144,10 +144,10 @@ void plan_rebalance(benchmark::State& state) {
   std::string const at = ", " + std::to_string(state.range(0)) + " samples on " +
                          std::to_string(state.range(1)) + " ranks";
   // With more ranks more of them have more than they should, and exchange samples.
-  double const most_ratio = state.range(1) < 1000 ? 3.0 : state.range(1) < 4000 ? 6.5 : 9.5;
+  double const max_ratio = state.range(1) < 1000 ? 3.0 : state.range(1) < 4000 ? 6.5 : 9.5;
   bench::make_promises(state,
-                       {{"make_plan / std::sort" + at, "ratio", most_ratio},
-                        {"make_plan, milliseconds" + at, "milliseconds", most_milliseconds(state)},
+                       {{"make_plan / std::sort" + at, "ratio", max_ratio},
+                        {"make_plan, milliseconds" + at, "milliseconds", max_milliseconds(state)},
                         {"make_plan: share of the bytes that move" + at, "moved_share", 0.1}});
 }
 
@@ -162,7 +162,7 @@ void plan_language_phase(benchmark::State& state) {
   bench::make_promises(
       state, {{"make_plan of a language phase, milliseconds, " + std::to_string(state.range(0)) +
                    " samples on " + std::to_string(state.range(1)) + " ranks",
-               "milliseconds", most_milliseconds(state)}});
+               "milliseconds", max_milliseconds(state)}});
 }
 
 void plan_lpt(benchmark::State& state) {

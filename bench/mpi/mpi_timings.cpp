@@ -133,7 +133,7 @@ timing compare(mpi::communicator const& comm, bare_exchange& bare, int rounds, C
 
 struct promise {
   std::size_t from_bytes;
-  double most_ratio;
+  double max_ratio;
 };
 
 /// Prints a row; false where the promise is missed.
@@ -141,10 +141,10 @@ bool report(mpi::communicator const& comm, std::string const& name, std::size_t 
             timing const& found, promise const& made) {
   if (comm.rank() != 0) return true;
   bool const is_promised = bytes >= made.from_bytes && comm.size() > 1;
-  bool const is_held = !is_promised || found.ratio <= made.most_ratio;
+  bool const is_held = !is_promised || found.ratio <= made.max_ratio;
   std::printf("| %s | %zu | %.3f | %.2f | ", name.c_str(), bytes, 1e3 * found.seconds, found.ratio);
   if (is_promised) {
-    std::printf("%.2f | %s |\n", made.most_ratio, is_held ? "held" : "MISSED");
+    std::printf("%.2f | %s |\n", made.max_ratio, is_held ? "held" : "MISSED");
   } else {
     std::printf(" | |\n");
   }

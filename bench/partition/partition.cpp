@@ -37,14 +37,14 @@ struct chain {
   std::vector<std::int64_t> sums;
   std::vector<std::int64_t> cut_costs;
   std::size_t narrow_stage;
-  std::size_t most_layers;
+  std::size_t max_layers;
 
   chain(std::size_t layers, std::size_t stages, std::uint64_t seed, spread kind = spread::narrow)
       : costs(layers),
         sums(layers + 1, 0),
         cut_costs(layers + 1, 0),
         narrow_stage(stages / 2),
-        most_layers(std::max<std::size_t>(1, layers * 85 / (100 * stages))) {
+        max_layers(std::max<std::size_t>(1, layers * 85 / (100 * stages))) {
     omnibal::rng::engine random(seed);
     auto const draw = [&](std::uint64_t below) {
       return static_cast<std::int64_t>(omnibal::rng::below(random, below));
@@ -53,8 +53,8 @@ struct chain {
       cost = kind == spread::narrow ? 800'000 + draw(400'001) : std::int64_t{1} << draw(20);
     }
     std::partial_sum(costs.begin(), costs.end(), sums.begin() + 1);
-    auto const most_at_cut = static_cast<std::uint64_t>(sums.back()) / (5 * stages);
-    for (std::size_t i = 1; i != layers; ++i) cut_costs[i] = draw(most_at_cut + 1);
+    auto const max_at_cut = static_cast<std::uint64_t>(sums.back()) / (5 * stages);
+    for (std::size_t i = 1; i != layers; ++i) cut_costs[i] = draw(max_at_cut + 1);
   }
 
   [[nodiscard]] auto cost() const {
@@ -64,8 +64,8 @@ struct chain {
     };
   }
   [[nodiscard]] auto fits() const {
-    return [narrow = narrow_stage, most = most_layers](std::size_t stage, std::size_t first,
-                                                       std::size_t last) {
+    return [narrow = narrow_stage, most = max_layers](std::size_t stage, std::size_t first,
+                                                      std::size_t last) {
       return stage != narrow || last - first <= most;
     };
   }

@@ -69,11 +69,11 @@ void compare_with_table(benchmark::State& state, Schedule const& schedule,
       [&](std::int64_t) { return operations; });
 }
 
-void promise_speed(benchmark::State& state, std::string const& name, double most_ratio) {
+void promise_speed(benchmark::State& state, std::string const& name, double max_ratio) {
   if (state.range(0) == 10'000) return;
   std::string const at = ", " + std::to_string(state.range(1)) + " stages";
   bench::make_promises(state,
-                       {{name + " / table of maxima, for an operation" + at, "ratio", most_ratio}});
+                       {{name + " / table of maxima, for an operation" + at, "ratio", max_ratio}});
 }
 
 std::size_t stages_of(benchmark::State const& state) {

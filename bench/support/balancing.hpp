@@ -110,14 +110,13 @@ void compare_with_sort(benchmark::State& state, Balance const& balance) {
 inline constexpr std::size_t size_of_test_runs = 10'000;
 
 /// Makes promises about the ratio to the sort and about the balance.
-inline void promise_balance(benchmark::State& state, std::string const& name, double most_ratio,
-                            double most_over_bound) {
+inline void promise_balance(benchmark::State& state, std::string const& name, double max_ratio,
+                            double max_over_bound) {
   if (size_of(state) == size_of_test_runs) return;
   std::string const at = ", " + std::to_string(state.range(0)) + " samples on " +
                          std::to_string(state.range(1)) + " parts";
-  make_promises(state,
-                {{name + " / std::sort" + at, "ratio", most_ratio},
-                 {name + ": largest load / bound" + at, "load_over_bound", most_over_bound}});
+  make_promises(state, {{name + " / std::sort" + at, "ratio", max_ratio},
+                        {name + ": largest load / bound" + at, "load_over_bound", max_over_bound}});
 }
 
 /// Samples and parts for which times of other programs are known, and one more for the tests.

@@ -24,7 +24,7 @@ namespace bench {
 template <class Demand, class Capacity>
 void improve_best_fit(benchmark::State& state, std::vector<sample> const& samples,
                       Demand const& demand, Capacity const& capacity) {
-  constexpr std::size_t most_passes = 64;
+  constexpr std::size_t max_passes = 64;
   auto const start = omnibal::best_packing(samples, demand, capacity);
   auto const percent = [&](std::size_t groups) {
     auto const bound = static_cast<double>(start.report.lower_bound);
@@ -41,7 +41,7 @@ void improve_best_fit(benchmark::State& state, std::vector<sample> const& sample
           1e9 * seconds / static_cast<double>(samples.size());
     };
     std::size_t next = 1;
-    improved = omnibal::improve_packing(samples, demand, capacity, start, {.passes = most_passes},
+    improved = omnibal::improve_packing(samples, demand, capacity, start, {.passes = max_passes},
                                         [&](omnibal::improve_packing_progress const& progress) {
                                           groups = progress.groups;
                                           seconds = processor_seconds() - begin;
@@ -52,7 +52,7 @@ void improve_best_fit(benchmark::State& state, std::vector<sample> const& sample
                                           return true;
                                         });
     // Passes that were not needed.
-    for (; next <= most_passes; next *= 4) note(next);
+    for (; next <= max_passes; next *= 4) note(next);
     state.SetIterationTime(processor_seconds() - begin);
   }
   double const gap = percent(start.groups.size());

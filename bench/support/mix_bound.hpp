@@ -108,13 +108,13 @@ struct point {
 ///
 /// In a step whose largest bundle has b each bundle lacks m L - b at least of m times the largest
 /// load, so that groups that lack more cannot be many in it: of what groups lack beyond a threshold
-/// a bundle has no more than `most_beyond`, and all steps together have what there is. As in
+/// a bundle has no more than `max_beyond`, and all steps together have what there is. As in
 /// `mix_of_integers` prices of waiting and of that give a convex hull, whose value at the mean is a
 /// bound for each pair of prices. Between places that are 1/8 apart squares are up to 1/256 lower.
 [[nodiscard]] inline double mix_of_light_integers(bundled_loads const& of, double waiting) {
   double const m = of.groups_per_rank;
   double const full = m * of.largest;
-  double const most_lacking = of.largest - of.least;
+  double const max_lacking = of.largest - of.least;
   if (full > 1000) return 0;
   constexpr double places = 8;
   double const mean = m * of.mean;
@@ -124,17 +124,17 @@ struct point {
     double beyond;
   };
   double variance = 0;
-  for (double threshold = 0; threshold < most_lacking; ++threshold) {
+  for (double threshold = 0; threshold < max_lacking; ++threshold) {
     double beyond = 0;
     for (double const load : of.of_groups) {
       beyond += std::max(0.0, of.largest - load - threshold);
     }
     beyond *= m / static_cast<double>(of.of_groups.size());
-    auto const most_beyond = [&](double x, double largest) {
+    auto const max_beyond = [&](double x, double largest) {
       double const lacks = full - x;
       double const least = full - largest;
       if (least >= threshold) return lacks - threshold;
-      return (lacks - least) * (most_lacking - threshold) / (most_lacking - least);
+      return (lacks - least) * (max_lacking - threshold) / (max_lacking - least);
     };
     std::vector<double> xs;
     std::vector<std::vector<option>> options;
@@ -143,11 +143,11 @@ struct point {
       xs.push_back(x);
       auto& of_x = options.emplace_back();
       if (x == 0 || std::abs(x - mean) > near) {
-        of_x.push_back({0, (full - x) * (1 - threshold / most_lacking)});
+        of_x.push_back({0, (full - x) * (1 - threshold / max_lacking)});
         continue;
       }
       for (double largest = std::ceil(x); largest <= full; ++largest) {
-        of_x.push_back({1 - x / largest, most_beyond(x, largest)});
+        of_x.push_back({1 - x / largest, max_beyond(x, largest)});
       }
     }
     std::vector<point> points;
@@ -171,8 +171,8 @@ struct point {
 
 /// The largest of these, over the resources, where ranks wait for `waiting`. All steps are full.
 template <class Loads>
-[[nodiscard]] double least_mix(Loads const& loads, std::size_t ranks, std::size_t groups_per_rank,
-                               double waiting) {
+[[nodiscard]] double min_mix(Loads const& loads, std::size_t ranks, std::size_t groups_per_rank,
+                             double waiting) {
   double result = 0;
   for (std::size_t kind = 0; kind != loads.front().size(); ++kind) {
     bundled_loads const of(loads, kind, ranks, groups_per_rank);

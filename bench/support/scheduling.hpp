@@ -182,9 +182,9 @@ inline void promise_even_packs(benchmark::State& state, std::string const& name)
 }
 
 /// How little the totals of the full steps of a schedule can vary where these wait for no longer.
-[[nodiscard]] inline double least_mix_of_full_steps(omnibal::steps const& schedule,
-                                                    load_list const& loads,
-                                                    std::uint32_t groups_per_rank) {
+[[nodiscard]] inline double min_mix_of_full_steps(omnibal::steps const& schedule,
+                                                  load_list const& loads,
+                                                  std::uint32_t groups_per_rank) {
   omnibal::steps full(schedule.ranks());
   load_list full_loads;
   std::size_t const count = loads.size() / (schedule.ranks() * groups_per_rank);
@@ -198,7 +198,7 @@ inline void promise_even_packs(benchmark::State& state, std::string const& name)
     }
   }
   auto const ratios = omnibal::dist_ratio(full, loads);
-  return least_mix(full_loads, schedule.ranks(), groups_per_rank, std::max(ratios[0], ratios[1]));
+  return min_mix(full_loads, schedule.ranks(), groups_per_rank, std::max(ratios[0], ratios[1]));
 }
 
 /// Several groups for each rank in a step. Counters: how long ranks wait, for the resource where
@@ -225,7 +225,7 @@ inline void measure_several(benchmark::State& state, load_list const& loads, std
     figures = measure_schedules(loads, [&](std::uint64_t epoch) {
       auto made = schedule(epoch, groups_per_rank);
       if (epoch != epochs_of_figures) {
-        bound += least_mix_of_full_steps(made, loads, groups_per_rank) / epochs_of_figures;
+        bound += min_mix_of_full_steps(made, loads, groups_per_rank) / epochs_of_figures;
       }
       return made;
     });

@@ -33,7 +33,7 @@
 namespace arrays {
 
 /// The most resources that a sample may take.
-inline constexpr std::size_t most_kinds = 3;
+inline constexpr std::size_t max_kinds = 3;
 
 /// What each sample takes of each resource: `kinds` numbers for a sample, one sample after the
 /// other.
@@ -52,7 +52,7 @@ using cost_list = std::variant<integers, numbers>;
 using cost_value = std::variant<std::int64_t, double>;
 
 // Packing. Errors: those of the algorithms, and `std::invalid_argument` for no resource, more than
-// `most_kinds`, and a capacity or threshold that has another number of resources.
+// `max_kinds`, and a capacity or threshold that has another number of resources.
 
 struct isf_arguments {
   std::size_t rounds = 50;
@@ -81,7 +81,7 @@ struct tune_arguments {
   double width = 1.0;
   /// Empty: whole numbers.
   integers granularity{};
-  double most_oversized = 0.01;
+  double max_oversized = 0.01;
   std::uint64_t seed = 0;
   /// The packer: `isf` or `best_fit_decreasing`.
   enum class packers { isf, best_fit_decreasing } packer = packers::best_fit_decreasing;

@@ -138,9 +138,8 @@ std::size_t packing_bound(demand_table const& demands, integers capacity, omniba
 tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments) {
   return with_rows("tune_capacity", demands, [&](auto samples, auto const& demand, auto kinds) {
     constexpr std::size_t R = kinds();
-    omnibal::tune_capacity_options<R> options{.width = arguments.width,
-                                              .most_oversized = arguments.most_oversized,
-                                              .seed = arguments.seed};
+    omnibal::tune_capacity_options<R> options{
+        .width = arguments.width, .max_oversized = arguments.max_oversized, .seed = arguments.seed};
     if (!arguments.granularity.empty()) {
       options.granularity = limits_of<R>("tune_capacity", "granularity", arguments.granularity);
     }

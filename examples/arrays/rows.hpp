@@ -72,7 +72,7 @@ auto with_rows(std::string_view function, demand_table const& table, Body const&
     case 3: return rows_of(std::integral_constant<std::size_t, 3>{});
     default:
       reject(function, "demands have " + std::to_string(table.kinds) +
-                           " resources, must be at most " + std::to_string(most_kinds));
+                           " resources, must be at most " + std::to_string(max_kinds));
   }
 }
 

@@ -160,7 +160,7 @@ void samples_above_the_capacity() {
   omnibal::resources const small{9, 2000};  // sample 3 has 2400 tokens
   auto packed = omnibal::best_packing(samples, demand, small);
   std::cout << packed.oversized.size() << " sample is in no group\n";
-  packed = omnibal::place_oversized(packed, omnibal::oversize_policy::alone);
+  packed = omnibal::place_oversized(packed, omnibal::oversize_policy::own_group);
   print(packed.groups);
   try {
     packed = omnibal::best_packing(samples, demand, small);

@@ -145,7 +145,7 @@ struct tuned {
 };
 
 tuned tune_capacity(py::object const& demands, double target, double width,
-                    py::object const& granularity, double most_oversized, std::uint64_t seed,
+                    py::object const& granularity, double max_oversized, std::uint64_t seed,
                     std::string const& packer) {
   demand_list const rows("tune_capacity", "demands", demands);
   limit_list const multiples("tune_capacity", "granularity", granularity);
@@ -157,7 +157,7 @@ tuned tune_capacity(py::object const& demands, double target, double width,
       .target = target,
       .width = width,
       .granularity = multiples.values(),
-      .most_oversized = most_oversized,
+      .max_oversized = max_oversized,
       .seed = seed,
       .packer = packer == "isf" ? packers::isf : packers::best_fit_decreasing};
   auto found = released([&] { return arrays::tune_capacity(rows.table(), arguments); });
@@ -501,7 +501,7 @@ struct context_plan {
   bool proven;
   std::uint64_t idle_ranks;
   std::uint32_t sample;
-  std::uint32_t least_degree;
+  std::uint32_t min_degree;
   std::uint64_t digest;
 };
 
@@ -541,7 +541,7 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
   options.ranks_per_node = small("ranks_per_node", ranks_per_node);
   options.placement = to_placement(name, placement);
   options.multiple = small("multiple", multiple);
-  options.level = to_effort(name, effort);
+  options.effort = to_effort(name, effort);
   auto const wanted = count_of(name, "ranks", ranks);
   auto plan = released([&] {
     return arrays::context_groups(list.values(), wanted, costs, bytes_per_token, options);
@@ -566,7 +566,7 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
           plan.proven,
           plan.idle_ranks,
           plan.sample,
-          plan.least_degree,
+          plan.min_degree,
           digest};
 }
 
@@ -693,7 +693,7 @@ void define_results(py::module_& module) {
       .def_readonly("sample", &context_plan::sample,
                     "Where infeasible, the first sample that fits nowhere.")
       .def_readonly(
-          "least_degree", &context_plan::least_degree,
+          "min_degree", &context_plan::min_degree,
           "Where infeasible, the least degree with which it would fit; 0 where none does.")
       .def_readonly("digest", &context_plan::digest, "Equal on all ranks that have the same plan.");
   convert::add_pickle_of(context_plan_type, &context_plan::status,
@@ -701,7 +701,7 @@ void define_results(py::module_& module) {
                          &context_plan::degrees, &context_plan::times, &context_plan::samples,
                          &context_plan::makespan, &context_plan::lower_bound, &context_plan::proven,
                          &context_plan::idle_ranks, &context_plan::sample,
-                         &context_plan::least_degree, &context_plan::digest);
+                         &context_plan::min_degree, &context_plan::digest);
 }
 
 void define_packing(py::module_& module) {
@@ -739,7 +739,7 @@ void define_packing(py::module_& module) {
                  docstrings::tune_capacity)
                  .c_str(),
              py::arg("demands"), py::arg("target"), py::kw_only(), py::arg("width") = 1.0,
-             py::arg("granularity") = py::none(), py::arg("most_oversized") = 0.01,
+             py::arg("granularity") = py::none(), py::arg("max_oversized") = 0.01,
              py::arg("seed") = 0, py::arg("packer") = "best_fit_decreasing");
   module.def(
       "group_loads", &group_loads,

@@ -119,7 +119,7 @@ class online {
       default:
         reject("online_packer", "capacity has " + std::to_string(values.size()) +
                                     " numbers, must have 1 to " +
-                                    std::to_string(arrays::most_kinds));
+                                    std::to_string(arrays::max_kinds));
     }
   }
 

@@ -26,8 +26,8 @@ int digits_of(double step) {
 
 }  // namespace
 
-double nice_step(double length, int most_parts, number_kind kind) {
-  double const least = std::max(length / most_parts, kind == number_kind::whole ? 1.0 : 1e-9);
+double nice_step(double length, int max_parts, number_kind kind) {
+  double const least = std::max(length / max_parts, kind == number_kind::whole ? 1.0 : 1e-9);
   double const power = std::pow(10.0, std::floor(std::log10(least) + 1e-9));
   for (double const factor : {1.0, 2.0, 5.0}) {
     if (factor * power >= least * (1 - 1e-9)) return factor * power;

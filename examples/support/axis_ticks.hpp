@@ -10,9 +10,9 @@ namespace examples {
 
 enum class number_kind { any, whole };
 
-/// One, two or five times a power of ten: the least that cuts `length` into at most `most_parts`,
+/// One, two or five times a power of ten: the least that cuts `length` into at most `max_parts`,
 /// and no less than one for whole values.
-[[nodiscard]] double nice_step(double length, int most_parts, number_kind kind);
+[[nodiscard]] double nice_step(double length, int max_parts, number_kind kind);
 
 /// The multiples of `step` from `least` to `most`.
 [[nodiscard]] std::vector<double> multiples(double least, double most, double step);

@@ -86,8 +86,8 @@ void print_schedule(pack_options const& options, measured_steps const& random,
       << ", one group per rank and step. Steps vary: the spread of their totals (the mix); groups "
          "that meet\nagain: pairs that share a step in the next epoch too (the overlap); both over "
          "what random order gives.\n";
-  if (std::max(scheduled.dist_ratio[0], scheduled.dist_ratio[1]) > options.tolerance) {
-    out << "Ranks wait for more than the tolerance of " << options.tolerance
+  if (std::max(scheduled.dist_ratio[0], scheduled.dist_ratio[1]) > options.max_dist_ratio) {
+    out << "Ranks wait for more than the tolerance of " << options.max_dist_ratio
         << ": there are too few groups, too uneven ones, or ranks without a group in the last "
            "step.\n";
   }

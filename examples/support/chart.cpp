@@ -81,9 +81,9 @@ void draw_titles(svg_drawing& drawing, box const& area, chart const& content) {
 }
 
 void draw_grid(svg_drawing& drawing, frame const& inside, axis const& x, axis const& y) {
-  constexpr int most_parts = 6;
+  constexpr int max_parts = 6;
   box const& area = inside.area();
-  double const y_step = nice_step(y.most - y.least, most_parts, y.kind);
+  double const y_step = nice_step(y.most - y.least, max_parts, y.kind);
   for (double const value : multiples(y.least, y.most, y_step)) {
     double const at = inside.at_y(value);
     drawing.line({area.left, at}, {area.right(), at}, {.color = colors::pale});
@@ -92,7 +92,7 @@ void draw_grid(svg_drawing& drawing, frame const& inside, axis const& x, axis co
   }
   std::vector<mark> names = x.names;
   if (names.empty()) {
-    double const x_step = nice_step(x.most - x.least, most_parts, x.kind);
+    double const x_step = nice_step(x.most - x.least, max_parts, x.kind);
     for (double const value : multiples(x.least, x.most, x_step)) {
       names.push_back({value, tick_text(value, x_step) + x.unit});
     }

@@ -56,7 +56,7 @@ omnibal::grouping cut(dataset const& data, std::span<std::uint32_t const> order,
 }
 
 /// The most tokens of a rank in any group of a plan.
-std::int64_t most_tokens_of(context_plan const& plan, std::span<std::int64_t const> lengths) {
+std::int64_t max_tokens_of(context_plan const& plan, std::span<std::int64_t const> lengths) {
   std::int64_t most = 0;
   for (std::size_t g = 0; g != plan.groups.size(); ++g) {
     std::int64_t tokens = 0;
@@ -94,14 +94,14 @@ class epoch_planner {
       context_plan plan = plan_of(step, workspace_);
       epoch.planning_milliseconds += processor_milliseconds() - begin;
       if (plan.status != omnibal::solve_status::solved) {
-        return misfit(std::move(epoch), step.lengths[plan.sample], plan.least_degree);
+        return misfit(std::move(epoch), step.lengths[plan.sample], plan.min_degree);
       }
       auto const figures = figures_of(plan, step);
       epoch.seconds += figures.seconds;
       waiting += figures.waiting;
       sharing += figures.sharing;
       epoch.micro_steps += plan.micro_steps();
-      epoch.most_tokens = std::max(epoch.most_tokens, most_tokens_of(plan, step.lengths));
+      epoch.max_tokens = std::max(epoch.max_tokens, max_tokens_of(plan, step.lengths));
       epoch.plans.push_back(std::move(plan));
     }
     epoch.waiting = waiting / epoch.seconds;

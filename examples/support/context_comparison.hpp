@@ -48,7 +48,7 @@ struct context_epoch {
   double sharing = 0;
   std::uint64_t micro_steps = 0;
   /// The most tokens that a rank holds at a time.
-  std::int64_t most_tokens = 0;
+  std::int64_t max_tokens = 0;
   /// Processor time for each step, in the mean.
   double planning_milliseconds = 0;
   /// Where not empty, why there is no plan.

@@ -113,15 +113,15 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
   for (std::string const& name : typed.models) {
     options.models.push_back(chosen_model(name, model_parts::language, typed.family));
   }
-  std::tie(options.least_stages, options.most_stages) = typed.stages;
-  if (options.least_stages > options.most_stages) {
-    throw std::runtime_error("--stages: " + std::to_string(options.least_stages) + " is above " +
-                             std::to_string(options.most_stages));
+  std::tie(options.min_stages, options.max_stages) = typed.stages;
+  if (options.min_stages > options.max_stages) {
+    throw std::runtime_error("--stages: " + std::to_string(options.min_stages) + " is above " +
+                             std::to_string(options.max_stages));
   }
   auto const machine = chosen_machine(typed.machine);
   rank_words ranks = typed.ranks;
-  if (options.least_stages == options.most_stages) {
-    fit_ranks(app, machine, static_cast<std::int64_t>(options.least_stages), ranks);
+  if (options.min_stages == options.max_stages) {
+    fit_ranks(app, machine, static_cast<std::int64_t>(options.min_stages), ranks);
   }
   check_ranks(ranks, options.models);
   bool const has_tower = std::ranges::any_of(

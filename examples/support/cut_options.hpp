@@ -16,8 +16,8 @@ namespace examples {
 
 struct cut_options {
   std::vector<model_description> models;
-  std::size_t least_stages = 4;
-  std::size_t most_stages = 16;
+  std::size_t min_stages = 4;
+  std::size_t max_stages = 16;
   training_setting training;
   pipeline_machine machine;
   /// Measured times and bytes of layers; empty for none.

@@ -39,14 +39,14 @@ std::string share_of(std::size_t part, std::size_t all) {
 }
 
 void print_image_counts(dataset const& data, std::ostream& out) {
-  constexpr std::size_t most_rows = 24;
+  constexpr std::size_t max_rows = 24;
   std::map<std::int64_t, std::pair<std::size_t, double>> by_images;
   for (sample const& one : data.samples) {
     auto& [count, tokens] = by_images[one.images];
     ++count;
     tokens += static_cast<double>(one.tokens);
   }
-  if (by_images.size() > most_rows) return;
+  if (by_images.size() > max_rows) return;
   table rows({"images of a sample", "samples", "share", "mean tokens"});
   rows.add_rule();
   for (auto const& [images, counts] : by_images) {

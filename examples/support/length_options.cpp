@@ -51,7 +51,7 @@ void add_image_options(CLI::App& app, length_options& options, CLI::Option* file
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str()
       ->needs(sizes);
-  app.add_option("--most-tiles", options.fields.tiles.most,
+  app.add_option("--max-tiles", options.fields.tiles.most,
                  "Most tiles of an image, the thumbnail not counted")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(1, 1024))

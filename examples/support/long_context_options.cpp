@@ -205,15 +205,15 @@ void check_multiple(long_context_options const& options, std::int64_t of) {
 }
 
 void check_steps(long_context_options& options) {
-  constexpr std::int64_t most_ranks = 65'536;
-  constexpr std::int64_t most_drawn = 4096;
-  if (options.ranks > most_ranks) {
+  constexpr std::int64_t max_ranks = 65'536;
+  constexpr std::int64_t max_drawn = 4096;
+  if (options.ranks > max_ranks) {
     refuse("--ranks", "is " + std::to_string(options.ranks) + ", must be at most " +
-                          std::to_string(most_ranks) + " where steps are compared");
+                          std::to_string(max_ranks) + " where steps are compared");
   }
   check_multiple(options, options.ranks_per_node);
-  if (!options.svg_step.empty() && options.ranks > most_drawn) {
-    refuse("--svg-step", "draws at most " + std::to_string(most_drawn) + " ranks, --ranks is " +
+  if (!options.svg_step.empty() && options.ranks > max_drawn) {
+    refuse("--svg-step", "draws at most " + std::to_string(max_drawn) + " ranks, --ranks is " +
                              std::to_string(options.ranks));
   }
   auto& degrees = options.degrees;

@@ -33,7 +33,7 @@ machine_description read_machine_file(std::string const& path) {
   given.allow({"name", "memory_gb", "reserve_gb", "peak_teraflops", "teraflops",
                "memory_gb_per_second", "node_link_gb_per_second", "link_gb_per_second", "ranks",
                "ranks_per_node"});
-  constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
+  constexpr std::int64_t max_ranks = std::int64_t{1} << 20;
   machine_description machine;
   machine.name =
       given.has("name") ? given.text("name") : std::filesystem::path(path).stem().string();
@@ -54,8 +54,8 @@ machine_description read_machine_file(std::string const& path) {
   machine.bytes = rate(given, "memory_gb_per_second");
   machine.node_link_bytes = rate(given, "node_link_gb_per_second");
   machine.link_bytes = rate(given, "link_gb_per_second");
-  machine.ranks = given.integer_or("ranks", 0, 1, most_ranks);
-  machine.ranks_per_node = given.integer_or("ranks_per_node", 8, 1, most_ranks);
+  machine.ranks = given.integer_or("ranks", 0, 1, max_ranks);
+  machine.ranks_per_node = given.integer_or("ranks_per_node", 8, 1, max_ranks);
   return machine;
 }
 

@@ -27,8 +27,8 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t most = most_of_model;
-constexpr std::int64_t most_layers = most_layers_of_model;
+constexpr std::int64_t most = max_of_model;
+constexpr std::int64_t max_layers = max_layers_of_model;
 constexpr std::array<std::string_view, 2> mlp_names{"gated", "plain"};
 constexpr std::array<std::string_view, 2> norm_names{"rms", "layer"};
 constexpr std::array<std::string_view, 3> head_norm_names{"none", "each_head", "whole_width"};
@@ -221,7 +221,7 @@ omnibal::language_model own_language(json_fields const& given) {
     allow_fields(latent, visit_part);
     visit_part(field_reader{latent});
   }
-  model.first_layers = given.integer_or("first_layers", 0, 0, most_layers);
+  model.first_layers = given.integer_or("first_layers", 0, 0, max_layers);
   model.first_layer = layer;
   if (model.first_layers != 0) model.first_layer.mlp = given.integer("first_mlp", 1, most);
   if (given.has("experts")) {

@@ -81,11 +81,11 @@ CLI::Validator number_that_is(std::string const& rule, Rule const& is_good) {
   return CLI::Validator(check, "");
 }
 
-constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t max_amount = std::numeric_limits<std::int64_t>::max();
 
 /// Accepts the numbers of an option of one or two. A file behind one number is taken for a second.
 CLI::Validator amount_from(std::int64_t least) {
-  auto const is_amount = integer_between<std::int64_t>(least, most_amount);
+  auto const is_amount = integer_between<std::int64_t>(least, max_amount);
   auto const check = [is_amount](std::string const& text) -> std::string {
     std::string const problem = is_amount(text);
     if (problem.empty() || text.find_first_not_of("+-.0123456789") == text.npos) return problem;
@@ -148,7 +148,7 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
                    "Round the tokens of every sample up to a multiple of this many;\n"
                    "--capacity must be such a multiple")
       ->type_name("TOKENS")
-      ->check(integer_between<std::int64_t>(1, most_amount))
+      ->check(integer_between<std::int64_t>(1, max_amount))
       ->capture_default_str();
   group
       ->add_option("--threshold", options.typed_threshold,
@@ -181,7 +181,7 @@ void add_schedule_options(CLI::App& app, pack_options& options, typed_options& t
       ->check(integer_between<std::size_t>(1, std::size_t{1} << 20))
       ->capture_default_str();
   group
-      ->add_option("--tolerance", options.tolerance,
+      ->add_option("--max-dist-ratio", options.max_dist_ratio,
                    "Share of a step for which ranks may wait in the mean, for images and\n"
                    "for tokens: 0 is the evenest schedule, 1 a random one")
       ->type_name("SHARE")
@@ -266,7 +266,7 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
   }
   for (char const* const option :
        {"--packer", "--improve", "--align", "--threshold", "--rounds", "--shuffle",
-        "--reference-rule", "--ranks", "--tolerance", "--rank-ms", "--epoch", "--remainder",
+        "--reference-rule", "--ranks", "--max-dist-ratio", "--rank-ms", "--epoch", "--remainder",
         "--no-picture", "--quiet", "--output"}) {
     if (is_given(app, option) && options.task == task_kind::describe) {
       throw usage_error(std::string(option) + " is for a plan, and --describe makes none");
@@ -296,15 +296,15 @@ omnibal::resources<2> amounts_of(std::string const& option, std::vector<std::int
                     ", but the samples have images: give images and tokens, or --text");
 }
 
-/// Samples are rounded up, so what a capacity has beyond a multiple holds nothing, and a sample that
-/// fits it may be set aside.
+/// Samples are rounded up, so what a capacity has beyond a multiple holds nothing, and a sample
+/// that fits it may be set aside.
 void check_alignment(pack_options const& options) {
   std::int64_t const tokens = options.capacity[1];
   std::int64_t const over = tokens % options.align_tokens;
   if (over == 0) return;
   std::int64_t const below = tokens - over;
   std::string nearest = below == 0 ? "" : std::to_string(below);
-  if (below <= most_amount - options.align_tokens) {
+  if (below <= max_amount - options.align_tokens) {
     nearest += (below == 0 ? "" : " and ") + std::to_string(below + options.align_tokens);
   }
   throw usage_error("--capacity is " + std::to_string(tokens) +

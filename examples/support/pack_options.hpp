@@ -71,7 +71,7 @@ struct pack_options {
   std::size_t ranks = 8;
   rank_times times;
   /// The share of a step that ranks may wait in the mean.
-  double tolerance = 0.005;
+  double max_dist_ratio = 0.005;
   std::uint64_t epoch = 0;
   omnibal::remainder_policy remainder = omnibal::remainder_policy::short_step;
 

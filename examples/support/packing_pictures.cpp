@@ -26,7 +26,7 @@ constexpr std::array headings{"Images", "Tokens"};
 constexpr std::string_view green = "#009E73";
 
 /// What lies further above the capacity than this many times it is not drawn.
-constexpr double most_capacities = 3;
+constexpr double max_capacities = 3;
 
 std::vector<double> column(std::vector<amounts> const& rows, std::size_t kind, double scale) {
   std::vector<double> result;
@@ -42,9 +42,9 @@ double largest(std::vector<double> const& numbers) {
 
 /// The end of an axis in percent: a round number from `value` on. Next to nothing is drawn as such.
 double rounded_up(double value) {
-  constexpr int most_parts = 6;
+  constexpr int max_parts = 6;
   if (value < 0.1) return 10;
-  double const step = nice_step(value, most_parts, number_kind::any);
+  double const step = nice_step(value, max_parts, number_kind::any);
   return std::ceil(value / step - 1e-9) * step;
 }
 
@@ -75,8 +75,8 @@ chart draw_loads(pack_options const& options, measured_batches const& before,
   auto const second = column(after.loads, kind, 1);
   auto const capacity = static_cast<double>(options.capacity[kind]);
   double const most = std::max(largest(first), largest(second));
-  bool const shows_capacity = capacity <= most_capacities * most;
-  double const end = shows_capacity ? std::clamp(most, capacity, most_capacities * capacity) : most;
+  bool const shows_capacity = capacity <= max_capacities * most;
+  double const end = shows_capacity ? std::clamp(most, capacity, max_capacities * capacity) : most;
   auto const bins = bins_up_to(end, shows_capacity ? capacity : 0);
 
   auto const label = [&](std::vector<double> const& loads) {
@@ -130,11 +130,11 @@ chart draw_fill(measured_batches const& before, measured_batches const& after, s
   result.curves[1].curve = curve(second);
   double const most =
       std::max(largest(result.curves[0].curve.heights), largest(result.curves[1].curve.heights));
-  bool const shows_capacity = 100 <= most_capacities * most;
+  bool const shows_capacity = 100 <= max_capacities * most;
   // Room for the label of the capacity above its line.
   constexpr double margin = 115;
   result.y.most =
-      rounded_up(shows_capacity ? std::clamp(most, margin, most_capacities * 100) : most);
+      rounded_up(shows_capacity ? std::clamp(most, margin, max_capacities * 100) : most);
   if (shows_capacity) result.at_y = mark{100, "capacity"};
   return result;
 }

@@ -26,7 +26,7 @@ constexpr double head = 62;
 constexpr double foot = 48;
 constexpr double text_size = 12;
 /// A picture has at most this many boxes.
-constexpr std::size_t most_boxes = 8000;
+constexpr std::size_t max_boxes = 8000;
 
 constexpr std::array<std::string_view, 3> kind_names{"forward", "backward", "weight gradients"};
 /// The third one of Okabe and Ito too.
@@ -146,7 +146,7 @@ class row_columns {
 void draw_columns(svg_drawing& drawing, frame const& inside,
                   std::span<drawn_operation const> timeline) {
   if (!(inside.makespan > 0)) return;
-  std::size_t const count = std::clamp<std::size_t>(most_boxes / inside.stages, 1,
+  std::size_t const count = std::clamp<std::size_t>(max_boxes / inside.stages, 1,
                                                     static_cast<std::size_t>(inside.plot_width()));
   row_columns columns(count, inside.makespan);
   for (auto first = timeline.begin(); first != timeline.end();) {
@@ -210,7 +210,7 @@ void write_pipeline_picture(std::span<drawn_operation const> timeline,
   svg_drawing drawing;
   draw_head(drawing, inside, picture.title);
   draw_rows(drawing, inside);
-  if (timeline.size() <= most_boxes / 4) {
+  if (timeline.size() <= max_boxes / 4) {
     for (drawn_operation const& one : timeline) draw_operation(drawing, inside, one);
   } else {
     draw_columns(drawing, inside, timeline);

@@ -30,7 +30,7 @@ nlohmann::ordered_json fields_json(pack_options const& options) {
   }
   return {{"image_size", options.lengths.size_fields},
           {"tile_size", fields.tiles.size},
-          {"most_tiles", fields.tiles.most},
+          {"max_tiles", fields.tiles.most},
           {"tokens_per_tile", fields.tokens_per_tile},
           {"tokens", fields.tokens}};
 }
@@ -38,7 +38,7 @@ nlohmann::ordered_json fields_json(pack_options const& options) {
 nlohmann::ordered_json schedule_json(pack_options const& options, measured_steps const& schedule) {
   return {{"epoch", options.epoch},
           {"seed", options.seed},
-          {"tolerance", options.tolerance},
+          {"max_dist_ratio", options.max_dist_ratio},
           {"remainder", to_text(options.remainder)},
           {"steps", schedule.steps.size()},
           {"repeats", repeats(schedule.steps)},

@@ -20,8 +20,8 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t most = most_of_model;
-constexpr std::int64_t most_layers = most_layers_of_model;
+constexpr std::int64_t most = max_of_model;
+constexpr std::int64_t max_layers = max_layers_of_model;
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
@@ -178,7 +178,7 @@ omnibal::language_model read_text(json_fields const& given, text_family const& f
   omnibal::language_model model;
   auto& layer = model.layer;
   layer.hidden = given.integer("hidden_size", 1, most);
-  model.layers = given.integer("num_hidden_layers", 1, most_layers);
+  model.layers = given.integer("num_hidden_layers", 1, max_layers);
   layer.norm = family.norm;
   layer.placement = family.placement;
   layer.feed_forward = family.feed_forward;
@@ -235,7 +235,8 @@ omnibal::norm_kind norm_of(json_fields const& given, char const* name) {
   return static_cast<omnibal::norm_kind>(given.choice(name, names));
 }
 
-/// Norms of queries and keys and the last norm are of one kind in the class, whatever the others are.
+/// Norms of queries and keys and the last norm are of one kind in the class, whatever the others
+/// are.
 void check_norms(json_fields const& given, tower_family const& family,
                  omnibal::vision_model const& model) {
   if (family.norm_field.empty()) return;
@@ -257,7 +258,7 @@ omnibal::vision_model read_tower(json_fields const& given, tower_family const& f
   omnibal::vision_model model;
   auto& layer = model.layer;
   layer.hidden = given.integer("hidden_size", 1, most);
-  model.layers = given.integer("num_hidden_layers", 1, most_layers);
+  model.layers = given.integer("num_hidden_layers", 1, max_layers);
   layer.heads = given.integer("num_attention_heads", 1, most);
   layer.mlp = given.integer("intermediate_size", 1, most);
   check_activation(given, "hidden_act");
@@ -331,7 +332,7 @@ omnibal::vision_model public_qwen_tower(json_fields const& given, std::string co
   omnibal::vision_model model;
   auto& layer = model.layer;
   layer.hidden = given.integer(is_first ? "embed_dim" : "hidden_size", 1, most);
-  model.layers = given.integer("depth", 1, most_layers);
+  model.layers = given.integer("depth", 1, max_layers);
   layer.heads = given.integer("num_heads", 1, most);
   check_activation(given, "hidden_act");
   if (is_first) {
@@ -379,7 +380,7 @@ omnibal::vision_model open_clip_tower(json_fields const& given) {
   omnibal::vision_model model;
   auto& layer = model.layer;
   layer.hidden = given.integer("width", 1, most);
-  model.layers = given.integer("layers", 1, most_layers);
+  model.layers = given.integer("layers", 1, max_layers);
   std::int64_t const head = given.integer_or("head_width", 64, 1, most);
   if (layer.hidden % head != 0) {
     given.refuse("width", "must be a multiple of head_width, " + std::to_string(head));

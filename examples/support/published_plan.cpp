@@ -224,14 +224,14 @@ class adaptive_recompute {
   void fill(std::size_t s, memory_readings const& readings) {
     std::int64_t const free = readings.free_bytes[s];
     std::array<std::size_t, 2> best{};
-    std::int64_t most_saved = -1;
+    std::int64_t max_saved = -1;
     for (std::size_t vision = 0; vision <= fitting(s, 0, free, readings); ++vision) {
       std::int64_t const taken = static_cast<std::int64_t>(vision) * training_.in_flight(s) *
                                  readings.layer_bytes[0].value_or(0);
       std::size_t const language = fitting(s, 1, free - taken, readings);
       std::int64_t const both = saved(s, 0, vision) + saved(s, 1, language);
-      if (both <= most_saved) continue;
-      most_saved = both;
+      if (both <= max_saved) continue;
+      max_saved = both;
       best = {vision, language};
     }
     for (std::size_t kind = 0; kind != best.size(); ++kind) {

@@ -25,7 +25,7 @@ omnibal::steps scheduled_steps(pack_options const& options, loads_view loads, st
   return omnibal::schedule_steps(loads, options.ranks,
                                  {.seed = options.seed,
                                   .epoch = epoch,
-                                  .max_dist_ratio = options.tolerance,
+                                  .max_dist_ratio = options.max_dist_ratio,
                                   .remainder = options.remainder,
                                   .carried = carried});
 }

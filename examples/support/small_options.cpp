@@ -13,7 +13,7 @@ namespace examples {
 
 namespace {
 
-constexpr std::size_t most_samples = 100'000'000;
+constexpr std::size_t max_samples = 100'000'000;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ std::optional<std::size_t> parse_number(program_words const& program, sample_num
   app.footer(program.exit_status);
   app.add_option("samples", result, samples.description)
       ->type_name("COUNT")
-      ->check(integer_between(samples.least, most_samples))
+      ->check(integer_between(samples.least, max_samples))
       ->capture_default_str();
   try {
     if (!parse_words(app, count, words)) return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<dataset> parse_samples(program_words const& program, sample_number
   app.footer(program.exit_status);
   auto* const group = app.add_option_group("Data");
   auto* const files = add_length_options(*group, lengths, image_options::offered);
-  add_synthetic_option(*group, drawn, samples.least, most_samples, files);
+  add_synthetic_option(*group, drawn, samples.least, max_samples, files);
   if (!parse_words(app, count, words)) return std::nullopt;
   if (lengths.files.empty()) return synthetic_lengths(drawn, seed);
   progress hidden(visibility::hidden);

@@ -16,8 +16,8 @@ std::ptrdiff_t bin_of(double value, double anchor, double width) {
 }  // namespace
 
 whole_bins bins_up_to(double most, double anchor) {
-  constexpr int most_bins = 64;
-  double const width = nice_step(most, most_bins, number_kind::whole);
+  constexpr int max_bins = 64;
+  double const width = nice_step(most, max_bins, number_kind::whole);
   return {anchor, width, bin_of(0, anchor, width), bin_of(most, anchor, width)};
 }
 
@@ -38,8 +38,8 @@ step_curve histogram(std::span<double const> whole_values, whole_bins const& bin
 }
 
 summary summarized(std::span<double const> values) {
-  constexpr std::size_t most_steps = 100;
-  std::size_t const steps = std::min(values.size(), most_steps);
+  constexpr std::size_t max_steps = 100;
+  std::size_t const steps = std::min(values.size(), max_steps);
   summary result;
   if (steps == 0) return result;
   result.means.edges.push_back(0);

@@ -239,7 +239,7 @@ std::vector<std::string> write_step_plans(staged_files& files, dataset const& da
                      {"waiting", epoch.waiting},
                      {"sharing", epoch.sharing},
                      {"micro_steps", epoch.micro_steps},
-                     {"most_tokens", epoch.most_tokens}});
+                     {"max_tokens", epoch.max_tokens}});
   }
   json head = head_json(data, options);
   head["ranks_per_node"] = options.ranks_per_node;

@@ -14,8 +14,8 @@
 
 namespace examples {
 
-inline constexpr std::int64_t most_of_model = std::int64_t{1} << 24;
-inline constexpr std::int64_t most_layers_of_model = std::int64_t{1} << 20;
+inline constexpr std::int64_t max_of_model = std::int64_t{1} << 24;
+inline constexpr std::int64_t max_layers_of_model = std::int64_t{1} << 20;
 
 /// Patches on the side of a tile. Errors: `input_error` where they do not fill it.
 inline std::int64_t patches_on_side(json_fields const& given,

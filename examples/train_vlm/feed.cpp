@@ -49,9 +49,10 @@ packed_data pack_data(train_options const& options) {
                              std::to_string(sample.images) + " tiles and " +
                              std::to_string(sample.tokens) + " tokens, a pack holds " +
                              std::to_string(capacity[0]) + " and " + std::to_string(capacity[1]) +
-                             ": take --oversized alone or another capacity");
+                             ": take --oversized own-group or another capacity");
   }
-  data.packs = omnibal::place_oversized(std::move(packed), omnibal::oversize_policy::alone).groups;
+  data.packs =
+      omnibal::place_oversized(std::move(packed), omnibal::oversize_policy::own_group).groups;
   data.batch = options.batch;
   if (data.batch == 0)
     data.batch = std::max<std::size_t>(1, data.samples.size() / data.packs.size());

@@ -200,11 +200,12 @@ template <class T, class Factor>
 }
 
 /// The largest number of tokens of a `micro_batch_work`.
-inline constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
+inline constexpr std::int64_t max_tokens = std::int64_t{1} << 40;
 
 /// The largest number of a configuration, and the largest product of a number of heads and their
-/// size. With this limit no product of numbers of a configuration and a micro-batch leaves 128 bits.
-inline constexpr std::int64_t most_width = std::int64_t{1} << 24;
+/// size. With this limit no product of numbers of a configuration and a micro-batch leaves 128
+/// bits.
+inline constexpr std::int64_t max_width = std::int64_t{1} << 24;
 
 [[noreturn]] inline void throw_number(std::string_view function, std::string_view argument,
                                       std::int64_t value, std::string_view rule) {
@@ -224,7 +225,7 @@ constexpr void check_between(std::string_view function, std::string_view argumen
 
 constexpr void check_width(std::string_view function, std::string_view argument,
                            std::int64_t value) {
-  check_between(function, argument, value, 1, most_width);
+  check_between(function, argument, value, 1, max_width);
 }
 
 /// Throws unless `divisor` divides `value`.

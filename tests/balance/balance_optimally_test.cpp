@@ -36,7 +36,7 @@ TEMPLATE_TEST_CASE("balance_optimally finds what trying all finds", "",
           CHECK(static_cast<double>(result.lower_bound) >=
                 static_cast<double>(result.largest_load) * (1 - 1e-12));
           CHECK(test::largest_share(result.parts, set.samples) ==
-                Approx(test::least_largest_share(set.samples, parts, policy)).epsilon(1e-12));
+                Approx(test::min_largest_share(set.samples, parts, policy)).epsilon(1e-12));
         }
       }
     }

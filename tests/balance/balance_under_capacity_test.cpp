@@ -110,8 +110,8 @@ auto checked(std::vector<costed<R>> const& samples, std::size_t parts,
 /// The least largest cost of parts within the capacity, by trying all; nothing where there are
 /// none.
 template <std::size_t R>
-std::optional<std::int64_t> least_cost(std::vector<costed<R>> const& samples, std::size_t parts,
-                                       omnibal::resources<R> const& capacity) {
+std::optional<std::int64_t> min_cost(std::vector<costed<R>> const& samples, std::size_t parts,
+                                     omnibal::resources<R> const& capacity) {
   std::vector<std::size_t> part_of(samples.size(), 0);
   std::optional<std::int64_t> least;
   for (;;) {
@@ -145,7 +145,7 @@ TEMPLATE_TEST_CASE("balance_under_capacity keeps every cap, and finds parts wher
       bool const is_oversized =
           std::any_of(set.samples.begin(), set.samples.end(),
                       [&](auto const& demand) { return !demand.fits(set.capacity); });
-      std::size_t const fewest = test::fewest_groups(set.samples, set.capacity);
+      std::size_t const fewest = test::min_groups(set.samples, set.capacity);
       for (std::size_t const parts : {1u, 2u, 3u, 5u, 9u}) {
         INFO(set.name << ", " << samples.size() << " samples, " << parts << " parts");
         auto const result = checked(samples, parts, set.capacity);
@@ -182,7 +182,7 @@ TEST_CASE("balance_under_capacity is close to the best costs under the caps") {
   for (std::uint64_t seed = 0; seed != 40; ++seed) {
     for (auto const& set : test::small_sets<2>(seed, 7)) {
       auto const samples = with_costs(set.samples, 2 * seed + 1);
-      auto const least = least_cost(samples, 3, set.capacity);
+      auto const least = min_cost(samples, 3, set.capacity);
       auto const result = checked(samples, 3, set.capacity);
       CHECK(least.has_value() == (result.status == solve_status::solved));
       if (!least || *least == 0) continue;

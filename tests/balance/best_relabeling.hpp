@@ -13,7 +13,7 @@ namespace test {
 
 /// The largest sum of `gain[row][column]` over one column for each row: the Hungarian method with
 /// potentials (Kuhn, 1955; Jonker, Volgenant, 1987).
-inline std::int64_t most_gain(std::vector<std::vector<std::int64_t>> const& gain) {
+inline std::int64_t max_gain(std::vector<std::vector<std::int64_t>> const& gain) {
   std::size_t const size = gain.size();
   constexpr std::int64_t far = std::numeric_limits<std::int64_t>::max() / 4;
   std::vector<std::int64_t> row_potential(size + 1, 0);
@@ -82,9 +82,8 @@ inline std::int64_t moved_bytes(omnibal::groups_argument home, omnibal::groups_a
 }
 
 /// The bytes that move where each part goes to the rank that is best for it.
-inline std::int64_t fewest_moved_bytes(omnibal::groups_argument home,
-                                       omnibal::groups_argument parts,
-                                       std::vector<std::int64_t> const& bytes) {
+inline std::int64_t min_moved_bytes(omnibal::groups_argument home, omnibal::groups_argument parts,
+                                    std::vector<std::int64_t> const& bytes) {
   std::vector<std::size_t> rank_of(bytes.size(), 0);
   for (std::size_t rank = 0; rank != home.size(); ++rank) {
     for (std::uint32_t const item : home[rank]) rank_of[item] = rank;
@@ -98,7 +97,7 @@ inline std::int64_t fewest_moved_bytes(omnibal::groups_argument home,
       sum += bytes[item];
     }
   }
-  return sum - most_gain(kept);
+  return sum - max_gain(kept);
 }
 
 }  // namespace test

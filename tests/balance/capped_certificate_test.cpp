@@ -58,7 +58,7 @@ problem<R, Weight> make_problem(engine& random) {
   made.given = test::make_instance<R, Weight>(random, std::floating_point<Weight> ? 6 : 8);
   std::size_t const count = made.given.samples.size();
   test::weight_source<Weight> const weights(
-      random, std::min(test::most_of<Weight>(), std::numeric_limits<std::int64_t>::max() / 8));
+      random, std::min(test::max_of<Weight>(), std::numeric_limits<std::int64_t>::max() / 8));
   for (std::size_t i = 0; i != count; ++i) made.costs.push_back(weights());
   made.sums.assign(std::size_t{1} << count, load{});
   made.fits.assign(made.sums.size(), 1);
@@ -144,7 +144,7 @@ std::string within_fault(engine& random) {
   for (std::size_t set = 0; set != value.size(); ++set) {
     if (of.fits[set] == 0) value[set] = none;
   }
-  auto const best = test::least_largest_value(value, parts, none);
+  auto const best = test::min_largest_value(value, parts, none);
   if (result.status == solve_status::infeasible) {
     if (best != none) return "balance_under_capacity calls possible parts impossible";
     if (result.reason == within_reason::none) return "balance_under_capacity gives no reason";
@@ -154,7 +154,7 @@ std::string within_fault(engine& random) {
     while (first != of.count() && of.fits[std::size_t{1} << first] != 0) ++first;
     return result.sample == first ? "" : "balance_under_capacity names another sample";
   }
-  if (result.parts_needed > test::fewest_sets(of.fits)) {
+  if (result.parts_needed > test::min_sets(of.fits)) {
     return "balance_under_capacity needs more parts than there have to be";
   }
   if (best != none && result.lower_bound > best) {
@@ -201,7 +201,7 @@ std::string batches_fault(engine& random) {
   }
   if (seen != of.fits.size() - 1 || count != of.count()) return "micro_batches loses samples";
   std::size_t const together = ranks * options.multiple_of;
-  std::size_t const fewest = (test::fewest_sets(of.fits) + together - 1) / together * together;
+  std::size_t const fewest = (test::min_sets(of.fits) + together - 1) / together * together;
   std::size_t const batches = result.size() * ranks;
   // Small sets are searched in all ways; rounding may forbid what such a search finds.
   if (batches < fewest) return "micro_batches makes fewer batches than there can be";
@@ -246,7 +246,7 @@ std::string set_fault(engine& random, std::int64_t most, Value const& value) {
     std::string const found = test::parts_fault(result, count, parts);
     if (!found.empty()) return "balance_set_cost: " + found;
     auto const best =
-        test::least_largest_value(values, parts, static_cast<value_type>(values.back() + 1));
+        test::min_largest_value(values, parts, static_cast<value_type>(values.back() + 1));
     if (largest_value(result, lengths, value) > best)
       return "balance_set_cost misses the best parts";
     return "";
@@ -271,7 +271,7 @@ std::string sum_fault(engine& random) {
   std::int64_t largest = 0;
   for (std::size_t p = 0; p != parts; ++p) largest = std::max(largest, sums[set_of(result[p])]);
   std::int64_t const best =
-      test::least_largest_value(sums, parts, std::numeric_limits<std::int64_t>::max());
+      test::min_largest_value(sums, parts, std::numeric_limits<std::int64_t>::max());
   auto const k = static_cast<std::int64_t>(parts);
   return largest * k > best * (2 * k - 1)
              ? "balance_set_cost is above 2 - 1/parts times the best sum"
@@ -307,13 +307,13 @@ TEMPLATE_TEST_CASE("balance_set_cost has the best parts for padded batches", "[c
   using wide = std::conditional_t<std::integral<TestType>, omnibal::detail::int128, double>;
   test::certify<TestType>("balance_set_cost of padded batches", [](engine& random) {
     return set_fault<omnibal::padded_batch<length, number>, TestType>(
-        random, test::most_of<TestType>(), [](std::size_t count, TestType longest) {
+        random, test::max_of<TestType>(), [](std::size_t count, TestType longest) {
           return static_cast<wide>(count) * static_cast<wide>(longest);
         });
   });
   test::certify<TestType>("balance_set_cost of padded attention", [](engine& random) {
     return set_fault<omnibal::padded_attention<length, number>, TestType>(
-        random, std::min<std::int64_t>(test::most_of<TestType>(), std::int64_t{1} << 32),
+        random, std::min<std::int64_t>(test::max_of<TestType>(), std::int64_t{1} << 32),
         [](std::size_t count, TestType longest) {
           return static_cast<wide>(count) * static_cast<wide>(longest) * static_cast<wide>(longest);
         });

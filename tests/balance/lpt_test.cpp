@@ -29,7 +29,7 @@ struct sample {
   std::int64_t tokens;
 };
 
-enum class tie_rule { lowest_part, fewest_samples };
+enum class tie_rule { lowest_part, min_samples };
 
 /// `lpt` of costs of which each kind has the same sum, written down as its contract reads, or with
 /// another rule for equally loaded parts.
@@ -51,10 +51,9 @@ grouping naive_lpt(test::cost_vectors<R> const& costs, std::size_t parts,
       omnibal::resources<R> const after = loads[part] + costs[i];
       auto const most = *std::max_element(std::begin(after.amounts), std::end(after.amounts));
       auto const count = static_cast<std::int64_t>(groups[part].size());
-      return std::array<std::int64_t, 4>{sum(costs[i]) == 0 ? count : most,
-                                         sum(costs[i]) == 0 ? 0 : sum(loads[part]),
-                                         rule == tie_rule::fewest_samples ? count : 0,
-                                         static_cast<std::int64_t>(part)};
+      return std::array<std::int64_t, 4>{
+          sum(costs[i]) == 0 ? count : most, sum(costs[i]) == 0 ? 0 : sum(loads[part]),
+          rule == tie_rule::min_samples ? count : 0, static_cast<std::int64_t>(part)};
     };
     std::size_t best = 0;
     for (std::size_t part = 1; part != parts; ++part) {
@@ -101,7 +100,7 @@ TEST_CASE("costs of the tests tell ties by the lowest part from ties by the fewe
     for (auto const& shape : test::cost_shapes(parts, parts + 40, parts)) {
       if (shape.name != "a tie of unlike counts") continue;
       test::cost_vectors<1> const costs(shape.costs.begin(), shape.costs.end());
-      differ = naive_lpt(costs, parts) != naive_lpt(costs, parts, tie_rule::fewest_samples);
+      differ = naive_lpt(costs, parts) != naive_lpt(costs, parts, tie_rule::min_samples);
     }
     INFO(parts << " parts");
     CHECK(differ);
@@ -127,7 +126,7 @@ TEST_CASE("lpt of several kinds of cost is what its contract says") {
       costs.push_back({rest, rest});
       INFO("at most " << most << ", " << parts << " parts");
       REQUIRE(omnibal::lpt(costs, parts) == naive_lpt(costs, parts));
-      ties_matter |= naive_lpt(costs, parts) != naive_lpt(costs, parts, tie_rule::fewest_samples);
+      ties_matter |= naive_lpt(costs, parts) != naive_lpt(costs, parts, tie_rule::min_samples);
     }
   }
   CHECK(ties_matter);

@@ -105,7 +105,7 @@ TEST_CASE("micro_batches are the fewest where all ways can be tried") {
   for (std::uint64_t seed = 0; seed != 60; ++seed) {
     for (auto set : test::small_sets<2>(seed, 9)) {
       remove_oversized(set);
-      std::size_t const groups = test::fewest_groups(set.samples, set.capacity);
+      std::size_t const groups = test::min_groups(set.samples, set.capacity);
       for (std::size_t const ranks : {1u, 2u, 3u}) {
         std::size_t const multiple = 1 + seed % 2;
         std::size_t const least = rounded_up(rounded_up(groups, ranks) / ranks, multiple);

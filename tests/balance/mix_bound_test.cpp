@@ -41,13 +41,13 @@ mix_and_bound measure(omnibal::steps const& schedule, load_list const& loads,
                       std::size_t groups_per_rank) {
   auto const mix = omnibal::step_spread(schedule, loads).totals;
   auto const waiting = omnibal::dist_ratio(schedule, loads);
-  return {std::max(mix[0], mix[1]), bench::least_mix(loads, schedule.ranks(), groups_per_rank,
-                                                     std::max(waiting[0], waiting[1]))};
+  return {std::max(mix[0], mix[1]), bench::min_mix(loads, schedule.ranks(), groups_per_rank,
+                                                   std::max(waiting[0], waiting[1]))};
 }
 
 }  // namespace
 
-TEST_CASE("least_mix is above no schedule, and far above zero for some") {
+TEST_CASE("min_mix is above no schedule, and far above zero for some") {
   test::random_amounts random(5);
   double largest = 0;
   for (std::uint64_t instance = 0; instance != 40; ++instance) {

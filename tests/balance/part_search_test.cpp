@@ -20,7 +20,7 @@ TEST_CASE("the search for parts finds what there is and proves what there is not
     for (auto const& set : test::small_sets<2>(seed, 8)) {
       auto amounts = set.samples;
       std::erase_if(amounts, [&](auto const& sample) { return !sample.fits(set.capacity); });
-      std::size_t const fewest = test::fewest_groups(amounts, set.capacity);
+      std::size_t const fewest = test::min_groups(amounts, set.capacity);
       for (std::size_t parts = 1; parts != 7; ++parts) {
         INFO(set.name << ", seed " << seed << ", " << parts << " parts, " << fewest << " needed");
         search_type search(amounts, set.capacity, omnibal::detail::count_limits(parts));

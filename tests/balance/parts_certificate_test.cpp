@@ -65,7 +65,7 @@ struct problem {
     }
     return largest;
   }
-  [[nodiscard]] load least_largest(count_policy policy) const {
+  [[nodiscard]] load min_largest(count_policy policy) const {
     load const none = std::numeric_limits<load>::max();
     std::vector<load> value = sums;
     if (policy != count_policy::any) {
@@ -76,7 +76,7 @@ struct problem {
         if (size < least || size > most) value[set] = none;
       }
     }
-    return test::least_largest_value(value, parts, none);
+    return test::min_largest_value(value, parts, none);
   }
   /// The lower bound that the comments name: the mean load, the largest cost, two of the
   /// `parts + 1` largest.
@@ -102,8 +102,8 @@ problem<Weight> make_problem(engine& random) {
   made.parts = static_cast<std::size_t>(number_between(random, 1, 5));
   // Sums come near to the largest integer and do not exceed it.
   std::int64_t const most = std::min(
-      test::most_of<Weight>(), std::numeric_limits<std::int64_t>::max() /
-                                   std::max<std::int64_t>(1, static_cast<std::int64_t>(count)));
+      test::max_of<Weight>(), std::numeric_limits<std::int64_t>::max() /
+                                  std::max<std::int64_t>(1, static_cast<std::int64_t>(count)));
   test::weight_source<Weight> const weights(random, most);
   for (std::size_t i = 0; i != count; ++i) made.costs.push_back(weights());
   made.sums.assign(std::size_t{1} << count, load{});
@@ -143,7 +143,7 @@ bool is_within(problem<Weight> const& given, working_of<Weight> largest, working
 
 template <class Weight>
 std::string heuristic_fault(problem<Weight> const& given) {
-  auto const best = given.least_largest(count_policy::any);
+  auto const best = given.min_largest(count_policy::any);
   auto const parts = static_cast<std::int64_t>(given.parts);
   for (count_policy const policy :
        {count_policy::any, count_policy::equal, count_policy::at_most_one_apart}) {
@@ -192,7 +192,7 @@ std::string exact_fault(engine& random, problem<Weight> const& given) {
     std::string const found = test::parts_fault(result.parts, given.count(), given.parts, policy);
     if (!found.empty()) return "balance_optimally: " + found;
     if (!is_cut_short && !result.proven) return "balance_optimally: there is no proof";
-    auto const best = given.least_largest(policy);
+    auto const best = given.min_largest(policy);
     if (result.proven && given.largest_load(result.parts) > best + given.slack()) {
       return "balance_optimally calls parts the best with a load of " +
              std::to_string(given.largest_load(result.parts)) + ", there are some with " +
@@ -312,7 +312,7 @@ std::string shares_fault(engine& random) {
   auto const count = static_cast<std::size_t>(number_between(random, 0, 7));
   auto const parts = static_cast<std::size_t>(number_between(random, 1, 4));
   std::int64_t const most =
-      std::min(test::most_of<Weight>(), std::numeric_limits<std::int64_t>::max() / 8);
+      std::min(test::max_of<Weight>(), std::numeric_limits<std::int64_t>::max() / 8);
   std::vector<resources<R, Weight>> costs(count);
   std::vector<long double> share(std::size_t{1} << count, 0.0L);
   for (std::size_t r = 0; r != R; ++r) {
@@ -337,7 +337,7 @@ std::string shares_fault(engine& random) {
     for (std::uint32_t const item : result.parts[p]) set |= std::size_t{1} << item;
     largest = std::max(largest, share[set]);
   }
-  long double const best = test::least_largest_value(share, parts, 2.0L);
+  long double const best = test::min_largest_value(share, parts, 2.0L);
   if (std::abs(static_cast<long double>(result.lower_bound) - best) > 1e-13L) {
     return "balance_optimally: the bound is not the least share";
   }

@@ -94,7 +94,7 @@ void check_promises(test::cost_vectors<R> const& costs, named_home const& from,
 
   auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
   auto const order = omnibal::detail::largest_first(whole);
-  std::int64_t const bound = omnibal::detail::least_load(whole, std::span(order), from.home.size());
+  std::int64_t const bound = omnibal::detail::min_load(whole, std::span(order), from.home.size());
   auto const limit =
       bound + static_cast<std::int64_t>(static_cast<double>(bound) * options.max_overload);
   std::int64_t const load = whole_load<R>(parts, whole);
@@ -142,7 +142,7 @@ TEST_CASE("rebalance moves a quarter at most of what lpt moves, at equal imbalan
     auto const of_lpt = omnibal::lpt(costs, ranks);
     auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
     auto const order = omnibal::detail::largest_first(whole);
-    auto const bound = omnibal::detail::least_load(whole, std::span(order), ranks);
+    auto const bound = omnibal::detail::min_load(whole, std::span(order), ranks);
     auto const load_of_lpt = whole_load<1>(of_lpt, whole);
     double const tolerance =
         static_cast<double>(load_of_lpt - bound) / static_cast<double>(bound) + 1e-9;
@@ -150,7 +150,7 @@ TEST_CASE("rebalance moves a quarter at most of what lpt moves, at equal imbalan
     CHECK(static_cast<double>(whole_load<1>(parts, whole)) <=
           static_cast<double>(load_of_lpt) * (1 + 1e-8));
     auto const moved = test::moved_bytes(home, parts, bytes);
-    auto const moved_by_lpt = test::fewest_moved_bytes(home, of_lpt, bytes);
+    auto const moved_by_lpt = test::min_moved_bytes(home, of_lpt, bytes);
     INFO("seed " << seed << ": " << moved << " bytes, lpt " << moved_by_lpt);
     CHECK(moved * 4 <= moved_by_lpt);
     auto const loose = rebalance(home, costs, bytes, {.max_overload = 0.05});
@@ -261,7 +261,7 @@ TEST_CASE("rebalance evens several kinds of cost with few bytes") {
   CHECK(test::largest_share(home, costs) > even * 1.3);
   CHECK(test::largest_share(parts, costs) <= even * 1.01 * (1 + 1e-9));
   auto const of_lpt = omnibal::lpt(costs, 32);
-  CHECK(test::moved_bytes(home, parts, bytes) * 4 < test::fewest_moved_bytes(home, of_lpt, bytes));
+  CHECK(test::moved_bytes(home, parts, bytes) * 4 < test::min_moved_bytes(home, of_lpt, bytes));
 }
 
 TEST_CASE("rebalance moves two kinds that lie on different ranks") {

@@ -38,11 +38,11 @@ using options_type = omnibal::schedule_steps_options;
 constexpr remainder_policy policies[] = {remainder_policy::short_step, remainder_policy::repeat,
                                          remainder_policy::carry};
 
-load_list random_loads(std::size_t count, std::int64_t most_images, std::int64_t least_tokens) {
+load_list random_loads(std::size_t count, std::int64_t max_images, std::int64_t min_tokens) {
   test::random_amounts random(count);
   load_list loads(count);
   for (auto& load : loads) {
-    load = {random.between(most_images / 2, most_images), random.between(least_tokens, 4096)};
+    load = {random.between(max_images / 2, max_images), random.between(min_tokens, 4096)};
   }
   return loads;
 }

@@ -124,7 +124,7 @@ TEST_CASE("few groups with similar loads are nearly as even as they can be") {
     for (auto& load : loads) load[0] = random.between(1000, 1100);
     for (std::size_t const ranks : {2u, 3u}) {
       auto const schedule = schedule_steps(loads, ranks, {.max_dist_ratio = 0});
-      double const least = test::least_dist_ratio(loads, ranks);
+      double const least = test::min_dist_ratio(loads, ranks);
       CHECK(test::worst_dist_ratio(schedule, loads) >= least - 1e-12);
       CHECK(test::worst_dist_ratio(schedule, loads) <= least * 1.05);
     }

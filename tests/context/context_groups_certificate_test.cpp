@@ -208,9 +208,9 @@ TEST_CASE("plans of groups agree with all plans of small instances") {
   test::certify<double>("context_groups", [&](omnibal::rng::engine& random) -> std::string {
     context_question question = draw_question(random);
     double const best = all_plans(question).best();
-    question.options.level = omnibal::effort::fast;
+    question.options.effort = omnibal::effort::fast;
     auto const fast = question.plan();
-    question.options.level = omnibal::effort::normal;
+    question.options.effort = omnibal::effort::normal;
     auto const plan = question.plan();
     if (best == std::numeric_limits<double>::infinity()) {
       bool const is_said = plan.status == omnibal::solve_status::infeasible &&
@@ -283,9 +283,9 @@ TEST_CASE("plans of a few fillings are near those of branch and bound") {
   for (int k = 0; k != instances; ++k) {
     omnibal::rng::engine random(static_cast<std::uint64_t>(k));
     context_question question = draw_mixture(random);
-    question.options.level = omnibal::effort::fast;
+    question.options.effort = omnibal::effort::fast;
     auto const fast = question.plan();
-    question.options.level = omnibal::effort::normal;
+    question.options.effort = omnibal::effort::normal;
     auto const best = question.plan();
     INFO("seed " << k);
     REQUIRE(test::context_faults(question, fast) == "");

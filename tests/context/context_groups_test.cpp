@@ -100,9 +100,9 @@ TEST_CASE("groups of any mixture keep all promises", "[context]") {
   CHECK(plan == question.plan());
   CHECK(plan.digest() == question.plan().digest());
 
-  question.options.level = omnibal::effort::fast;
+  question.options.effort = omnibal::effort::fast;
   auto const fast = question.plan();
-  question.options.level = omnibal::effort::thorough;
+  question.options.effort = omnibal::effort::thorough;
   auto const thorough = question.plan();
   CHECK(context_faults(question, thorough) == "");
   CHECK(plan.makespan <= fast.makespan * (1 + 1e-9));
@@ -169,7 +169,7 @@ TEST_CASE("groups of degrees that are a chain of divisors lie on blocks", "[cont
       question.cost.degrees.push_back({fixed * degree, 1.0 / degree, 0.125 / degree});
     }
     question.options.capacity = static_cast<std::int64_t>(8 + omnibal::rng::below(random, 8));
-    question.options.level = k % 3 == 0 ? omnibal::effort::fast : omnibal::effort::normal;
+    question.options.effort = k % 3 == 0 ? omnibal::effort::fast : omnibal::effort::normal;
     for (auto left = 2 + omnibal::rng::below(random, 14); left != 0; --left) {
       question.lengths.push_back(static_cast<std::int64_t>(1 + omnibal::rng::below(random, 16)));
     }
@@ -211,7 +211,7 @@ TEST_CASE("an option puts groups of any degrees on blocks", "[context]") {
       question.cost.degrees.push_back({1, 1.0 / degree, 0.125 / degree});
     }
     question.options.capacity = static_cast<std::int64_t>(8 + omnibal::rng::below(random, 8));
-    question.options.level = k % 3 == 0 ? omnibal::effort::fast : omnibal::effort::normal;
+    question.options.effort = k % 3 == 0 ? omnibal::effort::fast : omnibal::effort::normal;
     for (auto left = 2 + omnibal::rng::below(random, 30); left != 0; --left) {
       question.lengths.push_back(static_cast<std::int64_t>(1 + omnibal::rng::below(random, 16)));
     }
@@ -294,7 +294,7 @@ TEST_CASE("no plan is worse than one of less effort", "[context]") {
     double before = std::numeric_limits<double>::infinity();
     for (auto const level :
          {omnibal::effort::fast, omnibal::effort::normal, omnibal::effort::thorough}) {
-      question.options.level = level;
+      question.options.effort = level;
       auto const plan = question.plan();
       INFO("seed " << seed);
       REQUIRE(context_faults(question, plan) == "");
@@ -310,13 +310,13 @@ TEST_CASE("a sample that fits nowhere is named with the degree that would do", "
   auto const plan = question.plan();
   CHECK(plan.status == omnibal::solve_status::infeasible);
   CHECK(plan.sample == 1);
-  CHECK(plan.least_degree == 5);
+  CHECK(plan.min_degree == 5);
   CHECK(plan.groups.empty());
   CHECK(plan.micro_steps() == 0);
 
   question.rank_bytes = 21;
   CHECK(question.plan().sample == 0);
-  CHECK(question.plan().least_degree == 0);
+  CHECK(question.plan().min_degree == 0);
 }
 
 TEST_CASE("no samples, no tokens, and one rank are questions too", "[context]") {

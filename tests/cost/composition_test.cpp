@@ -51,17 +51,16 @@ TEST_CASE("activations of layers are chosen within a budget") {
   auto const costs = usual_costs();
   auto const choices = omnibal::timed_choices{device};
   std::int64_t all_kept = 0;
-  std::int64_t most_transient = 0;
+  std::int64_t max_transient = 0;
   for (auto const& cost : costs) {
     all_kept += cost[omnibal::recompute_choice::none].kept_bytes;
-    most_transient =
-        std::max(most_transient, cost[omnibal::recompute_choice::full].transient_bytes);
+    max_transient = std::max(max_transient, cost[omnibal::recompute_choice::full].transient_bytes);
   }
-  auto const rich = omnibal::select_recompute(costs, choices, all_kept + most_transient);
+  auto const rich = omnibal::select_recompute(costs, choices, all_kept + max_transient);
   REQUIRE(rich.choices.size() == costs.size());
-  auto const poor = omnibal::select_recompute(costs, choices, all_kept / 2 + most_transient);
+  auto const poor = omnibal::select_recompute(costs, choices, all_kept / 2 + max_transient);
   REQUIRE(poor.choices.size() == costs.size());
   CHECK(rich.time == omnibal::stage_sum(costs, omnibal::layer_time{device})(0, 0, costs.size()));
   CHECK(poor.time > rich.time);
-  CHECK(poor.bytes <= all_kept / 2 + most_transient);
+  CHECK(poor.bytes <= all_kept / 2 + max_transient);
 }

@@ -20,7 +20,7 @@ using omnibal::solve_status;
 using omnibal::detail::int128;
 using test::number_between;
 
-constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t max_int64 = std::numeric_limits<std::int64_t>::max();
 
 struct instance {
   omnibal::memory_reading few;
@@ -30,7 +30,7 @@ struct instance {
 };
 
 std::int64_t any_bytes(omnibal::rng::engine& random) {
-  test::weight_source<std::int64_t> const draw(random, most_int64);
+  test::weight_source<std::int64_t> const draw(random, max_int64);
   std::int64_t const bytes = draw();
   return number_between(random, 0, 1) == 0 ? bytes : -bytes;
 }
@@ -62,10 +62,9 @@ std::string fault_of(instance const& given) {
     return is_least ? "" : "other missing bytes";
   } catch (std::overflow_error const& error) {
     int128 const gained = int128{given.many.free_bytes} - given.few.free_bytes;
-    bool const is_wide = gained > most_int64 ||
-                         leaves(given, given.layers, int128{most_int64} + 1) ||
-                         !leaves(given, given.layers, -int128{most_int64} - 1) ||
-                         !leaves(given, given.layers, int128{given.target} - most_int64);
+    bool const is_wide = gained > max_int64 || leaves(given, given.layers, int128{max_int64} + 1) ||
+                         !leaves(given, given.layers, -int128{max_int64} - 1) ||
+                         !leaves(given, given.layers, int128{given.target} - max_int64);
     return is_wide ? "" : error.what();
   }
 }

@@ -21,8 +21,8 @@
 
 namespace {
 
-using test::best_fit_rounds;
 using omnibal::resources;
+using test::best_fit_rounds;
 using numbers = std::vector<std::int64_t>;
 
 static_assert(omnibal::packer<decltype(best_fit_rounds), numbers, std::identity, std::int64_t>);
@@ -195,7 +195,7 @@ TEST_CASE("best_fit_rounds of few samples is near the fewest groups") {
     resources<1> const limits{capacity};
     auto const result = best_fit_rounds(samples, std::identity{}, limits);
     REQUIRE(test::fault(result, samples, limits) == "");
-    auto const fewest = test::fewest_groups(samples, limits);
+    auto const fewest = test::min_groups(samples, limits);
     REQUIRE(result.groups.size() >= fewest);
     REQUIRE(result.report.lower_bound <= fewest);
     REQUIRE(2 * result.groups.size() <= 3 * fewest + 1);

@@ -62,7 +62,7 @@ int main() {
       std::vector<std::int64_t> tail(count);
       for (auto& demand : tail) demand = random.heavy_tail(4500);
       compare(results, tail, 4096, std::to_string(count) + " with a heavy tail");
-      compare(results, tail, 4096, std::to_string(count) + " on two blocks", {.most_blocks = 2});
+      compare(results, tail, 4096, std::to_string(count) + " on two blocks", {.max_blocks = 2});
     }
   });
 }

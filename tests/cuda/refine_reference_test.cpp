@@ -49,8 +49,8 @@ std::int64_t largest_load(grouping const& parts, test::sample_set<1> const& set)
 }
 
 /// The larger of two loads after the best move or swap between two parts, or what it is.
-std::int64_t least_larger_load(std::vector<std::int64_t> const& heavy,
-                               std::vector<std::int64_t> const& light) {
+std::int64_t min_larger_load(std::vector<std::int64_t> const& heavy,
+                             std::vector<std::int64_t> const& light) {
   std::int64_t heavy_load = 0;
   std::int64_t light_load = 0;
   for (std::int64_t const cost : heavy) heavy_load += cost;
@@ -140,8 +140,8 @@ TEST_CASE("rounds are never worse, end where nothing helps, and come near the be
         }
         for (std::size_t other = 0; other != parts; ++other) {
           if (other == heavy - 1) continue;
-          CHECK(least_larger_load(costs_of_part(result, heavy - 1, set),
-                                  costs_of_part(result, other, set)) >= load);
+          CHECK(min_larger_load(costs_of_part(result, heavy - 1, set),
+                                costs_of_part(result, other, set)) >= load);
         }
       }
     }

@@ -106,7 +106,7 @@ for option in "--text" "--image-field n" "--token-field n" "--tokens-per-tile 9"
   # shellcheck disable=SC2086
   refuses "$option of no file" "${option%% *}|files" --synthetic 50 $option
 done
-for option in "--packer bfd" --improve "--align 16" "--ranks 4" "--tolerance 0" "--rank-ms 1 2" \
+for option in "--packer bfd" --improve "--align 16" "--ranks 4" "--max-dist-ratio 0" "--rank-ms 1 2" \
   "--epoch 1" "--remainder carry" --no-picture --quiet; do
   # shellcheck disable=SC2086
   refuses "$option of no plan" "${option%% *}|--describe" good.json --describe $option
@@ -130,7 +130,7 @@ refuses "open quote" 'open.csv: record 1 (line 2)|not closed' open.csv --text --
 refuses "one field twice" '--token-field is vit_num' good.json --token-field vit_num
 refuses "sizes of one field" '--image-size-fields|both w' good.json --image-size-fields w w
 refuses "no tile" '--tile-size|is 0' good.json --image-size-fields w h --tile-size 0
-refuses "tiles without sizes" '--most-tiles|--image-size-fields' good.json --most-tiles 6
+refuses "tiles without sizes" '--max-tiles|--image-size-fields' good.json --max-tiles 6
 refuses "second file bad" 'bad.csv: record 2' good.json bad.csv
 echo '{"a": {"token_lengths": "good.json"}, "b": {"root": "x"}}' >meta.json
 refuses "manifest entry" 'meta.json: entry "b"|token_lengths' meta.json
@@ -153,10 +153,10 @@ refuses "target and threshold" '--threshold|--capacity' \
   good.json --packer isf --target-batch 4 --threshold 9 4000
 refuses "target of no packing" '--target-batch|--describe' good.json --target-batch 4 --describe
 refuses "no ranks" '--ranks|is 0' good.json --ranks 0
-refuses "negative tolerance" '--tolerance|is -0.1|[0, 1]' good.json --tolerance -0.1
-refuses "tolerance above a step" '--tolerance|is 2|[0, 1]' good.json --tolerance 2
+refuses "negative tolerance" '--max-dist-ratio|is -0.1|[0, 1]' good.json --max-dist-ratio -0.1
+refuses "tolerance above a step" '--max-dist-ratio|is 2|[0, 1]' good.json --max-dist-ratio 2
 refuses "negative times" '--rank-ms|is -1' good.json --rank-ms -1 2
-refuses "tolerance that is no number" '--tolerance|is nan' good.json --tolerance nan
+refuses "tolerance that is no number" '--max-dist-ratio|is nan' good.json --max-dist-ratio nan
 refuses "negative epoch" '--epoch|is -1' good.json --epoch -1
 refuses "unknown remainder" '--remainder|drop' good.json --remainder drop
 refuses "no rounds" '--rounds|is 0' good.json --packer isf --rounds 0

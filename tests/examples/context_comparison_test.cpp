@@ -51,7 +51,7 @@ context_epoch const& epoch_of(context_comparison const& comparison, std::string_
 struct rank_clock {
   double seconds = 0;
   double waiting = 0;
-  std::int64_t most_tokens = 0;
+  std::int64_t max_tokens = 0;
   std::vector<std::uint32_t> seen;
 
   void run(dataset const& data, context_setting const& setting, context_epoch const& epoch) {
@@ -92,7 +92,7 @@ struct rank_clock {
       }
       CHECK(time == Approx(expected));
       CHECK(held <= step.options.capacity);
-      most_tokens = std::max(most_tokens, held);
+      max_tokens = std::max(max_tokens, held);
       for (std::uint32_t rank = first; rank != first + degree; ++rank) {
         CHECK(!taken.at(rank));
         taken[rank] = true;
@@ -156,7 +156,7 @@ TEST_CASE("every way runs each sample once, in the memory, in the time that it s
         CHECK(clock.seen == all);
         CHECK(epoch.seconds == Approx(clock.seconds));
         CHECK(epoch.waiting == Approx(clock.waiting / clock.seconds).margin(1e-12));
-        CHECK(epoch.most_tokens == clock.most_tokens);
+        CHECK(epoch.max_tokens == clock.max_tokens);
         std::uint64_t micro_steps = 0;
         for (auto const& plan : epoch.plans) micro_steps += plan.micro_steps();
         CHECK(epoch.micro_steps == micro_steps);

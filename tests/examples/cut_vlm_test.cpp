@@ -92,19 +92,19 @@ struct all_cuts {
   std::size_t stages;
   std::size_t micro_batches;
   std::int64_t memory;
-  std::int64_t least_computing = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least_time = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least_time_that_fits = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least_memory = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_computing = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_time = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_time_that_fits = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_memory = std::numeric_limits<std::int64_t>::max();
 
   void try_all(std::size_t stage, std::size_t first, stage_truth worst) {
     if (stage == stages) {
       if (first != layers.size()) return;
-      least_computing = std::min(least_computing, worst.computing);
-      least_time = std::min(least_time, worst.nanoseconds);
-      least_memory = std::min(least_memory, worst.bytes);
+      min_computing = std::min(min_computing, worst.computing);
+      min_time = std::min(min_time, worst.nanoseconds);
+      min_memory = std::min(min_memory, worst.bytes);
       if (worst.bytes > memory) return;
-      least_time_that_fits = std::min(least_time_that_fits, worst.nanoseconds);
+      min_time_that_fits = std::min(min_time_that_fits, worst.nanoseconds);
       return;
     }
     for (std::size_t last = first + 1; last <= layers.size(); ++last) {
@@ -207,25 +207,24 @@ TEST_CASE("each rule is judged truly and the exact ones are the best of all cuts
     auto const made = compare_cuts(layers, stages, machine);
     auto const bound = static_cast<double>(made.lower_bound);
     CHECK(made.lower_bound == bound_of(layers, stages));
-    CHECK(made.lower_bound <= best.least_computing);
+    CHECK(made.lower_bound <= best.min_computing);
     for (stage_plan const& plan : made.plans) {
       if (!plan.is_feasible()) continue;
       auto const worst = worst_of(layers, plan, micro_batches);
       CHECK(plan.over_bound == Approx(static_cast<double>(worst.nanoseconds) / bound));
       CHECK(plan.largest_bytes == worst.bytes);
     }
-    CHECK(worst_of(layers, made[cut_rule::time], micro_batches).computing == best.least_computing);
-    CHECK(made[cut_rule::traffic].over_bound ==
-          Approx(static_cast<double>(best.least_time) / bound));
+    CHECK(worst_of(layers, made[cut_rule::time], micro_batches).computing == best.min_computing);
+    CHECK(made[cut_rule::traffic].over_bound == Approx(static_cast<double>(best.min_time) / bound));
     stage_plan const& within = made[cut_rule::memory];
-    if (best.least_memory > machine.memory_bytes) {
+    if (best.min_memory > machine.memory_bytes) {
       CHECK(!within.is_feasible());
       CHECK(std::isinf(within.over_bound));
-      CHECK(within.largest_bytes == best.least_memory);
+      CHECK(within.largest_bytes == best.min_memory);
       ++infeasible;
     } else {
       CHECK(within.largest_bytes <= machine.memory_bytes);
-      CHECK(within.over_bound == Approx(static_cast<double>(best.least_time_that_fits) / bound));
+      CHECK(within.over_bound == Approx(static_cast<double>(best.min_time_that_fits) / bound));
     }
   }
   CHECK(infeasible > 40);

@@ -97,7 +97,7 @@ for plan in head["plans"]:
     idle = seconds - micro_steps * head["cost"]["micro_step"] - busy / head["ranks"]
     found = [f"{seconds:.3f}", f"{100 * (seconds / head['lower_bound'] - 1):.1f} %",
              f"{100 * plan['sharing']:.1f} %", f"{100 * abs(idle) / seconds:.1f} %",
-             f"{micro_steps / len(steps):.2f}", f"{plan['most_tokens']:,}"]
+             f"{micro_steps / len(steps):.2f}", f"{plan['max_tokens']:,}"]
     assert found == printed[plan["name"]], (plan["name"], found, printed[plan["name"]])
 assert len(printed) == 8, printed
 PYTHON

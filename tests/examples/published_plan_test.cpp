@@ -54,7 +54,7 @@ bool is_near(cuts const& anchor, cuts const& other, std::size_t radius) {
 
 TEST_CASE(
     "the published levers fit the memory, whatever it is, and recompute less where there is more") {
-  std::size_t least_kept = 0;
+  std::size_t min_kept = 0;
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   for (std::int64_t const gigabytes : {25, 27, 30, 40, 80}) {
     INFO(gigabytes << " GB");
@@ -73,12 +73,12 @@ TEST_CASE(
     auto const& choices = levers[3].plan.choices;
     CHECK(std::ranges::none_of(choices, [](std::uint32_t choice) { return choice == 1; }));
     auto const kept = static_cast<std::size_t>(std::ranges::count(choices, 0u));
-    CHECK(kept >= least_kept);
-    least_kept = kept;
+    CHECK(kept >= min_kept);
+    min_kept = kept;
     CHECK(levers[3].estimate.nanoseconds <= std::min(levers[2].estimate.nanoseconds, before));
     before = levers[3].estimate.nanoseconds;
   }
-  CHECK(least_kept > 20);
+  CHECK(min_kept > 20);
 }
 
 TEST_CASE("readings tell what a layer takes") {

@@ -44,7 +44,8 @@ TEST_CASE("the schedule waits less than random order and meets more of the same 
   auto const scheduled = examples::schedule_groups(options, loads);
   CHECK(random.overlap == Approx(1).margin(0.3));
   CHECK(random.dist_ratio[0] > 0.1);
-  for (double const waiting : scheduled.dist_ratio.amounts) CHECK(waiting <= options.tolerance);
+  for (double const waiting : scheduled.dist_ratio.amounts)
+    CHECK(waiting <= options.max_dist_ratio);
   CHECK(scheduled.overlap > 1.5);
   CHECK(scheduled.dist_ratio == omnibal::dist_ratio(scheduled.steps, loads));
   CHECK(scheduled.waiting.size() == scheduled.steps.size());
@@ -55,7 +56,7 @@ TEST_CASE("the schedule waits less than random order and meets more of the same 
 TEST_CASE("a tolerance that is out of reach is a warning") {
   auto const loads = some_loads(80);
   pack_options options;
-  options.tolerance = 0.0001;
+  options.max_dist_ratio = 0.0001;
   auto const scheduled = examples::schedule_groups(options, loads);
   std::string const text = printed(options, examples::deal_at_random(options, loads), scheduled);
   CHECK(text.find("Ranks wait for more than the tolerance of 0.0001") != std::string::npos);

@@ -204,8 +204,8 @@ TEST_CASE("the plans of steps, read back, have all samples and the figures of th
     CHECK(plan["sharing"] == epoch.sharing);
     CHECK(read.micro_steps == epoch.micro_steps);
     CHECK(plan["micro_steps"] == epoch.micro_steps);
-    CHECK(most == epoch.most_tokens);
-    CHECK(plan["most_tokens"] == epoch.most_tokens);
+    CHECK(most == epoch.max_tokens);
+    CHECK(plan["max_tokens"] == epoch.max_tokens);
   }
 
   std::vector<std::string> before;

@@ -176,7 +176,7 @@ TEST_CASE("collective calls take as few collectives as they promise") {
   CHECK(comm.collectives_of([&](auto& c) { (void)omnibal::gather_lengths(c, lengths); }) == 2);
   omnibal::gather_lengths_workspace<1> workspace;
   auto const gather_at_once = [&](auto& c) {
-    (void)omnibal::gather_lengths(c, lengths, std::identity{}, {.most_samples = 4}, workspace);
+    (void)omnibal::gather_lengths(c, lengths, std::identity{}, {.max_samples = 4}, workspace);
   };
   CHECK(comm.collectives_of(gather_at_once) == 2);
   CHECK(comm.collectives_of(gather_at_once) == 1);

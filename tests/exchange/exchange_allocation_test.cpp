@@ -63,7 +63,7 @@ TEST_CASE("a training loop allocates nothing once it has seen the largest step")
   omnibal::ragged<float> my_payloads;
   auto const step = [&] {
     omnibal::gather_lengths(comm, samples, std::identity{}, {}, lengths);
-    omnibal::gather_lengths(comm, samples, std::identity{}, {.most_samples = 200}, lengths);
+    omnibal::gather_lengths(comm, samples, std::identity{}, {.max_samples = 200}, lengths);
     omnibal::plan_exchange(comm, samples, floating, bytes, {}, omnibal::rebalance, planner);
     auto const& plan = omnibal::plan_exchange(comm, samples, bytes, bytes, {.max_overload = 0.001},
                                               omnibal::rebalance, planner);

@@ -51,7 +51,7 @@ struct problem {
     return result;
   }
   /// The least of both, nodes first, of all ways to give the parts to ranks.
-  [[nodiscard]] bytes_moved least_moved(std::vector<std::size_t> const& part_of) const {
+  [[nodiscard]] bytes_moved min_moved(std::vector<std::size_t> const& part_of) const {
     std::vector<std::vector<bytes_moved>> costs(ranks, std::vector<bytes_moved>(ranks));
     for (std::size_t i = 0; i != count(); ++i) {
       for (std::size_t rank = 0; rank != ranks; ++rank) {
@@ -133,10 +133,10 @@ std::string placement_fault(engine& random) {
   if (bytes_moved{result.moved_bytes_across_nodes, result.moved_bytes} != moved) {
     return "the bytes are not those that are reported";
   }
-  bytes_moved const least = of.least_moved(part_of);
-  if (result.least_across_nodes > least.first) return "the bound is above the least bytes";
+  bytes_moved const least = of.min_moved(part_of);
+  if (result.min_across_nodes > least.first) return "the bound is above the least bytes";
   if (result.proven && moved != least) return "a placement is called the best that is not";
-  if (result.proven && result.least_across_nodes != least.first) return "the bound is not reached";
+  if (result.proven && result.min_across_nodes != least.first) return "the bound is not reached";
   bool const is_small = of.total() < int128{1} << 61;
   return is_small && !result.proven ? "there is no proof" : "";
 }
@@ -168,7 +168,7 @@ std::string plan_fault(engine& random) {
     return "the bytes are not those that are reported";
   }
   bool const is_small = of.total() < int128{1} << 61;
-  return is_small && moved != of.least_moved(rank_of_sample) ? "other places move fewer bytes" : "";
+  return is_small && moved != of.min_moved(rank_of_sample) ? "other places move fewer bytes" : "";
 }
 
 }  // namespace

@@ -77,8 +77,7 @@ std::pair<std::int64_t, std::int64_t> moved(problem const& given,
 }
 
 /// The least of both, nodes first, by trying all placements.
-std::pair<std::int64_t, std::int64_t> least_moved(problem const& given,
-                                                  std::size_t ranks_per_node) {
+std::pair<std::int64_t, std::int64_t> min_moved(problem const& given, std::size_t ranks_per_node) {
   std::vector<std::uint32_t> rank_of(given.parts.size());
   std::iota(rank_of.begin(), rank_of.end(), 0u);
   std::pair<std::int64_t, std::int64_t> least = moved(given, rank_of, ranks_per_node);
@@ -89,8 +88,7 @@ std::pair<std::int64_t, std::int64_t> least_moved(problem const& given,
 }
 
 /// The same by a dense assignment of parts to ranks.
-std::pair<std::int64_t, std::int64_t> fewest_moved(problem const& given,
-                                                   std::size_t ranks_per_node) {
+std::pair<std::int64_t, std::int64_t> min_moved(problem const& given, std::size_t ranks_per_node) {
   std::size_t const ranks = given.parts.size();
   std::vector<std::size_t> home_of(given.bytes.size());
   for (std::size_t rank = 0; rank != ranks; ++rank) {
@@ -111,7 +109,7 @@ std::pair<std::int64_t, std::int64_t> fewest_moved(problem const& given,
       }
     }
   }
-  std::int64_t const kept = test::most_gain(gain);
+  std::int64_t const kept = test::max_gain(gain);
   return {total - kept / unit, total - kept % unit};
 }
 
@@ -127,8 +125,8 @@ void check_result(problem const& given, omnibal::placement_result const& result,
   auto const [across, all] = moved(given, result.rank_of_part, ranks_per_node);
   CHECK(result.moved_bytes_across_nodes == across);
   CHECK(result.moved_bytes == all);
-  CHECK(result.least_across_nodes <= across);
-  if (result.proven) CHECK(result.least_across_nodes == across);
+  CHECK(result.min_across_nodes <= across);
+  if (result.proven) CHECK(result.min_across_nodes == across);
 }
 
 }  // namespace
@@ -144,7 +142,7 @@ TEST_CASE("placement is the best of all placements, nodes before ranks") {
         check_result(given, result, per_node);
         CHECK(result.proven);
         CHECK(std::pair(result.moved_bytes_across_nodes, result.moved_bytes) ==
-              least_moved(given, per_node));
+              min_moved(given, per_node));
       }
     }
   }
@@ -161,7 +159,7 @@ TEST_CASE("placement is the optimum of an assignment of hundreds of ranks") {
         check_result(given, result, per_node);
         CHECK(result.proven);
         CHECK(std::pair(result.moved_bytes_across_nodes, result.moved_bytes) ==
-              fewest_moved(given, per_node));
+              min_moved(given, per_node));
       }
     }
   }
@@ -190,7 +188,7 @@ TEST_CASE("placement of many parts that want the same few ranks is the optimum")
         check_result(given, result, per_node);
         CHECK(result.proven);
         CHECK(std::pair(result.moved_bytes_across_nodes, result.moved_bytes) ==
-              fewest_moved(given, per_node));
+              min_moved(given, per_node));
       }
     }
   }
@@ -212,13 +210,13 @@ TEST_CASE("a placement that is given no time is near its bound, which stays one"
       for (std::uint32_t part = 0; part != ranks; ++part) rank_of.push_back(hasty.rank_of(part));
       check_result(given,
                    {rank_of, hasty.moved_bytes(), hasty.moved_bytes_across_nodes(),
-                    hasty.least_across_nodes(), hasty.is_proven()},
+                    hasty.min_across_nodes(), hasty.is_proven()},
                    per_node);
       auto const best =
           placement(given.home, given.parts, given.bytes, {.ranks_per_node = per_node});
-      CHECK(hasty.least_across_nodes() <= best.moved_bytes_across_nodes);
+      CHECK(hasty.min_across_nodes() <= best.moved_bytes_across_nodes);
       CHECK(static_cast<double>(hasty.moved_bytes_across_nodes()) <=
-            1.02 * static_cast<double>(hasty.least_across_nodes()));
+            1.02 * static_cast<double>(hasty.min_across_nodes()));
     }
   }
 }

@@ -51,7 +51,7 @@ few_places random_places(std::uint64_t seed, std::size_t parts, std::size_t plac
 }
 
 /// The largest sum of gains, where each place is as many columns as it has room.
-std::int64_t most_gain(few_places const& given) {
+std::int64_t max_gain(few_places const& given) {
   std::size_t columns = 0;
   for (std::size_t const room : given.rooms) columns += room;
   std::size_t const size = std::max(columns, given.parts());
@@ -64,7 +64,7 @@ std::int64_t most_gain(few_places const& given) {
       }
     }
   }
-  return test::most_gain(gain);
+  return test::max_gain(gain);
 }
 
 std::int64_t sum_of_gains(few_places const& given,
@@ -93,7 +93,7 @@ TEST_CASE("an assignment to places with room for several is the best", "[slow]")
     INFO("seed " << seed);
     assignment.run(given, std::numeric_limits<std::uint64_t>::max());
     CHECK(assignment.is_optimal());
-    std::int64_t const most = most_gain(given);
+    std::int64_t const most = max_gain(given);
     CHECK(sum_of_gains(given, assignment) == most);
     CHECK(assignment.bound(given) == most);
     assignment.run(given, 0);

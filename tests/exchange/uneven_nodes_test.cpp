@@ -102,7 +102,7 @@ TEST_CASE("a placement on any nodes is the best of all") {
       INFO("seed " << seed << ", " << ranks << " ranks");
       CHECK(given.moved(parts, node_of, on(result.rank_of_part)) == least);
       CHECK(std::pair(result.moved_bytes_across_nodes, result.moved_bytes) == least);
-      CHECK(result.least_across_nodes == least.first);
+      CHECK(result.min_across_nodes == least.first);
       CHECK(result.proven);
     }
   }

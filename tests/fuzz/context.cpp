@@ -45,7 +45,7 @@ test::context_question read_question(byte_reader& bytes) {
   auto& options = question.options;
   options.capacity = read_length(bytes) * 4;
   options.multiple = bytes.next() % 4u + 1;
-  options.level = omnibal::effort{bytes.next() % 2};
+  options.effort = omnibal::effort{bytes.next() % 2};
   std::uint32_t const per_node = bytes.next() % 5u;
   if (per_node != 0 && question.ranks % per_node == 0) options.ranks_per_node = per_node;
   std::uint8_t const listed = bytes.next();

@@ -152,7 +152,7 @@ void check_quadratic(byte_reader& bytes) {
   omnibal::quadratic_cost const cost{read_number<std::int64_t>(bytes, kind),
                                      read_number<std::int64_t>(bytes, kind)};
   std::int64_t const length = read_number<std::int64_t>(bytes, kind);
-  bool const is_right = length <= omnibal::detail::most_tokens;
+  bool const is_right = length <= omnibal::detail::max_tokens;
   returns("quadratic_cost", is_right ? std::max(kind, oddity::large) : oddity::wrong, [&] {
     require(
         int128{cost(length)} == (int128{cost.quadratic} * length + cost.linear) * int128{length},

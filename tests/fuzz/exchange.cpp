@@ -202,9 +202,9 @@ void check_placement(byte_reader& bytes) {
     auto const [across_ranks, across_nodes] = moved(home_of, to, sizes, nodes);
     require(across_ranks == made.moved_bytes && across_nodes == made.moved_bytes_across_nodes,
             "placement says what it moves");
-    require(made.least_across_nodes <= made.moved_bytes_across_nodes,
+    require(made.min_across_nodes <= made.moved_bytes_across_nodes,
             "placement has a bound that is one");
-    require(!made.proven || made.least_across_nodes == made.moved_bytes_across_nodes,
+    require(!made.proven || made.min_across_nodes == made.moved_bytes_across_nodes,
             "placement proves what it reaches");
     require(across_nodes <= moved(home_of, part_of, sizes, nodes).second || !made.proven,
             "placement is no worse than the parts as they are");

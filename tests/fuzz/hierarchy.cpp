@@ -61,7 +61,8 @@ void check_packs(byte_reader& bytes) {
   auto const lengths = test::read_numbers<std::int64_t>(bytes, kind, 300);
 
   // Samples that are too long to be alone, and of which one is too long, are errors.
-  for (auto const policy : {omnibal::oversize_policy::alone, omnibal::oversize_policy::reject}) {
+  for (auto const policy :
+       {omnibal::oversize_policy::own_group, omnibal::oversize_policy::reject}) {
     returns("pack_levels", oddity::wrong, [&] {
       omnibal::pack_levels_options other = options;
       other.oversized = policy;
@@ -136,7 +137,7 @@ void check_selection(byte_reader& bytes) {
   search.layers = bytes.next() % 64 + (kind == oddity::wrong ? 0 : 1);
   search.lengths = read_ascending(bytes, kind, 8, 250);
   search.degrees = read_ascending(bytes, kind, 4, 3);
-  search.fewest_checkpointed = bytes.next() % (search.layers + 1);
+  search.min_checkpointed = bytes.next() % (search.layers + 1);
   search.reserve_bytes = bytes.next();
   search.ranks = bytes.next() % 2 == 0 ? 0 : bytes.next() % 16;
   profile const device{.memory = std::int64_t{bytes.next()} << bytes.next() % 12,
@@ -158,7 +159,7 @@ void check_selection(byte_reader& bytes) {
     for (auto const& level : made.levels) {
       require(level.length > before, "select_levels has ascending levels");
       before = level.length;
-      require(level.checkpointed_layers >= search.fewest_checkpointed &&
+      require(level.checkpointed_layers >= search.min_checkpointed &&
                   level.checkpointed_layers <= search.layers,
               "select_levels checkpoints layers that there are");
       require(device(level).free_bytes >= search.reserve_bytes,

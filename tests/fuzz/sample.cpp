@@ -69,7 +69,7 @@ void check_walk(std::string const& name, byte_reader& bytes, std::size_t count,
   std::vector<std::uint64_t> runs(count, 0);
   std::uint64_t const first_epoch = fleet[0].epoch();
   bool const is_limited = !std::is_same_v<sampler_type, omnibal::epoch_sampler>;
-  std::size_t const most_changes = is_limited ? omnibal::most_rank_changes : std::size_t{60};
+  std::size_t const max_changes = is_limited ? omnibal::max_rank_changes : std::size_t{60};
   std::size_t changes = 0;
   for (std::size_t step = 0; step != 60; ++step) {
     std::uint8_t const event = bytes.next();
@@ -83,7 +83,7 @@ void check_walk(std::string const& name, byte_reader& bytes, std::size_t count,
     }
     if (event % 4 == 1) {
       sampler_state const state = fleet[0].state();
-      if (event % 8 == 5 && changes < most_changes && !fleet[0].done()) {
+      if (event % 8 == 5 && changes < max_changes && !fleet[0].done()) {
         ranks = ranks_of[event / 8 % ranks_of.size()];
         ++changes;
       }

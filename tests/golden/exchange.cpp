@@ -80,7 +80,7 @@ void print_placement(std::uint64_t seed, std::size_t ranks) {
   auto const parts = omnibal::lpt(given.costs, ranks);
   auto const result = omnibal::placement(home, parts, given.bytes, {.ranks_per_node = 8});
   print("placement, " + std::to_string(ranks) + " ranks, seed " + std::to_string(seed),
-        digest_of(result.rank_of_part) ^ static_cast<std::uint64_t>(result.least_across_nodes));
+        digest_of(result.rank_of_part) ^ static_cast<std::uint64_t>(result.min_across_nodes));
 }
 
 }  // namespace

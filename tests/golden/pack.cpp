@@ -38,7 +38,7 @@ using golden::print;
 /// Every packer on every kind of samples, a line for each packer.
 template <std::size_t R>
 void print_packers(std::size_t count) {
-  auto const least_left = [](auto const& left, auto const&) {
+  auto const min_left = [](auto const& left, auto const&) {
     return *std::min_element(left.amounts, left.amounts + R);
   };
   std::map<std::string, test::fnv1a> hashes;
@@ -55,7 +55,7 @@ void print_packers(std::size_t count) {
     add("best_fit_decreasing, largest share", omnibal::best_fit_decreasing,
         omnibal::best_fit_decreasing_options{.measure = omnibal::size_measure::largest_share});
     add("best_fit_decreasing, a score", omnibal::best_fit_decreasing,
-        omnibal::best_fit_decreasing_options{}, least_left);
+        omnibal::best_fit_decreasing_options{}, min_left);
     add("best_packing, largest share", omnibal::best_packing,
         omnibal::best_packing_options{.measure = omnibal::size_measure::largest_share});
     add("improve_packing", omnibal::improve_packing,

@@ -130,7 +130,7 @@ TEST_CASE("a sample alone above the last level is not padded") {
   std::vector<std::int64_t> const lengths{6, 5, 20};
   auto const packed =
       omnibal::pack_levels(lengths, std::identity{}, std::vector<std::int64_t>{8},
-                           omnibal::next_fit, {.oversized = omnibal::oversize_policy::alone});
+                           omnibal::next_fit, {.oversized = omnibal::oversize_policy::own_group});
   auto const schedules = level_steps(packed, std::vector<std::int64_t>{1, 1, 1}, 1);
   CHECK(omnibal::level_metrics(packed, schedules, lengths).pad_ratio == Approx(5.0 / 36));
 }

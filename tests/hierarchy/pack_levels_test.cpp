@@ -201,7 +201,7 @@ TEST_CASE("samples longer than the last level may be packs of their own in it") 
   lengths_type const lengths{5, 101, 30, 60, 10, 300, 101};
   lengths_type const levels{10, 100};
   auto const packed = pack_levels(lengths, std::identity{}, levels, omnibal::next_fit,
-                                  {.oversized = omnibal::oversize_policy::alone});
+                                  {.oversized = omnibal::oversize_policy::own_group});
   CHECK(packed.oversized.empty());
   CHECK(packed.groups == grouping({0, 1, 2, 3, 4, 7}, {0, 5, 1, 6, 2, 3, 4}));
   CHECK(packed.levels[0] == omnibal::packed_level{{.length = 10}, 0, 1, 0});
@@ -215,7 +215,7 @@ TEST_CASE("samples longer than the last level may be packs of their own in it") 
                              {.order = pack_order::as_packed, .oversized = policy});
         };
         auto listed = packs(omnibal::oversize_policy::list);
-        auto const alone = packs(omnibal::oversize_policy::alone);
+        auto const alone = packs(omnibal::oversize_policy::own_group);
         // The same packs, and before those of the last level the samples above it.
         auto const count = static_cast<std::uint32_t>(listed.oversized.size());
         omnibal::packed_level& last = listed.levels.back();
@@ -249,8 +249,9 @@ TEST_CASE("nothing is lost, levels and lengths are respected, and filling adds n
                                        omnibal::best_fit_decreasing, {.fill = level_fill::none});
         REQUIRE(test::level_fault(filled, set.lengths) == "");
         REQUIRE(test::level_fault(plain, set.lengths) == "");
-        REQUIRE(pack_levels(set.lengths, std::identity{}, levels, {.fill = level_fill::none})
-                    .groups == plain.groups);
+        REQUIRE(
+            pack_levels(set.lengths, std::identity{}, levels, {.fill = level_fill::none}).groups ==
+            plain.groups);
         for (std::size_t level = 0; level != levels.size(); ++level) {
           REQUIRE(filled.levels[level].group_count <= plain.levels[level].group_count);
           REQUIRE(plain.levels[level].filled_in == 0);

@@ -47,11 +47,11 @@ struct instance {
   std::vector<std::int64_t> samples;
 };
 
-std::vector<std::int64_t> ascending(omnibal::rng::engine& random, std::int64_t most_count,
+std::vector<std::int64_t> ascending(omnibal::rng::engine& random, std::int64_t max_count,
                                     std::int64_t most) {
   std::vector<std::int64_t> made;
   std::int64_t last = 0;
-  for (auto left = number_between(random, 1, most_count); left != 0; --left) {
+  for (auto left = number_between(random, 1, max_count); left != 0; --left) {
     made.push_back(last += number_between(random, 1, most));
   }
   return made;
@@ -63,7 +63,7 @@ instance draw_instance(omnibal::rng::engine& random) {
   made.search.lengths = ascending(random, 5, scale);
   made.search.degrees = ascending(random, 3, 3);
   made.search.layers = number_between(random, 1, 9);
-  made.search.fewest_checkpointed = number_between(random, 0, made.search.layers);
+  made.search.min_checkpointed = number_between(random, 0, made.search.layers);
   made.search.reserve_bytes = number_between(random, 0, 9);
   if (number_between(random, 0, 1) == 0) {
     made.search.ranks = made.search.degrees.back() + number_between(random, 0, 5);
@@ -89,7 +89,7 @@ std::optional<timed_level> fastest(instance const& given, std::int64_t length,
   std::optional<timed_level> best;
   for (std::int64_t const degree : given.search.degrees) {
     if (degree > length) continue;
-    for (auto layers = given.search.fewest_checkpointed; layers <= given.search.layers; ++layers) {
+    for (auto layers = given.search.min_checkpointed; layers <= given.search.layers; ++layers) {
       packing_level const setting{length, degree, layers};
       auto const reading = given.profile(setting);
       std::int64_t const lacks = given.search.reserve_bytes - reading.free_bytes;

@@ -321,8 +321,8 @@ TEST_CASE("searches that make no sense are errors") {
         "omnibal::select_levels: search.degrees[0] is 0, must be from 1 to 1048576");
   CHECK(with([](level_search& s) { s.layers = 0; }) ==
         "omnibal::select_levels: search.layers is 0, must be from 1 to 16777216");
-  CHECK(with([](level_search& s) { s.fewest_checkpointed = 11; }) ==
-        "omnibal::select_levels: search.fewest_checkpointed is 11, must be from 0 to 10");
+  CHECK(with([](level_search& s) { s.min_checkpointed = 11; }) ==
+        "omnibal::select_levels: search.min_checkpointed is 11, must be from 0 to 10");
   CHECK(with([](level_search& s) { s.reserve_bytes = -1; }) ==
         "omnibal::select_levels: search.reserve_bytes is -1, must be from 0 to "
         "9223372036854775807");

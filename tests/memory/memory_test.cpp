@@ -27,7 +27,7 @@
 namespace {
 
 std::size_t bytes_in_use = 0;
-std::size_t most_bytes = 0;
+std::size_t max_bytes = 0;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ std::size_t most_bytes = 0;
 [[gnu::noinline]] void* operator new(std::size_t size, std::nothrow_t const&) noexcept {
   void* const block = std::malloc(size);
   bytes_in_use += malloc_usable_size(block);
-  most_bytes = std::max(most_bytes, bytes_in_use);
+  max_bytes = std::max(max_bytes, bytes_in_use);
   return block;
 }
 [[gnu::noinline]] void* operator new(std::size_t size) {
@@ -56,10 +56,10 @@ namespace {
 template <class Body>
 std::size_t peak_bytes(Body const& body) {
   std::size_t const before = bytes_in_use;
-  most_bytes = before;
+  max_bytes = before;
   auto const result = body();
   static_cast<void>(result);
-  return most_bytes - before;
+  return max_bytes - before;
 }
 
 template <std::size_t R>

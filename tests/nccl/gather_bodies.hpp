@@ -40,7 +40,7 @@ void gather_on_stream(Comm& comm, std::uint64_t rounds) {
     switch (round % 4) {
       case 0:
         nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)),
-                             {.most_samples = most}, out);
+                             {.max_samples = most}, out);
         break;
       case 1: nccl::gather_lengths(exec, comm, local, out); break;
       default: {
@@ -51,7 +51,7 @@ void gather_on_stream(Comm& comm, std::uint64_t rounds) {
         auto const count =
             gpu::upload(exec, std::vector(1, static_cast<std::uint32_t>(own.size())));
         nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(values), constant(count)),
-                             {.most_samples = most}, out);
+                             {.max_samples = most}, out);
         comm.wait(stream);
       }
     }
@@ -67,7 +67,7 @@ void gather_on_stream(Comm& comm, std::uint64_t rounds) {
     with_scratch(exec, nccl::gather_lengths.scratch_bytes(ranks, most, 2), [&](auto const& given) {
       nccl::gather_lengths(
           given, comm, nccl::local_lengths<omnibal::resources<2>>(constant(pairs)),
-          {.most_samples = most},
+          {.max_samples = most},
           nccl::gathered_lengths<omnibal::resources<2>>{offsets, gathered, faults});
     });
     auto found = to_host(exec, comm, gathered);
@@ -89,7 +89,7 @@ void agree_on_faults(Comm& comm) {
     gpu::device_array<std::uint32_t> const offsets(exec, ranks + 1);
     gpu::device_array<std::int64_t> const lengths(exec, room);
     auto const faults = gpu::upload(exec, std::vector(1, before));
-    nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)), {.most_samples = 3},
+    nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)), {.max_samples = 3},
                          nccl::gathered_lengths<>{offsets, lengths, faults});
     require(to_host(exec, comm, offsets).back() <= 3 * ranks,
             "more than can be counts as what can be");
@@ -114,7 +114,7 @@ void agree_on_faults(Comm& comm) {
   gpu::device_array<std::int64_t> const gathered(exec, room);
   auto const faults = gpu::upload(exec, std::vector(1, fault::none));
   nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(two), constant(count)),
-                       {.most_samples = 3}, nccl::gathered_lengths<>{begins, gathered, faults});
+                       {.max_samples = 3}, nccl::gathered_lengths<>{begins, gathered, faults});
   require(to_host(exec, comm, faults)[0] == fault::unknown_index, "a count above the memory");
   require(to_host(exec, comm, begins).back() == 2 * ranks, "what is there is gathered");
 
@@ -125,7 +125,7 @@ void agree_on_faults(Comm& comm) {
   for (std::size_t const most : {std::size_t{1} << 32, (std::size_t{1} << 63) + 1}) {
     auto const caught = error_of<std::length_error, std::invalid_argument>([&] {
       nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(lengths)),
-                           {.most_samples = most}, out);
+                           {.max_samples = most}, out);
     });
     require(caught == seen::own, "too many samples of a rank are refused");
   }

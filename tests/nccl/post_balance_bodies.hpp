@@ -46,7 +46,7 @@ void post_balance_on_stream(Comm& comm, std::uint64_t rounds) {
     std::vector<std::uint32_t> home(all.count(rank));
     std::iota(home.begin(), home.end(), all.offsets[rank]);
     auto const own_costs = gpu::upload(exec, all.of(rank, all.costs));
-    nccl::device_plan<> const plan(exec, {.ranks = ranks, .most_samples = 30});
+    nccl::device_plan<> const plan(exec, {.ranks = ranks, .max_samples = 30});
     gpu::device_array<nccl::exchange_report> const report(exec, 1);
     nccl::post_balance_options options;
     if (round % 2 == 0) options.slot_bytes = slot_for(all.samples(), 80'004);
@@ -108,7 +108,7 @@ void capture_post_balance(Comm& comm) {
   auto const pool = gpu::on(stream);
   constexpr std::size_t most = 30;
   constexpr std::size_t length = 5;
-  nccl::device_plan<> const arrays(pool, {.ranks = ranks, .most_samples = most});
+  nccl::device_plan<> const arrays(pool, {.ranks = ranks, .max_samples = most});
   gpu::device_array<std::int64_t> const costs(pool, most);
   gpu::device_array<std::uint32_t> const count(pool, 1);
   gpu::device_array<float> const in(pool, most * length);

@@ -104,7 +104,7 @@ TEST_CASE("best_fit_decreasing takes at most 11/9 of the fewest groups and one m
         [&](std::size_t, std::size_t) { return random.between(0, capacity); });
     omnibal::resources<1> const limits{capacity};
     auto const groups = pack(samples, limits).groups.size();
-    auto const fewest = test::fewest_groups(samples, limits);
+    auto const fewest = test::min_groups(samples, limits);
     REQUIRE(groups >= fewest);
     REQUIRE(9 * groups <= 11 * fewest + 9);
   }

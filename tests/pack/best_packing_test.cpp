@@ -36,7 +36,7 @@ TEST_CASE("best_packing of several resources is near the fewest groups") {
         static_cast<std::size_t>(random.between(0, 9)),
         [&](std::size_t, std::size_t r) { return random.between(0, capacity[r]); });
     auto const groups = pack(samples, capacity).groups.size();
-    auto const fewest = test::fewest_groups(samples, capacity);
+    auto const fewest = test::min_groups(samples, capacity);
     REQUIRE(groups >= fewest);
     REQUIRE(groups <= fewest + 1);
     if (groups == fewest) ++optimal;

@@ -133,7 +133,7 @@ TEMPLATE_TEST_CASE("column generation stays a bound, and is above all others for
     auto const samples = test::make_samples<kinds>(9, [&](std::size_t, std::size_t r) {
       return random.between(capacity[r] / 6, capacity[r] * 2 / 3);
     });
-    std::size_t const fewest = test::fewest_groups(samples, capacity);
+    std::size_t const fewest = test::min_groups(samples, capacity);
     std::size_t const best = bound_of(samples, capacity, thorough);
     std::size_t const by_functions = bound_of(samples, capacity, functions);
     REQUIRE(bound_of(samples, capacity, patterns) <= fewest);

@@ -135,7 +135,7 @@ TEST_CASE("improve_packing never goes below the fewest groups") {
         8, [&](std::size_t, std::size_t r) { return random.between(0, capacity[r] * 2 / 3); });
     auto const start = omnibal::next_fit(samples, std::identity{}, capacity);
     auto const result = omnibal::improve_packing(samples, std::identity{}, capacity, start);
-    std::size_t const fewest = test::fewest_groups(samples, capacity);
+    std::size_t const fewest = test::min_groups(samples, capacity);
     CHECK(result.groups.size() >= fewest);
     CHECK(result.report.lower_bound <= fewest);
   }

@@ -118,7 +118,7 @@ class naive_policy {
       base.push_back(base.size());
     }
     members best = base;
-    std::uint64_t least_waste = ~std::uint64_t{0};
+    std::uint64_t min_waste = ~std::uint64_t{0};
     auto const consider = [&](members group, amounts_type sum) {
       auto next = most_valuable(waiting, group, sum);
       for (; next != waiting.size(); next = most_valuable(waiting, group, sum)) {
@@ -126,8 +126,8 @@ class naive_policy {
         sum += waiting[next];
       }
       std::uint64_t const waste = weighted(capacity_ - sum);
-      if (group == base || waste >= least_waste) return;
-      least_waste = waste;
+      if (group == base || waste >= min_waste) return;
+      min_waste = waste;
       best = std::move(group);
     };
     consider(base, load);
@@ -326,7 +326,7 @@ TEST_CASE("online_packer takes at least the fewest groups, and rarely more when 
     for (auto const& set : test::small_sets<2>(seed, 9)) {
       INFO(set.name);
       auto const output = test::run_stream(online_packer<2>(set.capacity), set.samples);
-      std::size_t const least = test::fewest_groups(set.samples, set.capacity);
+      std::size_t const least = test::min_groups(set.samples, set.capacity);
       CHECK(output.groups.size() >= least);
       CHECK(output.groups.size() <= least + 1);
       fewest += least;

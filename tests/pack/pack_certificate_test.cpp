@@ -86,7 +86,7 @@ template <std::size_t R, class Weight>
 std::string packing_fault(engine& random) {
   auto const given = make_instance<R, Weight>(random);
   std::identity const demand;
-  std::size_t const fewest = test::fewest_by_index(given.demands, given.capacity);
+  std::size_t const fewest = test::min_by_index(given.demands, given.capacity);
   std::size_t const bound =
       std::max(omnibal::packing_bound(given.samples, demand, given.capacity,
                                       {.effort = omnibal::effort::thorough}),
@@ -174,7 +174,7 @@ std::string split_fault(engine& random) {
   }
   if (covered != lengths) return "the pieces are not the samples";
   if (pieces.size() > 12) return "";
-  std::size_t const fewest = own + test::fewest_groups(pieces, resources<1>{capacity});
+  std::size_t const fewest = own + test::min_groups(pieces, resources<1>{capacity});
   if (result.report.lower_bound > fewest) {
     return "the bound is " + std::to_string(result.report.lower_bound) + ", there are " +
            std::to_string(fewest) + " groups";

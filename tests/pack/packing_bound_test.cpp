@@ -212,7 +212,7 @@ TEMPLATE_TEST_CASE("packing_bound is at most the fewest groups", "",
   for (int repeat = 0; repeat != 3000; ++repeat) {
     auto const capacity = random_capacity<kinds>(random);
     auto const samples = random_samples(random, capacity);
-    std::size_t const fewest = test::fewest_groups(samples, capacity);
+    std::size_t const fewest = test::min_groups(samples, capacity);
     std::size_t const bound = bound_of(samples, capacity);
     REQUIRE(bound <= fewest);
     std::size_t const best = thorough_bound_of(samples, capacity);
@@ -242,8 +242,7 @@ TEMPLATE_TEST_CASE("packing_bound is at most the fewest groups of floating-point
     };
     std::vector<omnibal::resources<kinds, double>> demands;
     for (auto const& sample : samples) demands.push_back(in_units(sample));
-    REQUIRE(bound_of(demands, in_units(capacity)) <=
-            test::fewest_groups(demands, in_units(capacity)));
+    REQUIRE(bound_of(demands, in_units(capacity)) <= test::min_groups(demands, in_units(capacity)));
   }
 }
 

@@ -71,7 +71,7 @@ void check_isf(demands<R, std::int64_t> const& samples, omnibal::resources<R> co
 template <std::size_t R>
 void check_best_fit(demands<R, std::int64_t> const& samples,
                     omnibal::resources<R> const& capacity) {
-  auto const least_left = [](auto const& left, auto const&) {
+  auto const min_left = [](auto const& left, auto const&) {
     return *std::min_element(std::begin(left.amounts), std::end(left.amounts));
   };
   auto const all_equal = [](auto const&, auto const&) { return 1; };
@@ -85,7 +85,7 @@ void check_best_fit(demands<R, std::int64_t> const& samples,
                    });
     };
     check("default score");
-    check("a user's score", least_left);
+    check("a user's score", min_left);
     check("a constant score", all_equal);
   }
 }

@@ -56,7 +56,7 @@ std::string fault(packing const& placed, packing const& packed, std::size_t samp
 
 TEST_CASE("oversized samples are groups of their own behind the others") {
   packing const packed = omnibal::next_fit(lengths, std::identity{}, 10);
-  packing const placed = place_oversized(packed, oversize_policy::alone);
+  packing const placed = place_oversized(packed, oversize_policy::own_group);
   CHECK(placed.groups == omnibal::grouping({0, 2, 3, 4, 5, 6}, {0, 2, 3, 5, 1, 4}));
   CHECK(placed.oversized.empty());
   CHECK(placed.report.lower_bound == packed.report.lower_bound + 2);
@@ -68,11 +68,11 @@ TEST_CASE("no packer loses a sample to the policy, and bounds stay bounds") {
       for (auto const& set : test::small_sets<2>(seed, 60)) {
         INFO(name << ", " << set.name);
         packing const packed = pack(set.samples, std::identity{}, set.capacity);
-        packing const placed = place_oversized(packed, oversize_policy::alone);
+        packing const placed = place_oversized(packed, oversize_policy::own_group);
         REQUIRE(fault(placed, packed, set.samples.size()) == "");
         REQUIRE(placed.report.lower_bound <= placed.groups.size());
         // There is nothing left to do.
-        REQUIRE(place_oversized(placed, oversize_policy::alone) == placed);
+        REQUIRE(place_oversized(placed, oversize_policy::own_group) == placed);
         REQUIRE(place_oversized(placed, oversize_policy::reject) == placed);
         REQUIRE(place_oversized(packed, oversize_policy::list) == packed);
       }
@@ -81,21 +81,21 @@ TEST_CASE("no packer loses a sample to the policy, and bounds stay bounds") {
 }
 
 TEST_CASE("samples may all be oversized, and there may be none") {
-  packing const all =
-      place_oversized(omnibal::best_packing(lengths, std::identity{}, 1), oversize_policy::alone);
+  packing const all = place_oversized(omnibal::best_packing(lengths, std::identity{}, 1),
+                                      oversize_policy::own_group);
   CHECK(all.groups.size() == lengths.size());
   CHECK(all.report.lower_bound == lengths.size());
-  CHECK(place_oversized(packing{}, oversize_policy::alone) == packing{});
+  CHECK(place_oversized(packing{}, oversize_policy::own_group) == packing{});
   CHECK(place_oversized(packing{}, oversize_policy::reject) == packing{});
 }
 
 TEST_CASE("a packing may be improved before oversized samples are placed, not after") {
   packing const packed = omnibal::next_fit(lengths, std::identity{}, 10);
   CHECK(place_oversized(omnibal::improve_packing(lengths, std::identity{}, 10, packed),
-                        oversize_policy::alone)
+                        oversize_policy::own_group)
             .groups.size() == 5);
   CHECK_THROWS_AS(omnibal::improve_packing(lengths, std::identity{}, 10,
-                                           place_oversized(packed, oversize_policy::alone)),
+                                           place_oversized(packed, oversize_policy::own_group)),
                   std::invalid_argument);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a packing with an open group is an error") {
   packed.groups.push(0);
   packed.groups.push(1);
   packed.oversized = {2};
-  CHECK(error_of(packed, oversize_policy::alone) ==
+  CHECK(error_of(packed, oversize_policy::own_group) ==
         "omnibal::place_oversized: packed has an open group with 2 samples, close it");
   CHECK(error_of(packed, oversize_policy::list) != "");
 }

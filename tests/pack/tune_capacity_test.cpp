@@ -93,16 +93,16 @@ omnibal::tuned_capacity<R> judge(std::vector<resources<R>> const& samples,
 
 template <std::size_t R>
 bool is_accepted(omnibal::tuned_capacity<R> const& judged, std::size_t samples, double target,
-                 double width, double most_oversized) {
+                 double width, double max_oversized) {
   return judged.mean_group_size >= target && judged.mean_group_size <= target + width &&
-         static_cast<double>(judged.oversized) <= most_oversized * static_cast<double>(samples);
+         static_cast<double>(judged.oversized) <= max_oversized * static_cast<double>(samples);
 }
 
 /// The least objective of all accepted capacities up to `most`.
 template <std::size_t R, class Packer, class Objective>
-double least_objective(std::vector<resources<R>> const& samples, double target,
-                       resources<R> const& most, resources<R> const& granularity,
-                       Packer const& pack, Objective const& objective) {
+double min_objective(std::vector<resources<R>> const& samples, double target,
+                     resources<R> const& most, resources<R> const& granularity, Packer const& pack,
+                     Objective const& objective) {
   double least = infinity;
   resources<R> capacity = granularity;
   for (std::size_t r = 0; r != R;) {
@@ -162,7 +162,7 @@ void check_promises(std::vector<resources<R>> const& samples, double target, Pac
     auto const& judged = result.finalists[k];
     CHECK(judged == judge(samples, judged.capacity, pack, objective));
     bool const accepted =
-        is_accepted(judged, samples.size(), target, options.width, options.most_oversized);
+        is_accepted(judged, samples.size(), target, options.width, options.max_oversized);
     CHECK((accepted_before || !accepted));
     if (accepted && k != 0) CHECK(result.finalists[k - 1].objective <= judged.objective);
     accepted_before = accepted;
@@ -174,7 +174,7 @@ void check_promises(std::vector<resources<R>> const& samples, double target, Pac
                         [&](auto const& other) { return other.capacity == judged.capacity; }) == 1);
   }
   bool const best_accepted =
-      is_accepted(result.best, samples.size(), target, options.width, options.most_oversized);
+      is_accepted(result.best, samples.size(), target, options.width, options.max_oversized);
   CHECK(result.status == (best_accepted ? solve_status::solved : solve_status::not_found));
 
   auto warnings = omnibal::capacity_warnings(samples, std::identity{}, result.best.capacity,
@@ -240,7 +240,7 @@ TEST_CASE("tune_capacity finds the best of all capacities where there are few", 
         auto const result =
             omnibal::tune_capacity(samples, std::identity{}, target, pack, objective,
                                    {.granularity = {1, 2}, .candidates = 10'000});
-        double const least = least_objective(samples, target, {20, 50}, {1, 2}, pack, objective);
+        double const least = min_objective(samples, target, {20, 50}, {1, 2}, pack, objective);
         CHECK(result.best.objective == least);
         CHECK(result.status == solve_status::solved);
       };
@@ -254,8 +254,8 @@ TEST_CASE("tune_capacity finds the best of all capacities where there are few", 
         test::make_samples<1>(300, [&](std::size_t, std::size_t) { return random.between(1, 40); });
     auto const result = omnibal::tune_capacity(samples, std::identity{}, 4.0, one_attempt,
                                                omnibal::unused_capacity{}, {.candidates = 10'000});
-    CHECK(result.best.objective == least_objective(samples, 4.0, resources{220}, resources{1},
-                                                   one_attempt, omnibal::unused_capacity{}));
+    CHECK(result.best.objective == min_objective(samples, 4.0, resources{220}, resources{1},
+                                                 one_attempt, omnibal::unused_capacity{}));
   }
 }
 
@@ -265,7 +265,7 @@ TEST_CASE("tune_capacity comes close to the best of many capacities", "[slow]") 
     auto const result = omnibal::tune_capacity(samples, std::identity{}, 4.0, few_rounds, rule,
                                                {.granularity = {1, 64}});
     REQUIRE(result.status == solve_status::solved);
-    double const least = least_objective(samples, 4.0, most, {1, 64}, few_rounds, rule);
+    double const least = min_objective(samples, 4.0, most, {1, 64}, few_rounds, rule);
     CHECK(result.best.objective <= least + 0.015);
     CHECK(result.packings < 300);
   };
@@ -360,9 +360,9 @@ TEST_CASE("tune_capacity says where no capacity suits the target") {
   // One sample in ten takes as much as hundred others, and none may be left out.
   std::vector<std::int64_t> lengths(1000, 10);
   for (std::size_t i = 0; i != lengths.size(); i += 10) lengths[i] = 1000;
-  auto const tune = [&](double most_oversized) {
+  auto const tune = [&](double max_oversized) {
     return omnibal::tune_capacity(lengths, std::identity{}, 4.0, omnibal::best_fit_decreasing,
-                                  omnibal::unused_capacity{}, {.most_oversized = most_oversized});
+                                  omnibal::unused_capacity{}, {.max_oversized = max_oversized});
   };
   CHECK(tune(0.1).status == solve_status::solved);
   CHECK(tune(0.1).best.oversized == 100);
@@ -536,9 +536,9 @@ TEST_CASE("tune_capacity follows the objective") {
   auto const images_only = [](omnibal::packed_samples<2> const& packed) {
     return static_cast<int>(packed.capacity[0]);
   };
-  auto const fewest_images = tune(images_only);
-  CHECK(fewest_images.objective == static_cast<double>(fewest_images.capacity[0]));
-  CHECK(fewest_images.capacity[0] <= tune(omnibal::published_rule<>{}).capacity[0]);
+  auto const min_images = tune(images_only);
+  CHECK(min_images.objective == static_cast<double>(min_images.capacity[0]));
+  CHECK(min_images.capacity[0] <= tune(omnibal::published_rule<>{}).capacity[0]);
   auto const quadratic = [](resources<2> const& load) { return load[1] * load[1]; };
   CHECK(tune(omnibal::step_time{quadratic}).mean_group_size <
         tune(omnibal::step_time{[](resources<2> const&) { return 1; }}).mean_group_size);
@@ -570,8 +570,8 @@ TEST_CASE("tune_capacity refuses bad arguments") {
   check_option({.width = not_a_number}, "width is nan");
   check_option({.width = infinity}, "width is inf");
   check_option({.granularity = {1, -16}}, "granularity[1] is -16");
-  check_option({.most_oversized = 1.5}, "most_oversized is 1.5");
-  check_option({.most_oversized = not_a_number}, "most_oversized is nan");
+  check_option({.max_oversized = 1.5}, "max_oversized is 1.5");
+  check_option({.max_oversized = not_a_number}, "max_oversized is nan");
   check_option({.candidates = 0}, "candidates is 0");
   check_option({.first_samples = 0}, "first_samples is 0");
   check_option({.finalists = 0}, "finalists is 0");

@@ -38,14 +38,14 @@ using working = omnibal::detail::working_weight<T>;
 template <class T>
 using exact = std::conditional_t<std::floating_point<T>, T, int128>;
 
-constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t max_int64 = std::numeric_limits<std::int64_t>::max();
 
 /// The largest weight of which `terms` add up without a loss.
 template <class T>
-constexpr std::int64_t most_weight(std::int64_t terms) {
+constexpr std::int64_t max_weight(std::int64_t terms) {
   if constexpr (std::same_as<T, float>) return std::int64_t{1} << 24;
   if constexpr (std::same_as<T, double>) return std::int64_t{1} << 46;
-  if constexpr (std::same_as<T, std::int64_t>) return most_int64 / terms;
+  if constexpr (std::same_as<T, std::int64_t>) return max_int64 / terms;
   return static_cast<std::int64_t>(std::numeric_limits<T>::max());
 }
 
@@ -78,13 +78,13 @@ partition_constraints random_rules(omnibal::rng::engine& random, std::size_t lay
   auto const sometimes = [&] { return number_between(random, 0, 3) == 0; };
   if (sometimes()) rules.empty = empty_stages::allowed;
   if (sometimes()) {
-    weight_source<std::int64_t> const bytes(random, most_int64 / static_cast<std::int64_t>(layers));
+    weight_source<std::int64_t> const bytes(random, max_int64 / static_cast<std::int64_t>(layers));
     std::vector<std::int64_t> taken(layers);
     std::int64_t sum = 0;
     for (auto& one : taken) sum += one = bytes();
     if (number_between(random, 0, 15) == 0) {
-      taken[index_below(random, layers)] += most_int64 - sum;
-      sum = most_int64;
+      taken[index_below(random, layers)] += max_int64 - sum;
+      sum = max_int64;
     }
     rules.bytes = taken;
     std::vector<std::int64_t> room(sometimes() ? 1 : stages);
@@ -287,9 +287,9 @@ struct instance {
       : layers(1 + index_below(random, 8)),
         is_additive(number_between(random, 0, 1) == 0),
         // Where costs are no sums they may be the largest value, which cannot run.
-        weight(random, most_weight<T>(is_additive                         ? 16 * 8
-                                      : number_between(random, 0, 1) == 0 ? 64
-                                                                          : 1)) {
+        weight(random, max_weight<T>(is_additive                         ? 16 * 8
+                                     : number_between(random, 0, 1) == 0 ? 64
+                                                                         : 1)) {
     std::size_t const most = layers < 7 ? 5 : 4;
     stages = 1 + index_below(random, most);
     rules = random_rules(random, layers, stages);
@@ -356,7 +356,7 @@ std::string try_partition(omnibal::rng::engine& random, std::int64_t of_bottlene
   // Fractions are added in an order, so that equal steps need not have equal parts.
   bool const is_exact = given.is_exact || of_sum == 0;
   auto const kind = static_cast<memory_kind>(number_between(random, 0, 2));
-  weight_source<std::int64_t> const bytes(random, most_int64);
+  weight_source<std::int64_t> const bytes(random, max_int64);
   stage_table<std::int64_t> const taken(given.stages, given.layers, bytes);
   std::int64_t const room = bytes();
   stage_table<std::uint8_t> const admitted(given.stages, given.layers, [&] {
@@ -395,7 +395,7 @@ struct chain {
 
   chain(omnibal::rng::engine& random, std::size_t layers) : sums(layers + 1) {
     auto const count = static_cast<std::int64_t>(layers);
-    weight_source<T> const draw(random, most_weight<T>(count));
+    weight_source<T> const draw(random, max_weight<T>(count));
     for (std::size_t l = 0; l != layers; ++l) {
       own.push_back(draw());
       sums[l + 1] = sums[l] + static_cast<cost_type>(own[l]);
@@ -403,7 +403,7 @@ struct chain {
     if constexpr (std::same_as<T, std::int64_t>) {
       if (number_between(random, 0, 15) != 0) return;
       std::size_t const changed = index_below(random, layers);
-      T const rest = most_int64 - sums.back();
+      T const rest = max_int64 - sums.back();
       own[changed] += rest;
       for (std::size_t l = changed; l != layers; ++l) sums[l + 1] += rest;
     }

@@ -32,10 +32,10 @@ struct noisy_chain {
   std::vector<C> sums{C{}};
   std::vector<C> cut_costs;
   std::size_t narrow_stage;
-  std::size_t most_layers;
+  std::size_t max_layers;
 
   noisy_chain(std::uint64_t seed, std::size_t count, std::size_t stages)
-      : narrow_stage(stages / 2), most_layers(std::max<std::size_t>(1, count / stages * 3 / 4)) {
+      : narrow_stage(stages / 2), max_layers(std::max<std::size_t>(1, count / stages * 3 / 4)) {
     test::random_amounts random(seed);
     auto const mean_stage = static_cast<std::int64_t>(1000 * count / stages);
     for (std::size_t l = 0; l != count; ++l) {
@@ -52,7 +52,7 @@ struct noisy_chain {
     return sums[last] - sums[first] + cut_costs[first] + cut_costs[last];
   }
   [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
-    return stage != narrow_stage || last - first <= most_layers;
+    return stage != narrow_stage || last - first <= max_layers;
   }
 };
 

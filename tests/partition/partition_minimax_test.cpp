@@ -101,12 +101,12 @@ void check_even(std::vector<T> const& costs, std::size_t stages, empty_stages em
   std::vector<T> sums(costs.size() + 1, T{});
   std::partial_sum(costs.begin(), costs.end(), sums.begin() + 1);
   auto const best = best_of_all(costs, stages, empty, as_it_is);
-  T most_even{};
+  T max_even{};
   test::for_all_cuts(costs.size(), stages, empty, [&](cuts const& tried) {
     for (std::size_t s = 0; s != stages; ++s) {
       if (sums[tried[s + 1]] - sums[tried[s]] > best.value) return;
     }
-    most_even = std::max(most_even, smallest_stage(sums, tried));
+    max_even = std::max(max_even, smallest_stage(sums, tried));
   });
   CHECK(result.bottleneck == best.value);
   CHECK(result.proven);
@@ -114,7 +114,7 @@ void check_even(std::vector<T> const& costs, std::size_t stages, empty_stages em
     REQUIRE(result.boundaries[s] <= result.boundaries[s + 1]);
     CHECK(sums[result.boundaries[s + 1]] - sums[result.boundaries[s]] <= best.value);
   }
-  CHECK(smallest_stage(sums, result.boundaries) == most_even);
+  CHECK(smallest_stage(sums, result.boundaries) == max_even);
 }
 
 }  // namespace

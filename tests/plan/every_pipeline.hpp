@@ -41,18 +41,18 @@ struct stage_memory {
 };
 
 /// The least time and the fewest bytes of layers as a stage.
-struct least_of_stage {
+struct min_of_stage {
   std::int64_t time = no_plan;
   std::int64_t bytes = no_plan;
 };
 
-inline least_of_stage solve_stage(plan_layers const& layers, std::size_t first, std::size_t last,
-                                  stage_memory const& limits) {
+inline min_of_stage solve_stage(plan_layers const& layers, std::size_t first, std::size_t last,
+                                stage_memory const& limits) {
   std::vector<std::pair<std::int64_t, std::int64_t>> all;
   every_choice(layers, first, last, limits.in_flight, 0, 0, 0, all);
   std::int64_t fixed = limits.reserve;
   for (std::size_t l = first; l != last; ++l) fixed += layers[l].state_bytes;
-  least_of_stage result;
+  min_of_stage result;
   for (auto const& [bytes, time] : all) {
     result.bytes = std::min(result.bytes, bytes + fixed);
     if (bytes + fixed <= limits.memory) result.time = std::min(result.time, time);

@@ -33,11 +33,11 @@ using exact_time = std::conditional_t<std::floating_point<Time>, long double, in
 
 constexpr int128 no_bytes = static_cast<int128>(1) << 126;
 
-constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t max_int64 = std::numeric_limits<std::int64_t>::max();
 
 /// The largest time of which the step of eight layers and nine micro-batches is exact.
 template <class Time>
-constexpr std::int64_t most_time() {
+constexpr std::int64_t max_time() {
   if constexpr (std::same_as<Time, float>) return std::int64_t{1} << 24;
   if constexpr (std::same_as<Time, double>) return std::int64_t{1} << 46;
   if constexpr (std::same_as<Time, std::int64_t>) return std::numeric_limits<Time>::max() / 16;
@@ -66,7 +66,7 @@ struct instance {
       return values.empty() ? otherwise : values[values.size() == 1 ? 0 : stage];
     };
     if (count < at(constraints.min_layers, 0)) return false;
-    if (count > at(constraints.max_layers, most_int64)) return false;
+    if (count > at(constraints.max_layers, max_int64)) return false;
     for (auto const forbidden : constraints.forbidden_cuts) {
       if (first == forbidden) return false;
     }
@@ -81,7 +81,7 @@ struct instance {
 
 /// Layers as a stage: the least time within its memory, and the fewest bytes.
 template <class Time>
-struct least_of_stage {
+struct min_of_stage {
   bool fits = false;
   exact_time<Time> time{};
   int128 bytes = no_bytes;
@@ -102,9 +102,9 @@ class every_plan {
   /// The least that is missing on the worst stage.
   int128 missing_bytes = no_bytes;
 
-  [[nodiscard]] least_of_stage<Time> solve(std::size_t stage, std::size_t first,
-                                           std::size_t last) const {
-    least_of_stage<Time> result;
+  [[nodiscard]] min_of_stage<Time> solve(std::size_t stage, std::size_t first,
+                                         std::size_t last) const {
+    min_of_stage<Time> result;
     if (first == last) return {true, {}, 0};
     int128 fixed = given_.stages[stage].reserve;
     for (std::size_t l = first; l != last; ++l) fixed += given_.layers[l].state_bytes;
@@ -115,7 +115,7 @@ class every_plan {
  private:
   void choose(stage_limits const& stage, std::size_t layer, std::size_t last, int128 fixed,
               int128 kept, std::int64_t transient, exact_time<Time> time,
-              least_of_stage<Time>& best) const {
+              min_of_stage<Time>& best) const {
     if (layer != last) {
       for (auto const& way : given_.layers[layer].choices) {
         choose(stage, layer + 1, last, fixed, kept + way.bytes,
@@ -185,12 +185,12 @@ omnibal::partition_constraints random_constraints(omnibal::rng::engine& random, 
 }
 
 template <class Time>
-layers_of<Time> random_layers(omnibal::rng::engine& random, std::int64_t most_bytes) {
+layers_of<Time> random_layers(omnibal::rng::engine& random, std::int64_t max_bytes) {
   auto const count = static_cast<std::size_t>(number_between(random, 1, 8));
-  std::int64_t const most_choices = count < 5 ? 4 : count < 8 ? 2 : 1;
-  weight_source<Time> const time(random, most_time<Time>());
-  weight_source<std::int64_t> const bytes(random, most_bytes);
-  weight_source<std::int64_t> const transient(random, most_bytes);
+  std::int64_t const max_choices = count < 5 ? 4 : count < 8 ? 2 : 1;
+  weight_source<Time> const time(random, max_time<Time>());
+  weight_source<std::int64_t> const bytes(random, max_bytes);
+  weight_source<std::int64_t> const transient(random, max_bytes);
   bool const has_transients = number_between(random, 0, 1) == 0;
   layers_of<Time> made;
   for (std::size_t l = 0; l != count; ++l) {
@@ -200,7 +200,7 @@ layers_of<Time> random_layers(omnibal::rng::engine& random, std::int64_t most_by
     }
     auto& layer = made.emplace_back();
     layer.state_bytes = number_between(random, 0, 1) == 0 ? bytes() : 0;
-    for (auto left = number_between(random, 1, most_choices); left != 0; --left) {
+    for (auto left = number_between(random, 1, max_choices); left != 0; --left) {
       layer.choices.push_back({time(), bytes(), has_transients ? transient() : 0});
     }
   }
@@ -209,20 +209,20 @@ layers_of<Time> random_layers(omnibal::rng::engine& random, std::int64_t most_by
 
 template <class Time>
 instance<Time> random_instance(omnibal::rng::engine& random) {
-  std::int64_t const most_bytes =
-      number_between(random, 0, 7) == 0 ? most_int64 : std::int64_t{1} << 56;
+  std::int64_t const max_bytes =
+      number_between(random, 0, 7) == 0 ? max_int64 : std::int64_t{1} << 56;
   instance<Time> made;
-  made.layers = random_layers<Time>(random, most_bytes);
+  made.layers = random_layers<Time>(random, max_bytes);
   made.micro_batches = number_between(random, 1, number_between(random, 0, 7) == 0 ? 1 << 20 : 9);
   made.may_be_empty = number_between(random, 0, 4) == 0;
-  auto const most_stages = static_cast<std::int64_t>(
+  auto const max_stages = static_cast<std::int64_t>(
       made.may_be_empty ? 3 : std::min<std::size_t>(made.layers.size(), 4));
-  made.stages.resize(static_cast<std::size_t>(number_between(random, 1, most_stages)));
+  made.stages.resize(static_cast<std::size_t>(number_between(random, 1, max_stages)));
   if (number_between(random, 0, 2) == 0) {
     made.constraints = random_constraints(random, made.layers.size(), made.stages.size());
   }
   if (made.may_be_empty) made.constraints.empty = omnibal::empty_stages::allowed;
-  weight_source<std::int64_t> const reserve(random, most_bytes);
+  weight_source<std::int64_t> const reserve(random, max_bytes);
   bool const is_own = number_between(random, 0, 3) == 0;
   for (std::size_t s = 0; s != made.stages.size(); ++s) {
     auto const after = static_cast<std::int64_t>(made.stages.size() - s);
@@ -266,9 +266,9 @@ bool may_overflow(instance<Time> const& given, every_plan<Time> const& best) {
   int128 fixed = 0;
   for (auto const& stage : given.stages) fixed = std::max<int128>(fixed, stage.reserve);
   for (auto const& layer : given.layers) fixed += layer.state_bytes;
-  if (fixed > most_int64) return true;
-  if (!best.is_feasible && best.missing_bytes > most_int64 - 2) return true;
-  return std::integral<Time> && longest_step(given) >= static_cast<exact_time<Time>>(most_int64);
+  if (fixed > max_int64) return true;
+  if (!best.is_feasible && best.missing_bytes > max_int64 - 2) return true;
+  return std::integral<Time> && longest_step(given) >= static_cast<exact_time<Time>>(max_int64);
 }
 
 template <class Time, class Plan>

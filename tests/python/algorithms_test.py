@@ -285,7 +285,7 @@ class Planning(unittest.TestCase):
                      for r in range(plan.first_ranks[g], plan.first_ranks[g] + plan.degrees[g])]
             self.assertEqual(len(set(ranks)), len(ranks))
         none = omnibal.context_groups(lengths, 2, cost, bytes_per_token=1, capacity=16_000)
-        self.assertEqual((none.status, none.sample, none.least_degree), ("infeasible", 0, 7))
+        self.assertEqual((none.status, none.sample, none.min_degree), ("infeasible", 0, 7))
 
     def test_groups_lie_on_blocks(self):
         cost = [(d, 1 / d, 0) for d in range(1, 6)]

@@ -41,8 +41,8 @@ auto time_of(Layers const& layers, std::vector<std::uint32_t> const& choices) {
 
 struct every_plan {
   bool feasible = false;
-  std::int64_t least_time = std::numeric_limits<std::int64_t>::max();
-  std::int64_t least_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_time = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_bytes = std::numeric_limits<std::int64_t>::max();
 };
 
 /// All plans; meant for a few thousand of them.
@@ -52,10 +52,10 @@ inline every_plan try_every_plan(layers_type const& layers, std::int64_t budget,
   std::vector<std::uint32_t> choices(layers.size(), 0);
   while (true) {
     std::int64_t const bytes = bytes_of(layers, choices, options);
-    result.least_bytes = std::min(result.least_bytes, bytes);
+    result.min_bytes = std::min(result.min_bytes, bytes);
     if (bytes <= budget) {
       result.feasible = true;
-      result.least_time = std::min(result.least_time, time_of(layers, choices));
+      result.min_time = std::min(result.min_time, time_of(layers, choices));
     }
     std::size_t i = 0;
     while (i != choices.size() && ++choices[i] == layers[i].size()) choices[i++] = 0;

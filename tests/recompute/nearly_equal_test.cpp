@@ -86,7 +86,7 @@ TEST_CASE("select_recompute agrees with a table of all bytes for nearly equal la
     select_recompute_options options{.in_flight = uniform(random, 1, 3),
                                      .reserve_bytes = round % 5 == 0 ? uniform(random, 0, 20) : 0};
     std::int64_t const budget = small_budget(random, layers, options);
-    std::int64_t const best = test::least_time_by_bytes(layers, budget, options);
+    std::int64_t const best = test::min_time_by_bytes(layers, budget, options);
     for (std::size_t const states : {4u, 32u, 256u}) {
       for (double const tolerance : {0.0, 0.0005, 0.9}) {
         options.states = states;

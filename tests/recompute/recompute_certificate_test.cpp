@@ -23,7 +23,7 @@ namespace {
 
 using omnibal::detail::int128;
 
-constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t max_int64 = std::numeric_limits<std::int64_t>::max();
 
 template <class Time>
 struct instance {
@@ -40,8 +40,8 @@ using wide_time = std::conditional_t<std::floating_point<Time>, long double, int
 template <class Time>
 struct all_plans {
   bool is_feasible = false;
-  wide_time<Time> least_time{};
-  int128 least_bytes = 0;
+  wide_time<Time> min_time{};
+  int128 min_bytes = 0;
   bool is_any = false;
 };
 
@@ -56,27 +56,27 @@ void try_all(instance<Time> const& given, std::size_t layer, int128 kept, std::i
     return;
   }
   int128 const bytes = kept * given.options.in_flight + transient + given.options.reserve_bytes;
-  if (!found.is_any || bytes < found.least_bytes) found.least_bytes = bytes;
+  if (!found.is_any || bytes < found.min_bytes) found.min_bytes = bytes;
   found.is_any = true;
   if (bytes > given.budget) return;
-  if (!found.is_feasible || time < found.least_time) found.least_time = time;
+  if (!found.is_feasible || time < found.min_time) found.min_time = time;
   found.is_feasible = true;
 }
 
 /// The largest time of a choice that every sum can hold, or that a `Time` can.
 template <class Time>
-std::int64_t most_time(std::size_t layers) {
+std::int64_t max_time(std::size_t layers) {
   if constexpr (std::floating_point<Time>) {
     return std::int64_t{1} << 58;
   } else {
     return std::min<std::int64_t>(std::numeric_limits<Time>::max(),
-                                  most_int64 / static_cast<std::int64_t>(layers));
+                                  max_int64 / static_cast<std::int64_t>(layers));
   }
 }
 
 /// Zero or more, small or large.
 std::int64_t any_bytes(omnibal::rng::engine& random) {
-  test::weight_source<std::int64_t> const draw(random, most_int64);
+  test::weight_source<std::int64_t> const draw(random, max_int64);
   return draw();
 }
 
@@ -85,10 +85,10 @@ instance<Time> draw_instance(omnibal::rng::engine& random) {
   using test::number_between;
   instance<Time> made;
   auto const count = static_cast<std::size_t>(number_between(random, 1, 8));
-  test::weight_source<Time> const times(random, most_time<Time>(count));
+  test::weight_source<Time> const times(random, max_time<Time>(count));
   // Products with the micro-batches in flight stay within 128 bits.
   bool const is_huge = number_between(random, 0, 9) == 0;
-  std::int64_t const most = is_huge ? most_int64 : most_int64 / 64;
+  std::int64_t const most = is_huge ? max_int64 : max_int64 / 64;
   test::weight_source<std::int64_t> const bytes(random, most);
   test::weight_source<std::int64_t> const transient(random, most);
   std::int64_t const share = number_between(random, 0, 3);
@@ -111,7 +111,7 @@ instance<Time> draw_instance(omnibal::rng::engine& random) {
     }
   }
   made.options.in_flight =
-      number_between(random, 0, 1) == 0 ? 1 : 1 + std::min(any_bytes(random), most_int64 - 1);
+      number_between(random, 0, 1) == 0 ? 1 : 1 + std::min(any_bytes(random), max_int64 - 1);
   if (is_huge || number_between(random, 0, 3) != 0) {
     made.options.in_flight = std::min<std::int64_t>(made.options.in_flight, 5);
   }
@@ -202,27 +202,27 @@ std::string fault_of(instance<Time> const& given) {
     fewest += least;
   }
   bool const may_overflow =
-      fewest > most_int64 || (!best.is_feasible && (best.least_bytes > most_int64 ||
-                                                    best.least_bytes - given.budget > most_int64));
+      fewest > max_int64 || (!best.is_feasible && (best.min_bytes > max_int64 ||
+                                                   best.min_bytes - given.budget > max_int64));
   try {
     auto const result = omnibal::select_recompute(given.layers, given.budget, given.options);
     if (may_overflow) return "no overflow error";
     if (result.status == omnibal::solve_status::infeasible) {
       if (best.is_feasible) return "infeasible, but a plan fits";
       if (!result.proven || !result.choices.empty()) return "infeasible without a proof";
-      if (result.bytes != best.least_bytes) return "other least bytes";
-      if (result.missing_bytes != best.least_bytes - given.budget) return "other missing bytes";
+      if (result.bytes != best.min_bytes) return "other least bytes";
+      if (result.missing_bytes != best.min_bytes - given.budget) return "other missing bytes";
       return "";
     }
     if (!best.is_feasible) return "a plan where none fits";
     auto wrong = wrong_plan(given, result);
     if (!wrong.empty()) return wrong;
     long double const off = rounding(given);
-    auto const least = static_cast<long double>(best.least_time);
+    auto const least = static_cast<long double>(best.min_time);
     if constexpr (std::integral<Time>) {
-      if (result.lower_bound > best.least_time) return "a lower bound above a plan";
-      if (result.time < best.least_time) return "a time below all plans";
-      if (result.proven && result.time != best.least_time) return "proven, but not the least time";
+      if (result.lower_bound > best.min_time) return "a lower bound above a plan";
+      if (result.time < best.min_time) return "a time below all plans";
+      if (result.proven && result.time != best.min_time) return "proven, but not the least time";
       if (result.proven != (result.lower_bound == result.time)) return "proven without the bound";
     } else {
       if (result.lower_bound > least + off) return "a lower bound above a plan";

@@ -42,13 +42,13 @@ struct layer {
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max() / 2;
 
 /// The least time of so many equal layers, by trying everything; their bytes may exceed 2^63.
-std::int64_t least_time(std::span<activation_option<> const> choices, std::size_t layers,
-                        std::int64_t budget) {
+std::int64_t min_time(std::span<activation_option<> const> choices, std::size_t layers,
+                      std::int64_t budget) {
   if (layers == 0) return 0;
   std::int64_t least = never;
   for (activation_option<> const& one : choices) {
     if (one.bytes > budget) continue;
-    least = std::min(least, one.time + least_time(choices, layers - 1, budget - one.bytes));
+    least = std::min(least, one.time + min_time(choices, layers - 1, budget - one.bytes));
   }
   return least;
 }
@@ -170,7 +170,7 @@ TEST_CASE("select_recompute stays within the budget where the bytes of equal lay
     INFO("instance " << instance);
     auto const result = select_recompute(layers, budget);
     CHECK(result.proven);
-    CHECK(result.time == least_time(choices, layers.size(), budget));
+    CHECK(result.time == min_time(choices, layers.size(), budget));
   }
 }
 

@@ -367,7 +367,7 @@ TEST_CASE("no samples are an epoch without steps") {
 }
 
 TEST_CASE("more samples than memory could hold are no burden") {
-  std::uint64_t const samples = omnibal::most_samples;
+  std::uint64_t const samples = omnibal::max_samples;
   epoch_sampler_options const options{.seed = 7, .batch = 64};
   epoch_sampler sampler(samples, {.ranks = 1024, .rank = 1023}, options);
   sampler.seek(sampler.step_count() - 1);
@@ -396,10 +396,10 @@ TEST_CASE("bad shards and batches are errors") {
   CHECK(of({.ranks = 0}, {}) == "omnibal::epoch_sampler: shard.ranks is 0, must be positive");
   CHECK(of({.ranks = 4, .rank = 4}, {}) ==
         "omnibal::epoch_sampler: shard.rank is 4, but there are 4 ranks");
-  CHECK(of({.ranks = omnibal::most_ranks + 1}, {}) ==
+  CHECK(of({.ranks = omnibal::max_ranks + 1}, {}) ==
         "omnibal::epoch_sampler: shard.ranks is 1048577, must be at most 1048576");
   CHECK(of({}, {.batch = 0}) == "omnibal::epoch_sampler: options.batch is 0, must be positive");
-  CHECK(of({.ranks = omnibal::most_ranks}, {}) == "no error");
+  CHECK(of({.ranks = omnibal::max_ranks}, {}) == "no error");
   auto const too_many = [](shard const& place, std::size_t batch) {
     return test::error_text<std::length_error>([&] { epoch_sampler(10, place, {.batch = batch}); });
   };

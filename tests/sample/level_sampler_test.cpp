@@ -358,7 +358,7 @@ TEST_CASE("ranks that change again and again lose no pack") {
   level_sampler_options const options{.schedule = {.seed = 4}};
   fleet all(data, 4, options);
   std::vector<int> runs(data.loads.size(), 0);
-  for (std::size_t change = 0; change != omnibal::most_rank_changes; ++change) {
+  for (std::size_t change = 0; change != omnibal::max_rank_changes; ++change) {
     all.next(runs);
     all = fleet(data, change % 2 == 0 ? 8 : 4, options, all.state());
   }

@@ -218,24 +218,24 @@ TEST_CASE("a mixture stops before the first draw from a source without samples")
       REQUIRE(seen.insert({draw.source, draw.sample}).second);
     }
     mixture const endless(sets, &data_set<int>::samples, &data_set<int>::weight);
-    CHECK(endless.size() == omnibal::most_samples);
+    CHECK(endless.size() == omnibal::max_samples);
     CHECK(endless(mixed.size()).epoch == 1);
     CHECK(endless(mixed.size()).source == 1);
     CHECK(test::error_text<std::invalid_argument>([&] {
             static_cast<void>(mixed(mixed.size()));
           }) == "omnibal::mixture: position is 51, must be below 51");
   }
-  std::vector<data_set<double>> const vast{{omnibal::most_samples, 1.0},
-                                           {omnibal::most_samples, 1.0}};
+  std::vector<data_set<double>> const vast{{omnibal::max_samples, 1.0},
+                                           {omnibal::max_samples, 1.0}};
   CHECK(mixture(vast, &data_set<double>::samples, &data_set<double>::weight,
                 {.end = source_end::stop})
-            .size() == omnibal::most_samples);
+            .size() == omnibal::max_samples);
 }
 
 TEST_CASE("the draws far away are those that would come") {
   std::vector<int> const weights{2, 3, 5};
   auto const mixed = mix(weights, {.seed = 3, .window = 10});
-  std::uint64_t const far = omnibal::most_samples - 7;
+  std::uint64_t const far = omnibal::max_samples - 7;
   CHECK(counts_between(mixed, 3, far, far + 7).size() == 3);
   auto const draw = mixed(10'000'000'000);
   CHECK(draw.epoch == (draw.source == 0 ? 2'000'000u : draw.source == 1 ? 3'000'000u : 5'000'000u));
@@ -325,7 +325,7 @@ TEST_CASE("a mixture is endless by default, and a loop over one that stops ends"
   std::vector<std::uint64_t> const sizes{30, 40, 30};
   auto const size = [](std::uint64_t count) { return count; };
   auto const weight = [](std::uint64_t) { return 1; };
-  CHECK(omnibal::mixture(sizes, size, weight).size() == omnibal::most_samples);
+  CHECK(omnibal::mixture(sizes, size, weight).size() == omnibal::max_samples);
 
   omnibal::mixture const mixed(sizes, size, weight, {.end = omnibal::source_end::stop});
   omnibal::epoch_sampler_options const options{.order = omnibal::sample_order::given,

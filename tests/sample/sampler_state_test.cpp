@@ -174,7 +174,7 @@ TEST_CASE("a state that no sampler could have is refused") {
         "positive and at most 1048576 ranks");
   CHECK(with([](auto& s) { s.segments[0].batch = 0; }) != "no error");
   CHECK(with([](auto& s) { s.segments[0].step_count = 0; }) != "no error");
-  CHECK(with([](auto& s) { s.segments[0].ranks = omnibal::most_ranks + 1; }) != "no error");
+  CHECK(with([](auto& s) { s.segments[0].ranks = omnibal::max_ranks + 1; }) != "no error");
   CHECK(with([](auto& s) { s.segments[0].ranks = 2; }) ==
         "omnibal::epoch_sampler: state.segments[1] has the ranks of the segment before it");
   CHECK(with([](auto& s) { s.segments[0].step_count = 8; }) ==
@@ -191,7 +191,7 @@ TEST_CASE("a state that no sampler could have is refused") {
 }
 
 TEST_CASE("an epoch leaves over fewer samples than a step of the most samples") {
-  std::uint64_t const samples = omnibal::most_samples;
+  std::uint64_t const samples = omnibal::max_samples;
   omnibal::epoch_sampler_options const options{.remainder = remainder_policy::carry};
   sampler_state state = epoch_sampler(samples, both, {.epoch = 1}).state();
   auto const error = [&](std::uint64_t carried) {

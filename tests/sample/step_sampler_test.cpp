@@ -228,8 +228,8 @@ TEST_CASE("a chain of ranks is resumed exactly at every step") {
     schedule_steps_options const options{.seed = 2, .remainder = policy};
     auto all = make_fleet(loads, 1, options);
     run_counts counts(47);
-    for (std::size_t change = 0; change != omnibal::most_rank_changes; ++change) {
-      CHECK(all.first().rank_changes_left() == omnibal::most_rank_changes - change);
+    for (std::size_t change = 0; change != omnibal::max_rank_changes; ++change) {
+      CHECK(all.first().rank_changes_left() == omnibal::max_rank_changes - change);
       counts.add(all.next());
       all = resumed_fleet(loads, change + 2, options, all.state());
     }

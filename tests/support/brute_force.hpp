@@ -16,7 +16,7 @@ namespace test {
 
 /// The fewest sets that together have all elements, of those that are allowed: bit i of the index
 /// of a set says whether it has element i. Every set of one element counts as allowed.
-inline std::size_t fewest_sets(std::vector<std::uint8_t> const& is_allowed) {
+inline std::size_t min_sets(std::vector<std::uint8_t> const& is_allowed) {
   std::vector<std::size_t> fewest(is_allowed.size(), 0);
   for (std::size_t set = 1; set != is_allowed.size(); ++set) {
     std::size_t const first = set & (~set + 1);
@@ -32,8 +32,8 @@ inline std::size_t fewest_sets(std::vector<std::uint8_t> const& is_allowed) {
 /// The fewest groups for the samples that fit `capacity` alone; meant for ten samples or fewer.
 /// Floating-point sums may exceed the capacity by their rounding.
 template <std::size_t R, class T>
-std::size_t fewest_groups(std::vector<omnibal::resources<R, T>> samples,
-                          omnibal::resources<R, T> capacity) {
+std::size_t min_groups(std::vector<omnibal::resources<R, T>> samples,
+                       omnibal::resources<R, T> capacity) {
   std::erase_if(samples, [&](auto const& sample) { return !sample.fits(capacity); });
   if constexpr (std::floating_point<T>) {
     for (T& limit : capacity.amounts) limit *= 1 + 64 * std::numeric_limits<T>::epsilon();
@@ -50,14 +50,14 @@ std::size_t fewest_groups(std::vector<omnibal::resources<R, T>> samples,
     }
     fits[set] = all;
   }
-  return fewest_sets(fits);
+  return min_sets(fits);
 }
 
 /// The least `largest value of a set` of all ways to make `parts` sets, empty ones included, of all
 /// elements; `value[set]` is that of a set, and sets that are not allowed have `none`, which is the
-/// largest value of all and the result where there is no way. Sets are as in `fewest_sets`.
+/// largest value of all and the result where there is no way. Sets are as in `min_sets`.
 template <class Value>
-Value least_largest_value(std::vector<Value> const& value, std::size_t parts, Value none) {
+Value min_largest_value(std::vector<Value> const& value, std::size_t parts, Value none) {
   std::vector<Value> least = value;
   for (std::size_t part = 1; part < parts; ++part) {
     std::vector<Value> next(value.size(), none);

@@ -166,11 +166,10 @@ void gather_all_lengths(Comm& comm) {
   for (std::uint64_t seed = 0; seed != 20; ++seed) {
     auto const local = lengths_of_rank(seed, rank);
     auto const rows = omnibal::gather_lengths(comm, local);
-    auto const at_once =
-        omnibal::gather_lengths(comm, local, std::identity{}, {.most_samples = 40});
+    auto const at_once = omnibal::gather_lengths(comm, local, std::identity{}, {.max_samples = 40});
     auto const firsts = omnibal::gather_lengths(comm, local, first);
-    require(omnibal::gather_lengths(comm, local, std::identity{}, {.most_samples = 41},
-                                    workspace) == rows,
+    require(omnibal::gather_lengths(comm, local, std::identity{}, {.max_samples = 41}, workspace) ==
+                rows,
             "the same in a workspace");
     require(at_once == rows, "one collective and two give the same");
     require(rows.size() == static_cast<std::size_t>(comm.size()), "a row of every rank");
@@ -199,7 +198,7 @@ void agree_on_bad_lengths(Comm& comm) {
   };
   for (bool const is_known : {false, true}) {
     omnibal::gather_lengths_options options;
-    if (is_known) options.most_samples = 2;
+    if (is_known) options.max_samples = 2;
     auto const negative = [&](int length) { return is_last ? -length : length; };
     check([&] { static_cast<void>(omnibal::gather_lengths(comm, local, negative, options)); });
     auto const too_large = [&](int) { return is_last ? std::uint64_t{1} << 63 : std::uint64_t{1}; };
@@ -213,7 +212,7 @@ void agree_on_bad_lengths(Comm& comm) {
   std::vector<int> const too_many{1, 2, 3};
   check([&] {
     static_cast<void>(omnibal::gather_lengths(comm, is_last ? too_many : local, std::identity{},
-                                              {.most_samples = 2}));
+                                              {.max_samples = 2}));
   });
 }
 
@@ -225,7 +224,7 @@ void agree_on_most_samples(Comm& comm) {
   omnibal::gather_lengths_workspace<1> kept;
   auto const gather = [&](std::size_t most) {
     auto const& rows =
-        omnibal::gather_lengths(comm, local, std::identity{}, {.most_samples = most}, kept);
+        omnibal::gather_lengths(comm, local, std::identity{}, {.max_samples = most}, kept);
     require(rows.values().size() == 2 * static_cast<std::size_t>(comm.size()), "all lengths");
   };
   for (std::size_t const most : {std::size_t{4}, std::size_t{4}, std::size_t{2}}) {
@@ -238,7 +237,7 @@ void agree_on_most_samples(Comm& comm) {
       } catch (std::invalid_argument const& error) {
         std::string const wanted = "omnibal::gather_lengths: ranks 0 and " +
                                    std::to_string(comm.size() - 1) +
-                                   " have different options.most_samples: " + std::to_string(most) +
+                                   " have different options.max_samples: " + std::to_string(most) +
                                    " and " + std::to_string(other);
         require(error.what() == wanted, error.what());
       }

@@ -97,8 +97,8 @@ double mean_or_largest(cost_vectors<R> const& costs, std::size_t parts) {
 
 /// The least `largest_share` under a policy, by trying all parts; for seven samples or fewer.
 template <std::size_t R>
-double least_largest_share(cost_vectors<R> const& costs, std::size_t parts,
-                           omnibal::count_policy policy = omnibal::count_policy::any) {
+double min_largest_share(cost_vectors<R> const& costs, std::size_t parts,
+                         omnibal::count_policy policy = omnibal::count_policy::any) {
   std::vector<std::size_t> part_of(costs.size(), 0);
   double least = 2;
   for (;;) {

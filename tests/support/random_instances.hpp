@@ -26,7 +26,7 @@ using working_of = omnibal::detail::working_weight<Weight>;
 /// The largest demand that is tried: that of the type, and where the weights float one whose
 /// neighbors are further apart than one.
 template <class Weight>
-std::int64_t most_of() {
+std::int64_t max_of() {
   if constexpr (std::floating_point<Weight>) return std::int64_t{1} << 60;
   return static_cast<std::int64_t>(std::numeric_limits<Weight>::max());
 }
@@ -85,14 +85,14 @@ T capacity_for(omnibal::rng::engine& random, std::vector<T> const& amounts, T an
 }
 
 template <std::size_t R, class Weight>
-instance<R, Weight> make_instance(omnibal::rng::engine& random, std::int64_t most_samples = 8) {
+instance<R, Weight> make_instance(omnibal::rng::engine& random, std::int64_t max_samples = 8) {
   using working = working_of<Weight>;
   instance<R, Weight> made;
-  auto const count = static_cast<std::size_t>(number_between(random, 0, most_samples));
+  auto const count = static_cast<std::size_t>(number_between(random, 0, max_samples));
   made.samples.resize(count);
   made.demands.resize(count);
   for (std::size_t r = 0; r != R; ++r) {
-    weight_source<Weight> const weights(random, most_of<Weight>());
+    weight_source<Weight> const weights(random, max_of<Weight>());
     std::vector<working> amounts;
     for (std::size_t i = 0; i != count; ++i) {
       // Equal samples are common in data, and break ties in a search.
@@ -102,7 +102,7 @@ instance<R, Weight> make_instance(omnibal::rng::engine& random, std::int64_t mos
       amounts.push_back(made.demands[i][r]);
     }
     made.capacity[r] = capacity_for(random, amounts, static_cast<working>(weights()),
-                                    static_cast<working>(most_of<Weight>()));
+                                    static_cast<working>(max_of<Weight>()));
   }
   return made;
 }
@@ -110,10 +110,10 @@ instance<R, Weight> make_instance(omnibal::rng::engine& random, std::int64_t mos
 /// The fewest groups whose demands, summed by ascending index, fit the capacity: a packing that
 /// there is, whatever rounding makes of other orders.
 template <std::size_t R, class T>
-std::size_t fewest_by_index(std::vector<omnibal::resources<R, T>> samples,
-                            omnibal::resources<R, T> const& capacity) {
+std::size_t min_by_index(std::vector<omnibal::resources<R, T>> samples,
+                         omnibal::resources<R, T> const& capacity) {
   if constexpr (std::integral<T>) {
-    return fewest_groups(std::move(samples), capacity);
+    return min_groups(std::move(samples), capacity);
   } else {
     std::erase_if(samples, [&](auto const& sample) { return !sample.fits(capacity); });
     std::vector<omnibal::resources<R, T>> sums(std::size_t{1} << samples.size(),
@@ -124,7 +124,7 @@ std::size_t fewest_by_index(std::vector<omnibal::resources<R, T>> samples,
       sums[set] = sums[set ^ std::size_t{1} << last] + samples[last];
       fits[set] = sums[set].fits(capacity);
     }
-    return fewest_sets(fits);
+    return min_sets(fits);
   }
 }
 

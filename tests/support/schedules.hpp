@@ -93,7 +93,7 @@ omnibal::steps sorted_steps(Loads const& loads, std::size_t ranks, std::size_t r
 
 /// The least dist ratio of the worst resource, by trying all orders of eight groups or fewer.
 template <class Loads>
-double least_dist_ratio(Loads const& loads, std::size_t ranks) {
+double min_dist_ratio(Loads const& loads, std::size_t ranks) {
   std::vector<std::uint32_t> order(loads.size());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   double least = std::numeric_limits<double>::infinity();

@@ -78,10 +78,10 @@ void borrow_from_base(communicator& comm) {
 }
 
 /// Only what a group needs at the least.
-struct least_group : c10::intrusive_ptr_target {
+struct min_group : c10::intrusive_ptr_target {
   group_pointer group;
 
-  explicit least_group(group_pointer of) : group(std::move(of)) {}
+  explicit min_group(group_pointer of) : group(std::move(of)) {}
   int getRank() const { return group->getRank(); }
   int getSize() const { return group->getSize(); }
   auto _allgather_base(at::Tensor& out, at::Tensor& in) {
@@ -96,11 +96,11 @@ struct least_group : c10::intrusive_ptr_target {
 };
 
 /// What newer versions of PyTorch call an exchange, and no longer by the name before.
-struct newer_group : least_group {
-  using least_group::least_group;
+struct newer_group : min_group {
+  using min_group::min_group;
   auto all_to_all_single(at::Tensor& out, at::Tensor& in, std::vector<std::int64_t>& received,
                          std::vector<std::int64_t>& sent) {
-    return least_group::alltoall_base(out, in, received, sent);
+    return min_group::alltoall_base(out, in, received, sent);
   }
   void alltoall_base() = delete;
 };
@@ -124,7 +124,7 @@ void run_all(communicator& comm) {
       [](communicator& all) { test::exchange_payloads_of(all, std::size_t{16} << 20); });
   run("report_errors", report_errors);
   run("borrow_from_base", borrow_from_base);
-  run("borrow_least", borrow<least_group>);
+  run("borrow_least", borrow<min_group>);
   run("borrow_newer", borrow<newer_group>);
 }
 

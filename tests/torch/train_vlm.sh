@@ -43,8 +43,8 @@ ids_of() {
 # lines FILE : how many, 0 where it is not there
 lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
 
-# least_seconds RANKS PROCESS : the least processor time of the ranks that a child of it has started
-least_seconds() {
+# min_seconds RANKS PROCESS : the least processor time of the ranks that a child of it has started
+min_seconds() {
   ps -o cputimes= --ppid "$(pgrep -P "$2" || echo "$2")" |
     awk -v ranks="$1" '!rows++ || $1 < least { least = $1 } END { print rows == ranks ? least : 0 }'
 }
@@ -55,17 +55,17 @@ runs compare "${few[@]}" --task compare --runs 1 --steps 3
 grep -q '^post_balanced ' output || complain "compare: no row of post_balanced"
 runs replay "${few[@]}" --task replay --replay 4
 # Fails unless the epochs of all forms have the same gradient.
-runs "long contexts" --task long --oversized alone --runs 1 --replay 4
+runs "long contexts" --task long --oversized own-group --runs 1 --replay 4
 [ "$(grep -cE '^(one|two) lengths?, ' output)" -eq 4 ] || complain "long contexts: not four rows"
 # Fails where a peak exceeds its budget.
-"$program" --synthetic 32 --oversized alone --task memory >output 2>message ||
+"$program" --synthetic 32 --oversized own-group --task memory >output 2>message ||
   complain "memory: exit status $?"
 awk -F '  +' '/ vision, / { if ($5 + 0 > 5 || $5 + 0 < -5) bad += 1; rows += 1 }
   END { exit !(rows >= 8 && bad == 0) }' output || complain "memory: a peak is 5 % off"
 
 # A pipeline of three stages, on packs without images too: fails unless gradients are those of the
 # whole model. The cuts of omnibal are among the candidates, and search_cuts names the fastest.
-pipeline=(--task pipeline --capacity-tokens 512 --oversized alone --micro-batches 8)
+pipeline=(--task pipeline --capacity-tokens 512 --oversized own-group --micro-batches 8)
 runs pipeline "${pipeline[@]}" --ranks 3 --runs 1
 grep -qE 'nan|inf' output && complain "pipeline: no number"
 awk -F '  +' '/^[0-9]/ { if (!rows++ || $6 + 0 < best) best = $6 + 0 }
@@ -91,7 +91,7 @@ refuses "more stages than layers" 6 "has 5 layers for the stages" --task pipelin
 dying=("${tiny[@]/#60/10}" "${few[@]}" "${pipeline[@]}" --ranks 3 --runs 1000)
 timeout -k 1 120 "$program" "${dying[@]}" >output 2>message &
 running=$!
-until [ "$(least_seconds 3 "$running")" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.1; done
+until [ "$(min_seconds 3 "$running")" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.1; done
 kill -KILL "$(pgrep -P "$(pgrep -P "$running")" | tail -n 1)"
 wait "$running" && complain "a dead stage is not noticed"
 grep -q '^train_vlm: rank 0: error: ' message || complain "rank 0 does not notice a dead stage"
@@ -135,7 +135,7 @@ refuses "a picture of no curves" 0 "" --svg curves.svg
 refuses "ranks of no replay" 0 "" --replay 4
 echo nothing >nothing
 refuses "no checkpoint" 2 "is no checkpoint" --checkpoint nothing --resume
-refuses "oversized sample" 2 "take --oversized alone" --capacity-tokens 2048
+refuses "oversized sample" 2 "take --oversized own-group" --capacity-tokens 2048
 
 # A rank that dies is an error on the others, not a hang.
 rm -rf first

@@ -149,7 +149,7 @@ class ContextPlan:
     @property
     def sample(self) -> int: ...
     @property
-    def least_degree(self) -> int: ...
+    def min_degree(self) -> int: ...
     @property
     def digest(self) -> int: ...
 
@@ -257,7 +257,7 @@ def tune_capacity(
     *,
     width: float = 1.0,
     granularity: Optional[Limits] = None,
-    most_oversized: float = 0.01,
+    max_oversized: float = 0.01,
     seed: int = 0,
     packer: str = "best_fit_decreasing",
 ) -> Tuned: ...

@@ -82,8 +82,8 @@ class text_forms {
     std::vector<std::int64_t> const lengths{longest / 4, longest};
     auto const packed =
         omnibal::pack_levels(data.samples, &examples::sample::tokens, lengths,
-                             {.oversized = options.oversized == oversized_kind::alone
-                                               ? omnibal::oversize_policy::alone
+                             {.oversized = options.oversized == oversized_kind::own_group
+                                               ? omnibal::oversize_policy::own_group
                                                : omnibal::oversize_policy::reject});
     auto const nanoseconds = loads(packed.groups);
     auto const add_levels = [&](std::string const& name, double max_dist_ratio) {
@@ -109,12 +109,13 @@ class text_forms {
 packed_data texts_of(train_options const& options, packed_data data) {
   std::erase_if(data.samples, [](examples::sample const& sample) { return sample.images != 0; });
   if (data.samples.empty()) throw std::runtime_error("--task long needs texts, the data have none");
-  data.packs = omnibal::place_oversized(
-                   omnibal::best_packing(data.samples, &examples::sample::tokens,
-                                         options.capacity_tokens / options.shrink),
-                   options.oversized == oversized_kind::alone ? omnibal::oversize_policy::alone
-                                                              : omnibal::oversize_policy::reject)
-                   .groups;
+  data.packs =
+      omnibal::place_oversized(omnibal::best_packing(data.samples, &examples::sample::tokens,
+                                                     options.capacity_tokens / options.shrink),
+                               options.oversized == oversized_kind::own_group
+                                   ? omnibal::oversize_policy::own_group
+                                   : omnibal::oversize_policy::reject)
+          .groups;
   return data;
 }
 
@@ -139,14 +140,14 @@ class text_trainer {
     for (auto const& step : steps) {
       auto const own =
           of_->step(form_kind::unpadded, ids_of(form, step[rank]), cost_, weight, false).times;
-      double slowest = 0, least_reduction = own.reduction, reduction = 0;
+      double slowest = 0, min_reduction = own.reduction, reduction = 0;
       for (step_times const& times : omnibal::all_gather(of_->comm(), own)) {
         slowest = std::max(slowest, times.all);
-        least_reduction = std::min(least_reduction, times.reduction);
+        min_reduction = std::min(min_reduction, times.reduction);
         reduction += times.reduction / static_cast<double>(ranks);
       }
       result.seconds += slowest;
-      result.waiting += reduction - least_reduction;
+      result.waiting += reduction - min_reduction;
     }
     result.waiting /= result.seconds;
     result.loss = of_->evaluate();

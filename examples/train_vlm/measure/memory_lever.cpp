@@ -105,7 +105,7 @@ class memory_model {
       layers_.insert(layers_.end(), static_cast<std::size_t>(count), choices);
     };
     // In turns, as the first runs are slower.
-    std::int64_t kept = most_time, vision = most_time, language = most_time;
+    std::int64_t kept = max_time, vision = max_time, language = max_time;
     auto const note_time = [&](std::int64_t& least, chosen_layers const& layers) {
       of.model().recompute_layers(layers.flags());
       least = std::min(least, static_cast<std::int64_t>(1e9 * batch.seconds()));
@@ -152,7 +152,7 @@ class memory_model {
   }
 
  private:
-  static constexpr std::int64_t most_time = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t max_time = std::numeric_limits<std::int64_t>::max();
 
   [[nodiscard]] std::int64_t kept_before(std::vector<bool> const& recomputed,
                                          std::size_t layer) const {

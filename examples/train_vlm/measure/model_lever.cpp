@@ -431,13 +431,13 @@ bool compare_cuts(train_options const& options, trainer& of) {
   step_runner runner(options, of, step);
 
   auto rules = cuts_of_rules(options, model, step);
-  constexpr std::size_t radius = 3, most_candidates = 8;
+  constexpr std::size_t radius = 3, max_candidates = 8;
   auto const candidates = omnibal::neighbors(rules["partition_layers"], radius);
   auto const score = [&](std::span<std::uint32_t const> cuts) { return step.predict(cuts); };
   auto const measure = [&](std::span<std::uint32_t const> cuts) {
     return runner.measure(cuts).share;
   };
-  auto const found = omnibal::search_cuts(candidates, score, most_candidates, measure);
+  auto const found = omnibal::search_cuts(candidates, score, max_candidates, measure);
   rules["search_cuts"] = found.candidates[found.best].boundaries;
   for (auto const& [name, cuts] : rules) {
     if (!runner.known().contains(cuts)) measure(cuts);

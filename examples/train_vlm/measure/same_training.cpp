@@ -55,7 +55,7 @@ std::vector<sample_ids> own_packs(train_options const& options, trainer const& o
   omnibal::resources const capacity{options.capacity_images,
                                     options.capacity_tokens / options.shrink};
   auto const packed = omnibal::place_oversized(omnibal::best_packing(ids, demand, capacity),
-                                               omnibal::oversize_policy::alone);
+                                               omnibal::oversize_policy::own_group);
   std::vector<sample_ids> packs;
   for (std::size_t g = 0; g != packed.groups.size(); ++g) {
     auto& pack = packs.emplace_back();

@@ -59,9 +59,10 @@ void add_data_options(CLI::App& app, train_options& options) {
                           "Image tiles of a pack", "TILES");
   add_count<std::int64_t>(group, "--capacity-tokens", options.capacity_tokens, 1, 1 << 30,
                           "Tokens of a pack, before they are shrunk", "TOKENS");
-  add_choice<oversized_kind>(group, "--oversized", options.oversized,
-                             {{"error", oversized_kind::error}, {"alone", oversized_kind::alone}},
-                             "A sample above the capacity");
+  add_choice<oversized_kind>(
+      group, "--oversized", options.oversized,
+      {{"error", oversized_kind::error}, {"own-group", oversized_kind::own_group}},
+      "A sample above the capacity");
 }
 
 void add_training_options(CLI::App& app, train_options& options) {

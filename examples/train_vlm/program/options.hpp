@@ -62,7 +62,7 @@ enum class weight_kind {
   means,
 };
 
-enum class oversized_kind { error, alone };
+enum class oversized_kind { error, own_group };
 
 struct model_size {
   std::int64_t vision_width = 64;

@@ -87,7 +87,7 @@ struct balance_optimally_fn {
     auto const order = detail::largest_first(costs);
     auto best = detail::place_longest_first(costs, room);
     whole_loads loads{detail::largest_load(costs, best, parts),
-                      detail::least_load(costs, std::span(order), parts)};
+                      detail::min_load(costs, std::span(order), parts)};
     if constexpr (R == 1) {
       if (options.count == count_policy::any) {
         auto other = detail::difference_largest(costs, parts);

@@ -61,7 +61,7 @@ class run_search {
         most = largest_;
         best = cuts_;
       } else {
-        bound = least_overflow_;
+        bound = min_overflow_;
       }
     }
     return best;
@@ -99,11 +99,11 @@ class run_search {
   }
 
   /// Returns whether runs with costs up to `bound` exist; sets `cuts_` and `largest_`, or
-  /// `least_overflow_`. A run ends early if each remaining part can get only one sample.
+  /// `min_overflow_`. A run ends early if each remaining part can get only one sample.
   [[nodiscard]] bool probe(std::span<std::uint32_t const> order, value_type bound) {
     cuts_.clear();
     largest_ = value_type{};
-    least_overflow_ = std::numeric_limits<value_type>::max();
+    min_overflow_ = std::numeric_limits<value_type>::max();
     std::size_t left = std::min(parts_, order.size()) - 1;
     value_type value = restart(order[0]);
     for (std::size_t i = 1; i != order.size(); ++i) {
@@ -113,7 +113,7 @@ class run_search {
           value = longer;
           continue;
         }
-        least_overflow_ = std::min(least_overflow_, longer);
+        min_overflow_ = std::min(min_overflow_, longer);
         if (left == 0) return false;
       }
       largest_ = std::max(largest_, value);
@@ -132,7 +132,7 @@ class run_search {
   std::optional<Set> set_;
   std::vector<std::uint32_t> cuts_;
   value_type largest_{};
-  value_type least_overflow_{};
+  value_type min_overflow_{};
 };
 
 }  // namespace detail

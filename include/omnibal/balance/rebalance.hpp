@@ -231,11 +231,11 @@ class migration {
  private:
   using sender = offload<R>;
   /// The step limit of `relabel`, lower than the default because `rebalance` runs in every step.
-  static constexpr std::uint64_t placer_steps = rank_placer::most_steps >> 5;
+  static constexpr std::uint64_t placer_steps = rank_placer::max_steps >> 5;
 
   using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
 
-  /// Returns `least_load`, for which only the largest samples must be in order.
+  /// Returns `min_load`, for which only the largest samples must be in order.
   [[nodiscard]] std::int64_t lower_bound() {
     order_.resize(state.costs.size());
     std::iota(order_.begin(), order_.end(), 0u);
@@ -244,7 +244,7 @@ class migration {
       std::nth_element(order_.begin(), after, order_.end(), state.costs_more());
       std::nth_element(order_.begin(), after - 1, after, state.costs_more());
     }
-    return least_load(state.costs, std::span(std::as_const(order_)), state.ranks());
+    return min_load(state.costs, std::span(std::as_const(order_)), state.ranks());
   }
 
   /// Starts with the samples at home and moves samples; returns whether no load is above the

@@ -37,7 +37,7 @@ template <class Samples, class Cost, class Search>
   part_of_samples(function, "part", parts, costs.size(), part_of);
   if (parts.empty()) return {};
   auto const order = largest_first(costs);
-  std::int64_t const bound = least_load(costs, std::span(order), parts.size());
+  std::int64_t const bound = min_load(costs, std::span(order), parts.size());
   search(costs, order, part_of, with_overload(bound, max_overload),
          [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
   return collect_parts(part_of, parts.size());
@@ -107,7 +107,7 @@ struct refine_parts_fn {
                                                 {options.exchanges, options.splits, options.seed},
                                                 may_move, detail::free_exchanges{});
         if (largest <= limit) return;
-        exchanges = std::min(exchanges, most_last_exchanges);
+        exchanges = std::min(exchanges, max_last_exchanges);
       }
       detail::part_refiner refiner(costs, order, part_of, parts.size());
       refiner.run(limit, exchanges, may_move);
@@ -119,7 +119,7 @@ struct refine_parts_fn {
  private:
   static constexpr std::string_view name = "refine_parts";
   /// The maximum number of exchanges after splits; few of them lower the largest load.
-  static constexpr std::size_t most_last_exchanges = 64;
+  static constexpr std::size_t max_last_exchanges = 64;
 };
 
 /// Balances the loads of given parts by moves, swaps and splits; see `refine_parts_fn`.

@@ -66,7 +66,7 @@ template <class T, std::size_t... Places>
 
 template <class T>
 consteval bool find_reference() {
-  constexpr std::size_t most_members = 16;
+  constexpr std::size_t max_members = 16;
   if constexpr (std::is_pointer_v<T> || std::is_null_pointer_v<T> || is_reference_wrapper<T>) {
     return true;
   } else if constexpr (std::is_array_v<T>) {
@@ -74,7 +74,7 @@ consteval bool find_reference() {
   } else if constexpr (std::ranges::enable_borrowed_range<T>) {
     return true;
   } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T>) {
-    return refers_at_any<T>(std::make_index_sequence<most_members>{});
+    return refers_at_any<T>(std::make_index_sequence<max_members>{});
   } else {
     return false;
   }

@@ -30,7 +30,7 @@ namespace omnibal::inline v0 {
 struct gather_lengths_options {
   /// The maximum number of samples of a rank, equal on all ranks. If it is set, one collective is
   /// enough from the second call with a workspace on.
-  std::optional<std::size_t> most_samples;
+  std::optional<std::size_t> max_samples;
 };
 
 namespace detail {
@@ -61,7 +61,7 @@ class gather_lengths_workspace {
 
   std::vector<lengths_of_sample<R>> own_;
   std::vector<std::uint64_t> counts_;
-  /// The `most_samples` of the last call with that option, on which all ranks have agreed.
+  /// The `max_samples` of the last call with that option, on which all ranks have agreed.
   std::size_t most_ = 0;
   std::vector<std::byte> block_;
   detail::agreement<std::uint64_t> agreement_;
@@ -81,13 +81,13 @@ struct gather_lengths_fn {
   /// of images and of text. Ranks may have different numbers of samples, or none. `make_plan`
   /// accepts the offsets of the result.
   ///
-  /// A collective call. Complexity: one collective if `options.most_samples` is set and equals the
+  /// A collective call. Complexity: one collective if `options.max_samples` is set and equals the
   /// value of the last call with the workspace; the blocks are padded to that number. Otherwise two
   /// collectives: the counts, and then blocks padded to the largest count or to the new number.
   /// Memory: the result, the padded blocks, 32 bytes per rank and 16R per sample of this rank.
-  /// Determinism: portable. Errors on all ranks: `std::invalid_argument` if `options.most_samples`
+  /// Determinism: portable. Errors on all ranks: `std::invalid_argument` if `options.max_samples`
   /// differs between ranks. Errors of a rank: `std::invalid_argument` if it has more samples than
-  /// `options.most_samples` or a length is negative or above 2^63 - 1, and any exception of
+  /// `options.max_samples` or a length is negative or above 2^63 - 1, and any exception of
   /// `length`. The other ranks then throw `communication_error`.
   template <communicator Comm, sample_range Samples, class Length = std::identity>
     requires demand_function<Length, sample_reference<Samples>> &&
@@ -108,8 +108,8 @@ struct gather_lengths_fn {
                          gather_lengths_options const& options,
                          gather_lengths_workspace<kinds<Samples, Length>>& workspace) const {
     auto const measured = [&] { measure(local, length, options, workspace.own_); };
-    if (options.most_samples) {
-      gather_at_once(comm, measured, *options.most_samples, workspace);
+    if (options.max_samples) {
+      gather_at_once(comm, measured, *options.max_samples, workspace);
     } else {
       gather_counts_first(comm, measured, workspace);
     }
@@ -140,10 +140,10 @@ struct gather_lengths_fn {
   static void measure(Samples const& local, Length const& length,
                       gather_lengths_options const& options, std::vector<Result>& result) {
     std::size_t const count = std::ranges::size(local);
-    if (options.most_samples && count > *options.most_samples) {
+    if (options.max_samples && count > *options.max_samples) {
       detail::throw_invalid(name, "there are " + detail::to_text(count) +
-                                      " samples, more than options.most_samples, which is " +
-                                      detail::to_text(*options.most_samples));
+                                      " samples, more than options.max_samples, which is " +
+                                      detail::to_text(*options.max_samples));
     }
     result.clear();
     result.reserve(count);
@@ -184,14 +184,14 @@ struct gather_lengths_fn {
     bool is_known = false;
     for (bool is_measured = false; !is_known; is_measured = true) {
       workspace.agreement_.start(comm, [&](auto& report) {
-        detail::check_number(name, "options.most_samples", most);
+        detail::check_number(name, "options.max_samples", most);
         if (!is_measured) measured();
         report.facts = workspace.own_.size();
         report.digest = most;
       });
       is_known = most == workspace.most_;
       auto const blocks = gather_blocks(comm, is_known, workspace);
-      workspace.agreement_.finish({name, "options.most_samples", true}, comm);
+      workspace.agreement_.finish({name, "options.max_samples", true}, comm);
       workspace.most_ = most;
       if (is_known) read_blocks(blocks, workspace);
     }

@@ -107,7 +107,7 @@ struct tabulate_context_cost_fn {
   static void check_lengths(std::vector<std::int64_t>& lengths) {
     for (std::size_t i = 0; i != lengths.size(); ++i) {
       detail::check_between(name, "options.lengths[" + detail::to_text(i) + "]", lengths[i], 1,
-                            detail::most_tokens);
+                            detail::max_tokens);
     }
     std::sort(lengths.begin(), lengths.end());
     bool const has_equal = std::adjacent_find(lengths.begin(), lengths.end()) != lengths.end();

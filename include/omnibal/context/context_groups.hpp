@@ -73,7 +73,7 @@ struct context_groups_options {
   /// 36 more. For at most twelve samples `normal` also visits up to 20,000 nodes of a search tree
   /// and `thorough` up to 10,000,000. Unless the tree has more nodes, the plan is then proven to be
   /// the best. No plan is worse than a plan of less effort.
-  effort level = effort::normal;
+  omnibal::effort effort = omnibal::effort::normal;
 };
 
 /// Returns the degrees 1, 2, 4, ... up to `most`.
@@ -214,8 +214,8 @@ struct context_groups_fn {
 
  private:
   static constexpr std::string_view name = "context_groups";
-  static constexpr std::uint32_t most_named_degree = 65536;
-  static constexpr std::uint32_t most_multiple = 65536;
+  static constexpr std::uint32_t max_named_degree = 65536;
+  static constexpr std::uint32_t max_multiple = 65536;
 
   template <std::integral Length>
   static std::uint64_t checked_length(std::size_t index, Length given) {
@@ -235,9 +235,9 @@ struct context_groups_fn {
     detail::check_number(name, "ranks", ranks);
     detail::check_weight(name, "options.capacity", options.capacity);
     detail::check_positive(name, "options.multiple", options.multiple);
-    if (options.multiple > most_multiple) {
+    if (options.multiple > max_multiple) {
       detail::throw_invalid(name, "options.multiple is " + detail::to_text(options.multiple) +
-                                      ", must be at most " + detail::to_text(most_multiple));
+                                      ", must be at most " + detail::to_text(max_multiple));
     }
     if (options.ranks_per_node != 0 && ranks % options.ranks_per_node != 0) {
       detail::throw_invalid(name,
@@ -305,11 +305,11 @@ struct context_groups_fn {
                                      : " in nodes of " + detail::to_text(options.ranks_per_node)) +
                                 " allow");
     }
-    instance.least_fixed = std::numeric_limits<double>::infinity();
+    instance.min_fixed = std::numeric_limits<double>::infinity();
     for (auto const& degree : instance.degrees) {
-      instance.least_fixed = std::min(instance.least_fixed, degree.time.fixed);
+      instance.min_fixed = std::min(instance.min_fixed, degree.time.fixed);
     }
-    for (auto& degree : instance.degrees) degree.time.fixed -= instance.least_fixed;
+    for (auto& degree : instance.degrees) degree.time.fixed -= instance.min_fixed;
     instance.find_runs();
     instance.is_chain = instance.find_chain();
     instance.must_find_blocks = options.placement == group_placement::blocks && !instance.is_chain;
@@ -329,10 +329,10 @@ struct context_groups_fn {
       detail::throw_overflow(name, "the time of all samples");
     }
     constexpr std::uint64_t nodes[] = {0, 20'000, 10'000'000};
-    auto const level = static_cast<std::size_t>(options.level);
+    auto const level = static_cast<std::size_t>(options.effort);
     auto const& filled = workspace.search_(workspace.instance_, workspace.bound_, memory,
-                                           plan.lower_bound, options.level);
-    if (workspace.instance_.samples.size() > detail::context_exact::most_samples ||
+                                           plan.lower_bound, options.effort);
+    if (workspace.instance_.samples.size() > detail::context_exact::max_samples ||
         nodes[level] == 0) {
       write(workspace, filled);
       return;
@@ -358,7 +358,7 @@ struct context_groups_fn {
     plan.makespan = plan.lower_bound = 0;
     plan.proven = false;
     plan.idle_ranks = 0;
-    plan.sample = plan.least_degree = 0;
+    plan.sample = plan.min_degree = 0;
   }
 
   /// Sorts samples by descending length, with the least degree on which each fits. Returns false if
@@ -385,7 +385,7 @@ struct context_groups_fn {
       if (set_least(workspace.instance_, memory, sample)) continue;
       if (plan.status == solve_status::solved || sample.index < plan.sample) {
         plan.sample = sample.index;
-        plan.least_degree = least_degree(workspace.instance_, memory, sample.length);
+        plan.min_degree = min_degree(workspace.instance_, memory, sample.length);
       }
       plan.status = solve_status::infeasible;
     }
@@ -413,9 +413,9 @@ struct context_groups_fn {
   }
 
   /// The least degree, allowed or not, on which a length fits; 0 if it fits on none.
-  static std::uint32_t least_degree(detail::context_instance const& instance,
-                                    detail::context_memory memory, std::int64_t length) {
-    for (std::uint32_t degree = 1; degree <= most_named_degree; ++degree) {
+  static std::uint32_t min_degree(detail::context_instance const& instance,
+                                  detail::context_memory memory, std::int64_t length) {
+    for (std::uint32_t degree = 1; degree <= max_named_degree; ++degree) {
       if (memory(length, degree) <= instance.capacity) return degree;
     }
     return 0;
@@ -456,7 +456,7 @@ struct context_groups_fn {
       }
       plan.groups.push_back(
           {first_rank, degree.ranks,
-           degree.time(workspace.tokens_[g], workspace.squares_[g]) + instance.least_fixed});
+           degree.time(workspace.tokens_[g], workspace.squares_[g]) + instance.min_fixed});
     }
     std::uint64_t const steps = instance.rounded(filled.micro_steps());
     plan.micro_step_offsets.resize(steps + 1, plan.micro_step_offsets.back());

@@ -170,7 +170,7 @@ struct context_pieces_fn {
 
  private:
   static constexpr std::string_view name = "context_pieces";
-  static constexpr std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max();
+  static constexpr std::int64_t max_tokens = std::numeric_limits<std::int32_t>::max();
 
   template <class Lengths>
   static void copy_lengths(Lengths const& lengths, std::vector<std::int64_t>& result) {
@@ -179,10 +179,10 @@ struct context_pieces_fn {
     for (auto const given : lengths) {
       // Characters are numbers too, but only promoted characters can be compared.
       auto const length = +given;
-      if (std::cmp_less(length, 0) || std::cmp_greater(length, most_tokens)) {
+      if (std::cmp_less(length, 0) || std::cmp_greater(length, max_tokens)) {
         detail::throw_invalid(name, "lengths[" + detail::to_text(result.size()) + "] is " +
                                         detail::to_text(length) + ", must be from 0 to " +
-                                        detail::to_text(most_tokens));
+                                        detail::to_text(max_tokens));
       }
       result.push_back(static_cast<std::int64_t>(length));
     }

@@ -53,7 +53,7 @@ struct context_plan {
   std::uint32_t sample = 0;
   /// The least degree, allowed or not, on which `sample` would fit, if the plan is infeasible. The
   /// value is 0 if the sample fits on no degree up to 65,536.
-  std::uint32_t least_degree = 0;
+  std::uint32_t min_degree = 0;
 
   [[nodiscard]] std::size_t micro_steps() const noexcept { return micro_step_offsets.size() - 1; }
 

@@ -207,10 +207,10 @@ class affine_solver {
   [[nodiscard]] bool round_if_exact() {
     constexpr double most = 0x1p62;
     // Integers of this size or more may have been rounded before they came here.
-    constexpr double most_given = 0x1p53;
-    if (value_scale_ >= most_given) return false;
+    constexpr double max_given = 0x1p53;
+    if (value_scale_ >= max_given) return false;
     for (double const scale : scales_) {
-      if (scale >= most_given) return false;
+      if (scale >= max_given) return false;
     }
     std::array<int128, R + 1> whole{};
     for (std::size_t j = 0; j != R + 1; ++j) {
@@ -345,10 +345,10 @@ class affine_solver {
   /// Repeats least squares with less weight for points whose residual exceeds the spread, until
   /// nothing changes.
   void reweight() {
-    constexpr int most_rounds = 64;
+    constexpr int max_rounds = 64;
     constexpr double to_deviation = 1.4826;
     constexpr double full_weight = 1.345;
-    for (int round = 0; round != most_rounds; ++round) {
+    for (int round = 0; round != max_rounds; ++round) {
       auto const missed = residuals();
       std::vector<double> sizes(missed);
       for (double& size : sizes) size = std::abs(size);

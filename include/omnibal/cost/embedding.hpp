@@ -34,7 +34,7 @@ struct embedding {
     detail::layer_tally tally(name, degrees, bytes, training, detail::remade::nothing);
     detail::check_width(name, "vocabulary", vocabulary);
     detail::check_width(name, "hidden", hidden);
-    detail::check_between(name, "positions", positions, 0, detail::most_width);
+    detail::check_between(name, "positions", positions, 0, detail::max_width);
     detail::check_sequences(name, "documents", batch.documents);
     int128 const rows = tally.in_sequence(batch.documents.tokens);
     int128 const output_bytes = tally.activation_bytes(rows * hidden);
@@ -100,12 +100,12 @@ struct patch_embedding {
   static constexpr char const* name = "patch_embedding";
 
   void check() const {
-    constexpr std::int64_t most_pixels = std::int64_t{1} << 12;
+    constexpr std::int64_t max_pixels = std::int64_t{1} << 12;
     detail::check_width(name, "hidden", hidden);
-    detail::check_between(name, "patch_size", patch_size, 1, most_pixels);
-    detail::check_between(name, "channels", channels, 1, most_pixels);
-    detail::check_between(name, "class_tokens", class_tokens, 0, detail::most_width);
-    detail::check_between(name, "positions", positions, 0, detail::most_width);
+    detail::check_between(name, "patch_size", patch_size, 1, max_pixels);
+    detail::check_between(name, "channels", channels, 1, max_pixels);
+    detail::check_between(name, "class_tokens", class_tokens, 0, detail::max_width);
+    detail::check_between(name, "positions", positions, 0, detail::max_width);
   }
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// \file
-/// The vocabulary of layer models: micro-batches, configurations, parallel degrees, bytes and costs.
+/// \file The vocabulary of layer models: micro-batches, configurations, parallel degrees, bytes and
+/// costs.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -65,8 +65,8 @@ constexpr void check_sequences(std::string_view function, std::string_view argum
   };
   int128 const tokens = given.tokens;
   int128 const squares = given.squares;
-  if (given.tokens < 0 || given.tokens > most_tokens) {
-    fail(".tokens", given.tokens, "must be from 0 to " + to_text(most_tokens));
+  if (given.tokens < 0 || given.tokens > max_tokens) {
+    fail(".tokens", given.tokens, "must be from 0 to " + to_text(max_tokens));
   }
   if (given.count < 0 || given.count > given.tokens) {
     fail(".count", given.count, "must be from 0 to the tokens, " + to_text(given.tokens));
@@ -134,8 +134,8 @@ struct equal_sequences_fn {
   /// `std::invalid_argument` for a number that is negative or above 2^40, `std::overflow_error` if
   /// the sum of squares exceeds 2^63 - 1.
   [[nodiscard]] constexpr sequences operator()(repeated_length const& given) const {
-    detail::check_between("equal_sequences", "count", given.count, 0, detail::most_tokens);
-    detail::check_between("equal_sequences", "length", given.length, 0, detail::most_tokens);
+    detail::check_between("equal_sequences", "count", given.count, 0, detail::max_tokens);
+    detail::check_between("equal_sequences", "length", given.length, 0, detail::max_tokens);
     sequences result{.count = given.length == 0 ? 0 : given.count};
     if (__builtin_mul_overflow(given.count, given.length, &result.tokens) ||
         __builtin_mul_overflow(result.tokens, given.length, &result.squares)) {

@@ -75,10 +75,10 @@ struct projector {
       detail::check_width(name, "norm_width", norm_width);
       detail::check_multiple(name, "input", input, "norm_width", norm_width);
     }
-    detail::check_between(name, "hidden", hidden, 0, detail::most_width);
+    detail::check_between(name, "hidden", hidden, 0, detail::max_width);
     detail::check_multiple(name, "hidden", hidden, "tensor", tally.tensor());
     detail::check_width(name, "output", output);
-    detail::check_between(name, "tile_tokens", tile_tokens, 0, detail::most_width);
+    detail::check_between(name, "tile_tokens", tile_tokens, 0, detail::max_width);
     detail::check_width(name, "patches_per_token", patches_per_token);
   }
 

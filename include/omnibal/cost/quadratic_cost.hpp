@@ -21,7 +21,7 @@ struct quadratic_cost {
   std::int64_t quadratic = 0;
 
   [[nodiscard]] constexpr std::int64_t operator()(std::int64_t length) const {
-    if (length < 0 || length > detail::most_tokens || linear < 0 || quadratic < 0) [[unlikely]] {
+    if (length < 0 || length > detail::max_tokens || linear < 0 || quadratic < 0) [[unlikely]] {
       check(length);
     }
     std::int64_t result = 0;
@@ -54,7 +54,7 @@ struct quadratic_cost {
 
  private:
   void check(std::int64_t length) const {
-    detail::check_between("quadratic_cost", "length", length, 0, detail::most_tokens);
+    detail::check_between("quadratic_cost", "length", length, 0, detail::max_tokens);
     detail::check_weight("quadratic_cost", "linear", linear);
     detail::check_weight("quadratic_cost", "quadratic", quadratic);
   }

@@ -96,9 +96,9 @@ struct resampler {
     detail::check_width(name, "input", input);
     self().check(tally);
     detail::check_width(name, "queries", queries);
-    detail::check_between(name, "tile_patches", tile_patches, 0, detail::most_width);
+    detail::check_between(name, "tile_patches", tile_patches, 0, detail::max_width);
     if (mlp != 0) dense().check(tally);
-    detail::check_between(name, "output", output, 0, detail::most_width);
+    detail::check_between(name, "output", output, 0, detail::max_width);
   }
 };
 

@@ -78,7 +78,7 @@ struct transformer {
  private:
   static void check_context(micro_batch_work const& batch) {
     auto const& context = batch.context;
-    detail::check_between("transformer", "context.tokens", context.tokens, 0, detail::most_tokens);
+    detail::check_between("transformer", "context.tokens", context.tokens, 0, detail::max_tokens);
     detail::int128 const most = detail::int128{batch.documents.tokens} * context.tokens;
     if (context.pairs >= 0 && context.pairs <= most) return;
     detail::throw_number(

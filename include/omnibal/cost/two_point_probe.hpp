@@ -47,7 +47,7 @@ class checkpoint_line {
   /// `std::overflow_error` if the result exceeds 64 bits.
   [[nodiscard]] std::int64_t free_bytes(std::int64_t checkpointed_layers) const {
     detail::check_between("checkpoint_line", "checkpointed_layers", checkpointed_layers, 0,
-                          detail::most_width);
+                          detail::max_width);
     detail::int128 const change =
         detail::int128{gained_bytes_} * (checkpointed_layers - start_.checkpointed_layers);
     detail::int128 const result =
@@ -102,9 +102,9 @@ struct two_point_probe_fn {
                                            memory_reading const& many) const {
     constexpr std::string_view name = "two_point_probe";
     detail::check_between(name, "few.checkpointed_layers", few.checkpointed_layers, 0,
-                          detail::most_width);
+                          detail::max_width);
     detail::check_between(name, "many.checkpointed_layers", many.checkpointed_layers, 0,
-                          detail::most_width);
+                          detail::max_width);
     if (many.checkpointed_layers <= few.checkpointed_layers) {
       detail::throw_number(name, "many.checkpointed_layers", many.checkpointed_layers,
                            "must be above " + detail::to_text(few.checkpointed_layers));

@@ -23,7 +23,7 @@ struct best_fit_rounds_options {
   /// The largest number of blocks of the rounds, and therefore of multiprocessors. All blocks run
   /// at once and wait until this number is free. Next to other work on the device, fewer blocks
   /// begin earlier.
-  std::size_t most_blocks = 1024;
+  std::size_t max_blocks = 1024;
 };
 
 #pragma GCC visibility push(hidden)
@@ -52,13 +52,13 @@ struct best_fit_rounds_fn : detail::scratch_counted<best_fit_rounds_fn> {
              omnibal::detail::kinds_of<Capacity> == 1)
   void operator()(Exec const& exec, Demands const& demands, Capacity const& capacity,
                   best_fit_rounds_options const& options, packing_span const& out) const {
-    omnibal::detail::check_positive(name, "options.most_blocks", options.most_blocks);
+    omnibal::detail::check_positive(name, "options.max_blocks", options.max_blocks);
     auto const limits = detail::checked_packing(name, demands.size(), capacity, out);
     // One number is reserved for "no group".
     omnibal::detail::check_index_count(name, "demands", demands.size() + 1);
     detail::run_on_device(exec, [&](auto& backend) {
       detail::best_fit_rounds(backend, detail::data_of(demands), demands.size(),
-                              static_cast<std::uint64_t>(limits[0]), options.most_blocks, out);
+                              static_cast<std::uint64_t>(limits[0]), options.max_blocks, out);
     });
   }
 

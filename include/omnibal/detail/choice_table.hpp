@@ -56,18 +56,18 @@ class pareto_fronts {
   }
   [[nodiscard]] std::size_t point_count() const { return points_.size(); }
   /// Returns the sum over the layers of the largest gains.
-  [[nodiscard]] std::int64_t most_gain() const {
+  [[nodiscard]] std::int64_t max_gain() const {
     std::int64_t sum = 0;
     for (std::size_t layer = 0; layer != size(); ++layer) sum += (*this)[layer].back().gain;
     return sum;
   }
 
-  /// Drops the points with more than `most_bytes`; the first points stay.
-  void drop_above(std::int64_t most_bytes) {
+  /// Drops the points with more than `max_bytes`; the first points stay.
+  void drop_above(std::int64_t max_bytes) {
     std::size_t kept = 0;
     for (std::size_t layer = 0, next = 0; layer != size(); ++layer) {
       for (; next != offsets_[layer + 1]; ++next) {
-        if (points_[next].bytes <= most_bytes) points_[kept++] = points_[next];
+        if (points_[next].bytes <= max_bytes) points_[kept++] = points_[next];
       }
       offsets_[layer + 1] = kept;
     }
@@ -246,25 +246,25 @@ struct limited_fronts {
   std::int64_t bytes = 0;
   std::int64_t time = 0;
   /// The gain of all last points together.
-  std::int64_t most_gain = 0;
+  std::int64_t max_gain = 0;
 };
 
 /// Fills `result` with the fronts of the choices whose transient bytes are at most
-/// `most_transient`. Preconditions: each layer has such a choice, and the fewest bytes add up to at
+/// `max_transient`. Preconditions: each layer has such a choice, and the fewest bytes add up to at
 /// most 2^63 - 1.
 template <class Time>
 void limit_fronts(choice_table<Time> const& table, std::span<std::uint32_t const> order,
-                  std::int64_t most_transient, limited_fronts& result) {
+                  std::int64_t max_transient, limited_fronts& result) {
   result.fronts.clear();
   result.bytes = 0;
   result.time = 0;
-  result.most_gain = 0;
+  result.max_gain = 0;
   for (std::uint32_t const layer : order) {
     std::int64_t first_bytes = 0;
     std::int64_t first_time = -1;
     std::int64_t last_time = 0;
     for (auto const& way : table[layer]) {
-      if (way.transient_bytes > most_transient) continue;
+      if (way.transient_bytes > max_transient) continue;
       std::int64_t const time = table.to_whole(way.time);
       if (first_time < 0) {
         first_bytes = way.bytes;
@@ -276,7 +276,7 @@ void limit_fronts(choice_table<Time> const& table, std::span<std::uint32_t const
       result.fronts.push({way.bytes - first_bytes, first_time - time, way.index});
     }
     result.fronts.close();
-    result.most_gain += first_time - last_time;
+    result.max_gain += first_time - last_time;
     result.time += first_time;
     result.bytes += first_bytes;
   }

@@ -19,7 +19,7 @@ namespace omnibal::inline v0::detail {
 /// A digit of words, and the beginnings in their order of the words with each value of the digit.
 class radix_digit {
  public:
-  static constexpr unsigned most_bits = 11;
+  static constexpr unsigned max_bits = 11;
 
   radix_digit() = default;
   radix_digit(unsigned shift, unsigned bits) : value_of_{shift, (std::uint64_t{1} << bits) - 1} {
@@ -68,7 +68,7 @@ class radix_digit {
   };
 
   field value_of_;
-  std::uint32_t starts_[std::size_t{1} << most_bits];
+  std::uint32_t starts_[std::size_t{1} << max_bits];
 };
 
 /// Sorts words by the bits [first_bit, first_bit + bits), stably, digit after digit, except for the
@@ -77,7 +77,7 @@ class radix_digit {
 template <class Last>
 void radix_passes(std::span<std::uint64_t> words, std::span<std::uint64_t> spare,
                   unsigned first_bit, unsigned bits, Last const& last) {
-  unsigned const passes = (bits + radix_digit::most_bits - 1) / radix_digit::most_bits;
+  unsigned const passes = (bits + radix_digit::max_bits - 1) / radix_digit::max_bits;
   unsigned const digit_bits = passes == 0 ? 0 : (bits + passes - 1) / passes;
   for (unsigned pass = 0; pass < passes; pass += 3) {
     radix_digit digits[3];

@@ -40,7 +40,7 @@ class sparse_assignment {
   /// Assigns the parts. Precondition: no sum of gains exceeds a quarter of the largest amount.
   /// Allocates only for a network that is larger than the networks before.
   template <class Network>
-  void run(Network const& network, std::uint64_t most_steps) {
+  void run(Network const& network, std::uint64_t max_steps) {
     std::size_t const vertices = network.places() + network.hubs();
     room_ = network.largest_room();
     profit_.assign(network.parts(), 0);
@@ -59,7 +59,7 @@ class sparse_assignment {
     steps_ = 0;
     is_optimal_ = true;
     for (std::uint32_t part = 0; part != network.parts(); ++part) {
-      add(part, network, steps_ < most_steps ? all_parts : few_parts);
+      add(part, network, steps_ < max_steps ? all_parts : few_parts);
     }
   }
 
@@ -114,7 +114,7 @@ class sparse_assignment {
   }
 
   template <class Network>
-  void add(std::uint32_t root, Network const& network, std::size_t most_parts) {
+  void add(std::uint32_t root, Network const& network, std::size_t max_parts) {
     Amount most = 0;
     network.for_each_offer(root, [&](std::uint32_t vertex, Amount gain) {
       ++steps_;
@@ -128,7 +128,7 @@ class sparse_assignment {
     now_ = 0;
     best_ = std::numeric_limits<Amount>::max();
     scan(root, 0, network);
-    bool const is_shortest = search(network, most_parts);
+    bool const is_shortest = search(network, max_parts);
     is_optimal_ = is_optimal_ && is_shortest;
     raise_prices(is_shortest ? best_ : now_, network);
     carry_out(root);
@@ -136,10 +136,10 @@ class sparse_assignment {
 
   /// Continues until the shortest path is known; returns false if too many parts would be scanned.
   template <class Network>
-  [[nodiscard]] bool search(Network const& network, std::size_t most_parts) {
+  [[nodiscard]] bool search(Network const& network, std::size_t max_parts) {
     while (best_ != now_) {
       if (ready_.empty() && !advance()) return true;
-      if (scanned_.size() >= most_parts) return false;
+      if (scanned_.size() >= max_parts) return false;
       std::uint32_t const vertex = ready_.back();
       ready_.pop_back();
       point& at = points_[vertex];
@@ -444,12 +444,12 @@ struct rank_network {
 class rank_placer {
  public:
   /// The default number of steps, which limits the work.
-  static constexpr std::uint64_t most_steps = std::uint64_t{1} << 25;
+  static constexpr std::uint64_t max_steps = std::uint64_t{1} << 25;
 
   /// Places the parts. `home_of` has the rank of each sample; every sample is in one part.
   template <class BytesOf>
   void run(std::span<std::uint32_t const> home_of, grouping_view parts, BytesOf const& bytes_of,
-           given_nodes const& nodes, std::uint64_t steps = most_steps) {
+           given_nodes const& nodes, std::uint64_t steps = max_steps) {
     layout_.set(nodes, parts.size());
     if (!layout_.is_sorted()) {
       home_place_.clear();
@@ -494,11 +494,11 @@ class rank_placer {
   }
 
   /// Returns a lower bound of the bytes that a placement moves across nodes.
-  [[nodiscard]] std::int64_t least_across_nodes() const {
-    int128 most_kept = nodes_.bound(node_places());
+  [[nodiscard]] std::int64_t min_across_nodes() const {
+    int128 max_kept = nodes_.bound(node_places());
     // Each part may keep nearly one unit more than was counted.
-    if (dropped_bits_ != 0) most_kept = (most_kept + layout_.ranks()) << dropped_bits_;
-    return bytes_.total() - static_cast<std::int64_t>(std::min<int128>(most_kept, bytes_.total()));
+    if (dropped_bits_ != 0) max_kept = (max_kept + layout_.ranks()) << dropped_bits_;
+    return bytes_.total() - static_cast<std::int64_t>(std::min<int128>(max_kept, bytes_.total()));
   }
 
  private:

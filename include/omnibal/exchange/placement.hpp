@@ -27,7 +27,7 @@ struct placement_result {
   /// The bytes of samples that change their node.
   std::int64_t moved_bytes_across_nodes = 0;
   /// A lower bound: no placement moves fewer bytes across nodes.
-  std::int64_t least_across_nodes = 0;
+  std::int64_t min_across_nodes = 0;
   /// Whether no placement moves fewer bytes across nodes, and none that moves equally few bytes
   /// across nodes moves fewer bytes across ranks.
   bool proven = false;
@@ -42,7 +42,7 @@ struct placement_fn {
   /// The result is the best, and proven, if the search requires at most 2^25 steps and all bytes
   /// are less than 2^61. This holds always up to 128 ranks, and for thousands of ranks if each part
   /// has bytes on tens of them. Beyond that limit, a search among 64 parts selects the best place
-  /// for each further part, and `least_across_nodes` stays a bound. A `home` that is as good as the
+  /// for each further part, and `min_across_nodes` stays a bound. A `home` that is as good as the
   /// best placement keeps its places.
   ///
   /// Complexity: linear in the pairs of a part and a rank with bytes of the part, if most parts get
@@ -80,7 +80,7 @@ struct placement_fn {
       rank_of_part.push_back(placer.rank_of(part));
     }
     return {std::move(rank_of_part), placer.moved_bytes(), placer.moved_bytes_across_nodes(),
-            placer.least_across_nodes(), placer.is_proven()};
+            placer.min_across_nodes(), placer.is_proven()};
   }
 
  private:

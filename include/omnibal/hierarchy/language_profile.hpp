@@ -100,13 +100,13 @@ struct language_profile {
     detail::check_level(name, "level", level);
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     detail::check_between(name, "memory_bytes", memory_bytes, 1, most);
-    detail::check_between(name, "document", document, 0, detail::most_tokens);
-    detail::check_between(name, "logit_tokens", logit_tokens, 0, detail::most_tokens);
+    detail::check_between(name, "document", document, 0, detail::max_tokens);
+    detail::check_between(name, "logit_tokens", logit_tokens, 0, detail::max_tokens);
     detail::check_between(name, "link_bytes_per_second", link_bytes_per_second, 1, most);
     detail::check_between(name, "pack_overhead_nanoseconds", pack_overhead_nanoseconds, 0, most);
     detail::check_between(name, "checkpointed_layers", level.checkpointed_layers, 0,
                           model.first_layers + model.layers);
-    detail::check_between(name, "ranks", ranks, 1, detail::most_width);
+    detail::check_between(name, "ranks", ranks, 1, detail::max_width);
     detail::check_multiple(name, "ranks", ranks, "the degree", level.sequence);
   }
 

@@ -90,7 +90,7 @@ namespace omnibal::inline v0::detail {
 }
 
 /// The most ranks that share a pack.
-inline constexpr std::int64_t most_level_degree = std::int64_t{1} << 20;
+inline constexpr std::int64_t max_level_degree = std::int64_t{1} << 20;
 
 /// Throws `std::invalid_argument` unless a level with this setting can exist.
 inline void check_level(std::string_view function, std::string_view argument,
@@ -99,9 +99,9 @@ inline void check_level(std::string_view function, std::string_view argument,
     throw_number(function, std::string(argument) + ".length", level.length,
                  "must be from 1 to " + to_text(longest_level));
   }
-  if (level.sequence < 1 || level.sequence > most_level_degree) {
+  if (level.sequence < 1 || level.sequence > max_level_degree) {
     throw_number(function, std::string(argument) + ".sequence", level.sequence,
-                 "must be from 1 to " + to_text(most_level_degree));
+                 "must be from 1 to " + to_text(max_level_degree));
   }
   if (level.checkpointed_layers < 0) {
     throw_number(function, std::string(argument) + ".checkpointed_layers",

@@ -213,7 +213,7 @@ struct pack_levels_fn {
       packed[level].setting = settings[level];
       packed[level].first_group = static_cast<std::uint32_t>(packs.size());
       bool const takes_longer =
-          options.oversized == oversize_policy::alone && level + 1 == settings.size();
+          options.oversized == oversize_policy::own_group && level + 1 == settings.size();
       for (std::size_t i = 0; takes_longer && i != longer.size(); ++i) {
         packs.push(longer[i]);
         packs.close();

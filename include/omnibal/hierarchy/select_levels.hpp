@@ -53,7 +53,7 @@ struct level_search {
   std::vector<std::int64_t> lengths{8192, 16384, 32768, 65536, 131072};
   /// The sequence-parallel degrees, ascending.
   std::vector<std::int64_t> degrees{1, 2, 4, 8};
-  std::int64_t fewest_checkpointed = 0;
+  std::int64_t min_checkpointed = 0;
   /// The memory that must stay free.
   std::int64_t reserve_bytes = 0;
   /// The number of ranks that train; 0: the largest degree. The ranks decide how many packs run at
@@ -106,14 +106,13 @@ inline void check_ascending(std::string_view function, std::string_view argument
 
 inline void check_search(std::string_view function, level_search const& search) {
   check_ascending(function, "search.lengths", search.lengths, longest_level);
-  check_ascending(function, "search.degrees", search.degrees, most_level_degree);
-  check_between(function, "search.layers", search.layers, 1, most_width);
-  check_between(function, "search.fewest_checkpointed", search.fewest_checkpointed, 0,
-                search.layers);
+  check_ascending(function, "search.degrees", search.degrees, max_level_degree);
+  check_between(function, "search.layers", search.layers, 1, max_width);
+  check_between(function, "search.min_checkpointed", search.min_checkpointed, 0, search.layers);
   check_between(function, "search.reserve_bytes", search.reserve_bytes, 0,
                 std::numeric_limits<std::int64_t>::max());
   if (search.ranks == 0) return;
-  check_between(function, "search.ranks", search.ranks, search.degrees.back(), most_level_degree);
+  check_between(function, "search.ranks", search.ranks, search.degrees.back(), max_level_degree);
 }
 
 /// Returns true if `left` requires less time of its ranks per token; false if both are equal.
@@ -137,17 +136,17 @@ class level_probe {
   /// times. Returns none if no degree fits.
   [[nodiscard]] std::optional<timed_level> fastest(std::int64_t length) {
     std::optional<timed_level> best;
-    least_missing_ = unknown_shortage;
+    min_missing_ = unknown_shortage;
     for (std::int64_t const degree : search_.degrees) {
       if (degree > length) continue;
-      auto const found = fewest_checkpointed(length, degree);
+      auto const found = min_checkpointed(length, degree);
       if (found && (!best || is_faster(*found, *best))) best = found;
     }
     return best;
   }
 
   /// Returns the least memory that the length of the last call lacked.
-  [[nodiscard]] std::int64_t least_missing() const { return least_missing_; }
+  [[nodiscard]] std::int64_t min_missing() const { return min_missing_; }
 
  private:
   struct probed {
@@ -175,13 +174,13 @@ class level_probe {
 
   /// Returns the setting with the fewest checkpointed layers that leaves the reserve free. A line
   /// through two readings predicts the setting, and a further reading confirms it.
-  [[nodiscard]] std::optional<timed_level> fewest_checkpointed(std::int64_t length,
-                                                               std::int64_t degree) {
-    packing_level setting{length, degree, search_.fewest_checkpointed};
+  [[nodiscard]] std::optional<timed_level> min_checkpointed(std::int64_t length,
+                                                            std::int64_t degree) {
+    packing_level setting{length, degree, search_.min_checkpointed};
     probed few = read(setting);
     if (fits(few.reading)) return timed(few);
     setting.checkpointed_layers = search_.layers;
-    probed many = search_.layers == search_.fewest_checkpointed ? few : read(setting);
+    probed many = search_.layers == search_.min_checkpointed ? few : read(setting);
     if (!fits(many.reading)) {
       check_gain(few, many);
       note_missing(many.reading);
@@ -234,14 +233,13 @@ class level_probe {
     if (reading.free_bytes == unknown_shortage) return;
     auto const missing = checked_cast<std::int64_t>(
         function_, "the missing memory", int128{search_.reserve_bytes} - reading.free_bytes);
-    least_missing_ =
-        least_missing_ == unknown_shortage ? missing : std::min(least_missing_, missing);
+    min_missing_ = min_missing_ == unknown_shortage ? missing : std::min(min_missing_, missing);
   }
 
   std::string_view function_;
   Profile const& profile_;
   level_search const& search_;
-  std::int64_t least_missing_ = unknown_shortage;
+  std::int64_t min_missing_ = unknown_shortage;
 };
 
 /// Counts the samples, and their tokens, up to each of some lengths and up to half of each length.
@@ -315,8 +313,8 @@ struct epoch_estimate {
 /// that is long enough. The fewest levels win among equal times. The time is a sum over neighboring
 /// levels; therefore the best set is a shortest path. Precondition: the last level holds
 /// `census.longest()`.
-[[nodiscard]] inline epoch_estimate least_epoch(std::span<timed_level const> levels,
-                                                length_census const& census, std::int64_t ranks) {
+[[nodiscard]] inline epoch_estimate min_epoch(std::span<timed_level const> levels,
+                                              length_census const& census, std::int64_t ranks) {
   struct path {
     /// Nanoseconds first, then the number of levels.
     std::pair<int128, std::size_t> cost;
@@ -420,7 +418,7 @@ struct select_levels_fn {
     result.oversized = census.beyond();
     if (result.status != solve_status::solved) return result;
     std::int64_t const ranks = search.ranks == 0 ? search.degrees.back() : search.ranks;
-    auto const estimate = detail::least_epoch(result.fastest, census, ranks);
+    auto const estimate = detail::min_epoch(result.fastest, census, ranks);
     for (std::size_t const place : estimate.chosen) {
       result.levels.push_back(result.fastest[place].setting);
     }
@@ -443,7 +441,7 @@ struct select_levels_fn {
       if (auto const found = probe.fastest(length)) {
         result.fastest.push_back(*found);
       } else if (length >= needed && !missing) {
-        missing = probe.least_missing();
+        missing = probe.min_missing();
       }
     }
     bool const is_long_enough =

@@ -73,7 +73,7 @@ struct best_fit_decreasing_fn {
     });
   }
 
-  /// Packs with the score `least_slack`, the remaining shares of the capacity.
+  /// Packs with the score `min_slack`, the remaining shares of the capacity.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
@@ -84,7 +84,7 @@ struct best_fit_decreasing_fn {
       if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
         return detail::pack_line(std::forward<decltype(input)>(input));
       } else {
-        return pack(input, options, least_slack(input.capacity));
+        return pack(input, options, min_slack(input.capacity));
       }
     });
   }

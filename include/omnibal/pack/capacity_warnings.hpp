@@ -74,10 +74,10 @@ template <std::size_t R, class T>
 }
 
 /// Returns the profile of one resource. Precondition: there are demands, none of them negative;
-/// `most_oversized` is in [0, 1].
+/// `max_oversized` is in [0, 1].
 template <std::size_t R, class T>
 [[nodiscard]] amount_profile<T> profile_of(std::span<resources<R, T> const> demands,
-                                           std::size_t kind, double most_oversized) {
+                                           std::size_t kind, double max_oversized) {
   auto const words = sorted_words(demands, kind);
   auto const amount = [&words](std::size_t k) { return std::bit_cast<T>(words[k]); };
   amount_profile<T> result;
@@ -92,7 +92,7 @@ template <std::size_t R, class T>
     first = last;
   }
   auto const may_exceed =
-      static_cast<std::size_t>(most_oversized * static_cast<double>(words.size()));
+      static_cast<std::size_t>(max_oversized * static_cast<double>(words.size()));
   std::size_t const within = std::max<std::size_t>(1, words.size() - may_exceed);
   result.reach = amount(within - 1);
   using sum_type = std::conditional_t<std::floating_point<T>, double, uint128>;

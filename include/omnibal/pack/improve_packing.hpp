@@ -119,7 +119,7 @@ class group_search {
   /// Returns true once: after the walk has run the number of steps that a thorough bound costs.
   [[nodiscard]] bool has_earned_bound() {
     if constexpr (can_walk) {
-      if (!has_bound_ && walk_ && walk_->work() >= dual_feasible_bounds::most_steps) {
+      if (!has_bound_ && walk_ && walk_->work() >= dual_feasible_bounds::max_steps) {
         has_bound_ = true;
         return true;
       }
@@ -225,9 +225,9 @@ class group_evener {
   /// sample moved.
   bool exchange() {
     // Limits the exchanges of one pair of groups per pass.
-    constexpr unsigned most_exchanges = 4;
+    constexpr unsigned max_exchanges = 4;
     unsigned done = 0;
-    while (done != most_exchanges && exchange_once()) ++done;
+    while (done != max_exchanges && exchange_once()) ++done;
     return done != 0;
   }
 
@@ -258,12 +258,12 @@ class group_evener {
   }
 
   /// The most samples of a group that an exchange considers.
-  static constexpr std::size_t most_candidates = 16;
+  static constexpr std::size_t max_candidates = 16;
 
   /// Returns the number of samples of a group that are considered, evenly spaced. The index after
   /// the last candidate means no sample.
   [[nodiscard]] static std::size_t candidates(group const& from) {
-    return std::min(from.samples.size(), most_candidates);
+    return std::min(from.samples.size(), max_candidates);
   }
   [[nodiscard]] static std::size_t position(group const& from, std::size_t candidate) {
     return candidate * from.samples.size() / candidates(from);

@@ -102,15 +102,15 @@ class bin_completion {
   void compare_fillings(waiting_type& waiting, std::uint64_t candidates, room_type const& room,
                         typename waiting_type::place const& place, slot next) {
     candidates = std::min<std::uint64_t>(candidates, candidates_.size());
-    std::uint64_t least_waste = std::numeric_limits<std::uint64_t>::max();
+    std::uint64_t min_waste = std::numeric_limits<std::uint64_t>::max();
     std::size_t count = 0;
     work_ = 0;
     slot first = waiting.most_valuable(room, place, work_);
     for (std::size_t k = 0;; ++k) {
       if (first != waiting_type::none) {
         std::uint64_t const waste = fill(waiting, room, first);
-        if (waste < least_waste) {
-          least_waste = waste;
+        if (waste < min_waste) {
+          min_waste = waste;
           best_.swap(trial_);
           best_count_ = trial_count_;
         }

@@ -130,8 +130,8 @@ class pattern_prices {
     for (std::size_t i = 0; i != prices_.size(); ++i) {
       auto const price = static_cast<uint128>(prices_[i]) * one / worth;
       auto const used = static_cast<uint128>(uses[i]) * counts_[most];
-      auto const most_used = static_cast<uint128>(uses[most]) * counts_[i];
-      prices_[i] = static_cast<std::uint64_t>(price - price * 3 * used / (most_used * 10));
+      auto const max_used = static_cast<uint128>(uses[most]) * counts_[i];
+      prices_[i] = static_cast<std::uint64_t>(price - price * 3 * used / (max_used * 10));
     }
   }
 
@@ -149,12 +149,12 @@ class pattern_prices {
   // The largest capacity for which patterns are priced.
   constexpr std::size_t largest_capacity = 255;
   // The most changes of the prices.
-  constexpr std::size_t most_changes = 24;
+  constexpr std::size_t max_changes = 24;
   if (counts.size() > largest_capacity + 1) return 0;
   pattern_prices prices(counts);
   std::size_t const samples = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
   std::size_t const steps = std::max<std::size_t>(1, prices.steps_of_next());
-  std::size_t const changes = std::min(most_changes, (4096 + samples / 2) / steps);
+  std::size_t const changes = std::min(max_changes, (4096 + samples / 2) / steps);
   std::size_t bound = 0;
   for (std::size_t i = 0; i != changes && prices.steps_of_next() != 0; ++i) {
     bound = std::max(bound, prices.next());
@@ -202,7 +202,7 @@ template <class Value>
 template <class Value>
 [[nodiscard]] std::size_t dual_feasible_bound(std::size_t count, Value const& value,
                                               std::int64_t capacity) {
-  if (static_cast<std::uint64_t>(capacity) > dual_feasible_function::most_capacity) return 0;
+  if (static_cast<std::uint64_t>(capacity) > dual_feasible_function::max_capacity) return 0;
   std::vector<counted_value> counted;
   for (std::uint64_t const next : sorted_values(count, value, capacity)) {
     if (next == 0) continue;
@@ -243,8 +243,8 @@ template <class Value, class T>
 /// Returns the largest number of conflicts over all thresholds. `counts[k]` is the number of
 /// samples with b in bucket k and a large a, `counts[buckets + k]` with b in bucket k and a small
 /// a. A bucket is 2^shift wide.
-[[nodiscard]] inline std::size_t most_conflicts(std::vector<std::uint32_t> const& counts,
-                                                std::int64_t capacity_b, unsigned shift) {
+[[nodiscard]] inline std::size_t max_conflicts(std::vector<std::uint32_t> const& counts,
+                                               std::int64_t capacity_b, unsigned shift) {
   std::size_t const buckets = counts.size() / 2;
   std::size_t conflicting = std::accumulate(counts.data(), counts.data() + buckets, std::size_t{0});
   std::size_t bound = conflicting;
@@ -272,9 +272,9 @@ template <class ValueA, class ValueB>
 [[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
                                          std::int64_t capacity_a, ValueB const& b,
                                          std::int64_t capacity_b) {
-  std::size_t const most_buckets = std::clamp<std::size_t>(count / 4, 1024, 65536);
+  std::size_t const max_buckets = std::clamp<std::size_t>(count / 4, 1024, 65536);
   unsigned shift = 0;
-  while ((static_cast<std::uint64_t>(capacity_b) >> shift) >= most_buckets) ++shift;
+  while ((static_cast<std::uint64_t>(capacity_b) >> shift) >= max_buckets) ++shift;
   auto const bucket_of = [shift](std::int64_t value) {
     return static_cast<std::size_t>(static_cast<std::uint64_t>(value) >> shift);
   };
@@ -285,7 +285,7 @@ template <class ValueA, class ValueB>
     auto const is_small = static_cast<std::size_t>(a(i) <= capacity_a - a(i));
     ++counts[is_small * buckets + bucket_of(b(i))];
   }
-  return most_conflicts(counts, capacity_b, shift);
+  return max_conflicts(counts, capacity_b, shift);
 }
 
 /// Returns the largest of the bounds for samples that all fit an empty group.
@@ -339,7 +339,7 @@ template <class Layout>
                                           std::size_t steps) {
   using amounts_type = typename Layout::amounts_type;
   if constexpr (std::integral<typename amounts_type::value_type>) {
-    auto const types = sample_types<Layout>::of(input, most_pattern_types(steps));
+    auto const types = sample_types<Layout>::of(input, max_pattern_types(steps));
     std::span<std::uint32_t const> const counts = types.counts;
     if constexpr (amounts_type::size() == 1) {
       std::vector<std::uint64_t> values;
@@ -426,7 +426,7 @@ struct packing_bound_fn {
       std::size_t const bound =
           is_thorough ? detail::thorough_bound(input) : detail::measured_bound(input);
       std::size_t const steps =
-          options.pattern_steps.value_or(is_thorough ? detail::most_pattern_steps : 0);
+          options.pattern_steps.value_or(is_thorough ? detail::max_pattern_steps : 0);
       return steps == 0 ? bound : detail::generated_bound(input, bound, steps);
     });
   }

@@ -14,15 +14,15 @@ namespace omnibal::inline v0 {
 
 /// The treatment of samples that exceed the capacity by themselves.
 enum class oversize_policy {
-  list,    ///< in no group; `oversized` of the result lists them
-  alone,   ///< each in its own group; no other group exceeds the capacity
-  reject,  ///< an error that names the first of them
+  list,       ///< in no group; `oversized` of the result lists them
+  own_group,  ///< each in its own group; no other group exceeds the capacity
+  reject,     ///< an error that names the first of them
 };
 
 struct place_oversized_fn {
   /// Applies a policy to the samples that a packer has set aside:
-  /// `place_oversized(best_packing(samples, demand, capacity), oversize_policy::alone)`. It accepts
-  /// the packing of any packer, because every packer lists all oversized samples.
+  /// `place_oversized(best_packing(samples, demand, capacity), oversize_policy::own_group)`. It
+  /// accepts the packing of any packer, because every packer lists all oversized samples.
   ///
   /// With `alone` the oversized samples follow the existing groups, each in its own group, by
   /// ascending index. `oversized` is empty then. The lower bound of the report increases by the

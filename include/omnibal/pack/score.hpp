@@ -114,9 +114,9 @@ concept fit_score =
 ///
 /// Determinism: portable for integers, because their shares are in fixed point.
 template <std::size_t R, class T>
-class least_slack {
+class min_slack {
  public:
-  explicit constexpr least_slack(resources<R, T> const& capacity) : share_(capacity) {}
+  explicit constexpr min_slack(resources<R, T> const& capacity) : share_(capacity) {}
 
   [[nodiscard]] constexpr std::uint64_t operator()(resources<R, T> const& left,
                                                    resources<R, T> const& /*demand*/) const {

@@ -83,7 +83,7 @@ struct tune_capacity_fn {
     std::span<amounts_type const> const all(demands);
     detail::amount_profile<amount_type> profiles[kinds];
     for (std::size_t r = 0; r != kinds; ++r) {
-      profiles[r] = detail::profile_of(all, r, options.most_oversized);
+      profiles[r] = detail::profile_of(all, r, options.max_oversized);
     }
     detail::capacity_grid<kinds, amount_type> const grid(target, options, profiles);
     detail::capacity_search(all, target, pack, objective, options, grid).run(result);
@@ -111,7 +111,7 @@ struct tune_capacity_fn {
     for (std::size_t r = 0; r != R; ++r) {
       detail::check_weight(name, "options.granularity", r, options.granularity[r]);
     }
-    detail::check_share(name, "options.most_oversized", options.most_oversized);
+    detail::check_share(name, "options.max_oversized", options.max_oversized);
     detail::check_share(name, "options.common_share", options.common_share);
     detail::check_positive(name, "options.candidates", options.candidates);
     detail::check_positive(name, "options.first_samples", options.first_samples);

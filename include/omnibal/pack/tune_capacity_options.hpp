@@ -28,7 +28,7 @@ struct tune_capacity_options {
   /// floating-point resource.
   resources<R, T> granularity{};
   /// The largest share of the samples that may exceed the capacity by themselves.
-  double most_oversized = 0.01;
+  double max_oversized = 0.01;
   capacity_walk walk = capacity_walk::each_alone;
   /// The largest number of capacities in the first round.
   std::size_t candidates = 128;

@@ -57,7 +57,7 @@ class equal_speed_partition_minimax {
   /// A probe ends at the largest load that occurred or at the smallest load that was too large.
   /// Therefore both ends of the bisection are sums that occur.
   [[nodiscard]] T bottleneck(T largest) {
-    T const mean = least_largest(sums_.back(), stages_);
+    T const mean = min_largest(sums_.back(), stages_);
     T low = std::max(largest, mean);
     T high = std::min(sums_.back(), greedy_limit(mean, largest));
     while (low < high) {

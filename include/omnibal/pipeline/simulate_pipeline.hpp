@@ -290,10 +290,10 @@ class pipeline_run {
 
   /// Names the inputs that the first stages wait for.
   [[noreturn, gnu::noinline]] void throw_deadlock() const {
-    constexpr std::size_t most_named = 4;
+    constexpr std::size_t max_named = 4;
     std::string text("the schedule does not end, its stages wait for each other: ");
     std::size_t named = 0;
-    for (std::size_t stage = 0; stage != shape_.stages && named != most_named; ++stage) {
+    for (std::size_t stage = 0; stage != shape_.stages && named != max_named; ++stage) {
       stage_progress const& done = memory_.stages[stage].done;
       if (begun(done) == operations_of_stage()) continue;
       operation_kind const kind = schedule_.next(stage, done);

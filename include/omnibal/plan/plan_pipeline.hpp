@@ -104,15 +104,15 @@ class joint_search {
 
   void refine() {
     std::vector<std::int64_t> least;
-    for (std::size_t l = 0; l != layers_.size(); ++l) least.push_back(layers_.least_time(l, l + 1));
+    for (std::size_t l = 0; l != layers_.size(); ++l) least.push_back(layers_.min_time(l, l + 1));
     auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
       return table_({stage, first, last}) != no_time;
     };
     auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
       std::int64_t const time = table_({stage, first, last});
-      return time != no_time ? time : layers_.least_time(first, last);
+      return time != no_time ? time : layers_.min_time(first, last);
     };
-    for (std::size_t round = 0; round < most_rounds() || !has_plan(); ++round) {
+    for (std::size_t round = 0; round < max_rounds() || !has_plan(); ++round) {
       auto const cuts = cut({cost, fits}, least);
       bool const is_possible = cuts.status == solve_status::solved;
       bound_ = std::max(bound_, is_possible ? std::min(cuts.objective, value_) : value_);
@@ -124,7 +124,7 @@ class joint_search {
     }
   }
 
-  [[nodiscard]] std::size_t most_rounds() const {
+  [[nodiscard]] std::size_t max_rounds() const {
     constexpr std::size_t levels[]{4, 16, 64};
     return options_.rounds.value_or(levels[static_cast<std::size_t>(options_.effort)]);
   }
@@ -169,7 +169,7 @@ class joint_search {
     std::int64_t const most = value_ - 1;
     if (options_.micro_batches == 1) return most;
     auto const others = static_cast<std::int64_t>(options_.micro_batches - 1);
-    return (most - layers_.least_time(0, layers_.size())) / others;
+    return (most - layers_.min_time(0, layers_.size())) / others;
   }
 
   [[nodiscard]] std::size_t stages() const { return rooms_.memory.size(); }
@@ -243,7 +243,7 @@ struct plan_pipeline_fn {
       detail::check_weight(name, "state_bytes", state_bytes.size() - 1, state_bytes.back());
     }
     detail::integer_layers const whole(name, table, state_bytes, options.micro_batches);
-    if (whole.most_time() == detail::no_time) {
+    if (whole.max_time() == detail::no_time) {
       detail::throw_overflow(name, "the sum of the largest times");
     }
     for (std::int64_t fixed : rooms.reserve) {

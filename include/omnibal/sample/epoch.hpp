@@ -54,13 +54,13 @@ struct sampler_segment {
 /// The most changes of the ranks within an epoch of `step_sampler` and `level_sampler`. A run with
 /// more changes is refused when it resumes; `rank_changes_left()` returns the number of remaining
 /// changes in advance. In `epoch_sampler` the ranks and their batch may change any number of times.
-inline constexpr std::size_t most_rank_changes = 8;
+inline constexpr std::size_t max_rank_changes = 8;
 
 /// The most ranks that a sampler supports.
-inline constexpr std::uint32_t most_ranks = std::uint32_t{1} << 20;
+inline constexpr std::uint32_t max_ranks = std::uint32_t{1} << 20;
 
 /// The most samples in an epoch of a sampler without an index array.
-inline constexpr std::uint64_t most_samples = (std::uint64_t{1} << 63) - 1;
+inline constexpr std::uint64_t max_samples = (std::uint64_t{1} << 63) - 1;
 
 /// The state of a sampler, the same on all ranks. The future of the sampler depends only on the
 /// state, the data and the options. Trivially copyable, without padding and without pointers, so
@@ -75,9 +75,9 @@ struct sampler_state {
   /// Identifies the data and the options that affect the steps.
   std::uint64_t digest = 0;
   /// The steps of the epoch that have run, oldest segment first, then zeros. If the ranks of an
-  /// `epoch_sampler` change more than `most_rank_changes` times, segments of one rank replace the
+  /// `epoch_sampler` change more than `max_rank_changes` times, segments of one rank replace the
   /// oldest segments. They have the same number of steps and of samples.
-  sampler_segment segments[most_rank_changes + 1] = {};
+  sampler_segment segments[max_rank_changes + 1] = {};
   /// The number of samples or groups that the previous epoch left over for this one.
   std::uint64_t carried = 0;
 

@@ -134,9 +134,9 @@ class epoch_plan {
         options_(options),
         present_(segment_of(name, place, options.batch)),
         order_(0, 0, 0, 0, options.order) {
-    if (samples <= most_samples) return;
+    if (samples <= max_samples) return;
     throw_invalid(name,
-                  "samples is " + to_text(samples) + ", must be at most " + to_text(most_samples));
+                  "samples is " + to_text(samples) + ", must be at most " + to_text(max_samples));
   }
 
   [[nodiscard]] bool empty() const { return samples_ == 0; }
@@ -231,7 +231,7 @@ class epoch_sampler : public detail::epoch_walker<detail::epoch_plan> {
  public:
   /// Constructs a sampler at the begin of epoch `options.epoch`. Errors: `std::invalid_argument` if
   /// there are no ranks, if a rank is not below their number, if the batch is zero, and if there
-  /// are more than `most_samples` samples; `std::length_error` if a step has more than 2^32 - 1
+  /// are more than `max_samples` samples; `std::length_error` if a step has more than 2^32 - 1
   /// samples.
   epoch_sampler(std::uint64_t samples, shard const& place,
                 epoch_sampler_options const& options = {})

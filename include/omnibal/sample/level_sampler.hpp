@@ -53,7 +53,7 @@ class level_carry {
  public:
   level_carry(std::span<packed_level const> levels, std::uint64_t groups_per_rank) {
     for (packed_level const& level : levels) {
-      auto const at_once = static_cast<std::uint64_t>(most_ranks) /
+      auto const at_once = static_cast<std::uint64_t>(max_ranks) /
                            static_cast<std::uint64_t>(level.setting.sequence) * groups_per_rank;
       radices_.push_back(
           std::max<std::uint64_t>(1, std::min<std::uint64_t>(level.group_count, at_once)));
@@ -192,7 +192,7 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
 /// A sampler resumes from its state after any step, also with another number of ranks. Groups that
 /// have run do not run again, and the rest is scheduled for the present ranks. The state holds no
 /// schedule; the constructor recomputes the schedules of the epoch up to its step. In an epoch the
-/// ranks may change `most_rank_changes` times, which is eight times; `rank_changes_left()` returns
+/// ranks may change `max_rank_changes` times, which is eight times; `rank_changes_left()` returns
 /// the number of remaining changes. All ranks must have the same arguments, except for their rank.
 ///
 /// Complexity: the constructor and the first step of an epoch compute a schedule. The constructor
@@ -206,7 +206,7 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
  public:
   /// Constructs a sampler at the begin of epoch `options.epoch`. `loads` has a weight or resources
   /// for each group of `packed`, such as its sum of squares; the sampler copies both. Errors:
-  /// `std::invalid_argument` if there are no ranks or more than `most_ranks`, if a rank is not
+  /// `std::invalid_argument` if there are no ranks or more than `max_ranks`, if a rank is not
   /// below their number, if a degree does not divide their number, if the numbers of loads and
   /// groups differ, and if a load is negative or not finite. `std::invalid_argument` also if levels
   /// have too many groups for the number in a state of what each level carries (more than three
@@ -220,7 +220,7 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
   /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
   /// instead of `options`. Errors: as above, and `std::invalid_argument` if the state belongs to
   /// other packs, loads or options, if no sampler could have it, and if the ranks changed more than
-  /// `most_rank_changes` times within the epoch.
+  /// `max_rank_changes` times within the epoch.
   template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options, sampler_state const& state,

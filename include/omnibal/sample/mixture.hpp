@@ -25,7 +25,7 @@
 namespace omnibal::inline v0::detail {
 
 /// The most sources that can be mixed.
-inline constexpr std::size_t most_sources = std::size_t{1} << 31;
+inline constexpr std::size_t max_sources = std::size_t{1} << 31;
 
 /// Whole numbers in proportion to `weights`, with a sum below 2^32. These are the weights
 /// themselves if they are integers and small enough, otherwise multiples of 2^-31 of their sum.
@@ -34,7 +34,7 @@ template <sample_range Sources, class Weight>
                                                       Sources const& sources,
                                                       Weight const& weight) {
   if (std::ranges::size(sources) == 0) throw_invalid(function, "there are no sources");
-  if (std::ranges::size(sources) > most_sources) {
+  if (std::ranges::size(sources) > max_sources) {
     throw_length(function, "sources", std::ranges::size(sources));
   }
   using working = measured_weight<Sources, Weight>;
@@ -63,7 +63,7 @@ namespace omnibal::inline v0 {
 /// The behavior of a mixture when a source has no sample left.
 enum class source_end {
   /// The source starts its next epoch, in another order. The mixture has no end: `size()` is
-  /// `most_samples`, 2^63 - 1.
+  /// `max_samples`, 2^63 - 1.
   restart,
   /// The mixture ends before the first draw for which its source has no sample left.
   stop,
@@ -165,7 +165,7 @@ class mixture {
   }
 
   /// Returns the number of draws until the mixture ends. For an endless mixture, with
-  /// `source_end::restart`, the default, the result is `most_samples`, which is 2^63 - 1.
+  /// `source_end::restart`, the default, the result is `max_samples`, which is 2^63 - 1.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
   /// Returns the number of draws in which each source has exactly its weight as a whole number.
@@ -194,12 +194,12 @@ class mixture {
 
   /// Finds the first position at which an exhausted source would be drawn.
   [[nodiscard]] std::uint64_t find_end() const {
-    if (options_.end == source_end::restart) return most_samples;
-    std::uint64_t end = most_samples;
-    std::uint64_t const most_periods = most_samples / tree_.period();
+    if (options_.end == source_end::restart) return max_samples;
+    std::uint64_t end = max_samples;
+    std::uint64_t const max_periods = max_samples / tree_.period();
     for (std::size_t i = 0; i != sources_.size(); ++i) {
       std::uint64_t const size = sources_[i].size;
-      if (tree_.share(i) == 0 || size / tree_.share(i) >= most_periods) continue;
+      if (tree_.share(i) == 0 || size / tree_.share(i) >= max_periods) continue;
       end = std::min(end, tree_.position_of({static_cast<std::uint32_t>(i), size}));
     }
     return end;

@@ -96,7 +96,7 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
 /// A sampler resumes from its state after any step, also with another number of ranks. Groups that
 /// have run do not run again, and the rest is scheduled for the present ranks. The state holds no
 /// schedule; the constructor recomputes the schedules of the epoch up to its step. In an epoch the
-/// ranks may change `most_rank_changes` times, which is eight times; `rank_changes_left()` returns
+/// ranks may change `max_rank_changes` times, which is eight times; `rank_changes_left()` returns
 /// the number of remaining changes. All ranks must have the same arguments, except for their rank.
 ///
 /// With `remainder_policy::carry` the groups that do not fill a step of the epoch run once more
@@ -115,7 +115,7 @@ class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Schedul
  public:
   /// Constructs a sampler at the begin of epoch `options.epoch`. `loads` is a range of weights or
   /// resources, which the sampler copies. Errors: `std::invalid_argument` if there are no ranks or
-  /// more than `most_ranks`, if a rank is not below their number, if `options.carried` has groups,
+  /// more than `max_ranks`, if a rank is not below their number, if `options.carried` has groups,
   /// and if a scheduler loses or doubles groups; `std::length_error` if there are more than 2^32 -
   /// 1 groups; the errors of the scheduler.
   template <load_range<Load> GroupLoads>
@@ -127,7 +127,7 @@ class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Schedul
   /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
   /// instead of `options`. Errors: as above, and `std::invalid_argument` if the state belongs to
   /// other loads or options, if no sampler could have it, and if the ranks changed more than
-  /// `most_rank_changes` times within the epoch.
+  /// `max_rank_changes` times within the epoch.
   template <load_range<Load> GroupLoads>
   step_sampler(GroupLoads const& loads, shard const& place, schedule_steps_options const& options,
                sampler_state const& state, Scheduler schedule = {})

@@ -142,8 +142,8 @@ struct context {
   bool has_begun = true;
 };
 
-/// A compiler that believed it to return might jump to it from `change` and give up the stack to which
-/// that goes back.
+/// A compiler that believed it to return might jump to it from `change` and give up the stack to
+/// which that goes back.
 [[noreturn]] __attribute__((noinline, no_sanitize("address"))) void leave_for(context& to) {
   if (to.has_begun) __builtin_longjmp(to.place, 1);
   to.has_begun = true;
@@ -344,7 +344,7 @@ class scheduler {
   /// One that is in `run_threads`, or about to begin with it.
   fiber& free_fiber() {
     std::deque<fiber*>& free = free_[set_];
-    if (!free.empty() && (!is_observed() || made_[set_] >= least_fibers)) {
+    if (!free.empty() && (!is_observed() || made_[set_] >= min_fibers)) {
       running_ = free.front();
       free.pop_front();
       return *running_;
@@ -404,7 +404,7 @@ class scheduler {
   /// Where the thread sanitizer looks on: the threads of a block share no fiber with those of the
   /// two blocks before, and no two of so many threads that begin one after the other share one.
   static constexpr unsigned fiber_sets = 3;
-  static constexpr std::size_t least_fibers = 64;
+  static constexpr std::size_t min_fibers = 64;
 
   thread_order order_ = thread_order::ascending;
   std::mt19937_64 random_;
@@ -539,7 +539,7 @@ unsigned multiprocessors() {
 }
 
 cudaError_t allow_shared_bytes(void const* kernel, std::size_t bytes) {
-  if (bytes > most_shared_bytes) return cudaErrorInvalidValue;
+  if (bytes > max_shared_bytes) return cudaErrorInvalidValue;
   std::lock_guard const lock(large().mutex);
   large().allowed.insert(kernel);
   return cudaSuccess;
@@ -548,7 +548,7 @@ cudaError_t allow_shared_bytes(void const* kernel, std::size_t bytes) {
 cudaError_t launch(cudaStream_t stream, launch_shape const& shape, void const* kernel,
                    std::function<void()> body) {
   bool is_allowed = shape.shared_bytes <= usual_shared_bytes;
-  if (!is_allowed && shape.shared_bytes <= most_shared_bytes) {
+  if (!is_allowed && shape.shared_bytes <= max_shared_bytes) {
     std::lock_guard const lock(large().mutex);
     is_allowed = large().allowed.contains(kernel);
   }

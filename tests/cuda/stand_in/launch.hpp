@@ -25,7 +25,7 @@ unsigned multiprocessors();
 constexpr unsigned blocks_on_each = 2;
 /// Shared memory that a kernel may take unasked, and at most.
 constexpr std::size_t usual_shared_bytes = 48 * 1024;
-constexpr std::size_t most_shared_bytes = 99 * 1024;
+constexpr std::size_t max_shared_bytes = 99 * 1024;
 
 struct launch_shape {
   unsigned blocks;

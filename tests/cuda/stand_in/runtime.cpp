@@ -151,14 +151,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   std::strcpy(properties->name, "stand-in");
   properties->major = 8;
   properties->multiProcessorCount = static_cast<int>(stand_in::multiprocessors());
-  properties->sharedMemPerBlockOptin = stand_in::most_shared_bytes;
+  properties->sharedMemPerBlockOptin = stand_in::max_shared_bytes;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   ++stand_in::queries;
   switch (attribute) {
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(stand_in::most_shared_bytes);
+      *value = static_cast<int>(stand_in::max_shared_bytes);
       return cudaSuccess;
     case cudaDevAttrMultiProcessorCount:
       *value = static_cast<int>(stand_in::multiprocessors());

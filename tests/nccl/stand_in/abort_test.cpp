@@ -78,7 +78,7 @@ TEST_CASE("memory stays until nothing copies to it where a rank hangs in an exch
     auto const rows = gpu::upload(exec, std::vector<float>(4, 1.0F));
     gpu::device_array<float> const out(exec, 12);
     gpu::device_array<nccl::exchange_report> const report(exec, 1);
-    nccl::device_plan<> const plan(exec, {.ranks = 3, .most_samples = 4});
+    nccl::device_plan<> const plan(exec, {.ranks = 3, .max_samples = 4});
     auto const uploaded =
         nccl::device_plan<>::upload(exec, test::plan_of(0, test::batch_of(0, 3)), rank);
     gpu::device_array<float> const many_in(exec, 1000);

@@ -54,8 +54,8 @@ TEST_CASE("host memory goes over nccl as over every communicator", "[nccl]") {
 
 TEST_CASE("messages above the pinned memory go over nccl too", "[nccl]") {
   on_ranks(2, [](nccl::communicator& comm) {
-    test::exchange_payloads_of(comm, nccl::detail::host_staging::most_pinned + 12'345);
-    std::vector<std::byte> const in(nccl::detail::host_staging::most_pinned + 1,
+    test::exchange_payloads_of(comm, nccl::detail::host_staging::max_pinned + 12'345);
+    std::vector<std::byte> const in(nccl::detail::host_staging::max_pinned + 1,
                                     static_cast<std::byte>(comm.rank() + 1));
     std::vector<std::byte> out(2 * in.size());
     comm.all_gather(in, out);

@@ -55,11 +55,11 @@ TEST_CASE("numbers that must be equal are agreed upon when they are new", "[nccl
     gpu::device_array<std::int64_t> const lengths(exec, 12);
     auto const gather = [&](std::size_t most) {
       nccl::gathered_lengths<std::int64_t> const out{offsets, lengths, {}};
-      nccl::gather_lengths(exec, comm, test::constant(costs), {.most_samples = most}, out);
+      nccl::gather_lengths(exec, comm, test::constant(costs), {.max_samples = most}, out);
     };
     expect_refusal(comm,
                    "omnibal::nccl::gather_lengths: ranks 0 and 1 have different "
-                   "options.most_samples: 4 and 8",
+                   "options.max_samples: 4 and 8",
                    [&] { gather(is_other ? 8 : 4); });
     gather(4);
     test::require(test::to_host(exec, comm, lengths)[11] == 1, "all lengths");
@@ -76,7 +76,7 @@ TEST_CASE("numbers that must be equal are agreed upon when they are new", "[nccl
     gpu::device_array<float> const out(exec, 12);
     gpu::device_array<nccl::exchange_report> const report(exec, 1);
     auto const balance = [&](std::size_t most, nccl::post_balance_options const& options) {
-      nccl::device_plan<> const plan(exec, {.ranks = ranks, .most_samples = most});
+      nccl::device_plan<> const plan(exec, {.ranks = ranks, .max_samples = most});
       nccl::post_balance(exec, comm, test::constant(costs),
                          nccl::device_rows<float const>{test::constant(rows)}, options, plan,
                          nccl::device_rows<float>{out}, report);

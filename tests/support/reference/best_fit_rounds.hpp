@@ -76,8 +76,8 @@ class fit_rounds {
   }
 
   void open_groups(omnibal::gpu::detail::round_window const& window, std::size_t end) {
-    std::uint64_t const most_room = order_.empty() ? 0 : rooms_[order_.front()];
-    std::size_t const too_large = first_below(most_room + 1, end);
+    std::uint64_t const max_room = order_.empty() ? 0 : rooms_[order_.front()];
+    std::size_t const too_large = first_below(max_room + 1, end);
     std::size_t const large = first_below(capacity_ / 2 + 1, too_large) - first_;
     omnibal::detail::uint128 too_large_sum = 0;
     for (std::size_t k = first_; k != too_large; ++k) too_large_sum += size_at(k);

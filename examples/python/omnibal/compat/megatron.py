@@ -143,7 +143,7 @@ class DefaultDynamicCPScheduler(_Scheduler):
             sample = sample_id_seqlens[plan.sample]
             raise ValueError(
                 "omnibal: sample %s of %d tokens takes %d ranks, but there are %d"
-                % (sample[0], sample[1], plan.least_degree, ranks)
+                % (sample[0], sample[1], plan.min_degree, ranks)
             )
         groups: List[Group] = [
             (int(degree), samples.tolist()) for degree, samples in zip(plan.degrees, plan.samples)

@@ -161,7 +161,7 @@ template <class Layout>
   std::vector<std::int64_t> loads(parts, 0);
   std::vector<std::uint32_t> counts(parts, 0);
   least.fill(parts, [&](std::size_t part) { return word(0, 0, part); });
-  std::uint64_t const most_looks = 64 * std::uint64_t{order.size()};
+  std::uint64_t const max_looks = 64 * std::uint64_t{order.size()};
   // The tree is updated from the first sample on for which the smallest part has no room.
   capacity_tree<Layout> others(input.layout, rooms);
   for (std::uint32_t const sample : order) {
@@ -170,7 +170,7 @@ template <class Layout>
     if (!input.layout.fits(rooms[part], demand)) {
       if (!others.is_filled()) others.fill([&](std::size_t p) { return least[p]; });
       std::size_t const other = others.find(demand);
-      if (other == parts || others.looks() > most_looks) return std::nullopt;
+      if (other == parts || others.looks() > max_looks) return std::nullopt;
       part = static_cast<std::uint32_t>(other);
     }
     part_of[sample] = part;
@@ -182,16 +182,16 @@ template <class Layout>
   return part_of;
 }
 
-/// Assigns samples by shares of `most_cost` and of the capacity. The sample with the largest sum of
+/// Assigns samples by shares of `max_cost` and of the capacity. The sample with the largest sum of
 /// shares goes first, to the part with room whose largest share with the sample is smallest.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_shares(
-    measured<Layout> const& input, integer_costs<1> const& costs, std::int64_t most_cost,
+    measured<Layout> const& input, integer_costs<1> const& costs, std::int64_t max_cost,
     std::size_t parts) {
   using amounts_type = typename Layout::amounts_type;
   constexpr std::size_t kinds = amounts_type::size();
   using shares_type = resources<kinds + 1>;
-  share_scale<std::int64_t> const cost_share(std::max<std::int64_t>(1, most_cost));
+  share_scale<std::int64_t> const cost_share(std::max<std::int64_t>(1, max_cost));
   std::vector<shares_type> shares(input.size());
   for (std::uint32_t k = 0; k != input.size(); ++k) {
     amounts_type const amounts = input.amounts(k);
@@ -232,7 +232,7 @@ class capped_exchanges {
   [[nodiscard]] part_exchange operator()(open_part<1> const& heavy, open_part<1> const& light,
                                          integer_costs<1> const& costs, bool may_move) const {
     // The maximum number of samples on each side.
-    constexpr std::size_t most_on_a_side = 8;
+    constexpr std::size_t max_on_a_side = 8;
     part_exchange best{.largest = heavy.load[0]};
     amounts_type const heavy_demand = demand_of_part(heavy);
     amounts_type const light_demand = demand_of_part(light);
@@ -255,8 +255,8 @@ class capped_exchanges {
     for (std::size_t i = 0; i != heavy.places.size(); ++i) {
       if (may_move) consider(i, part_exchange::nothing);
       middle = first_within(middle, light.places.size(), cost, costs[heavy.places[i]][0] - gap);
-      std::size_t const first = middle - std::min(middle, most_on_a_side);
-      std::size_t const last = std::min(light.places.size(), middle + most_on_a_side);
+      std::size_t const first = middle - std::min(middle, max_on_a_side);
+      std::size_t const last = std::min(light.places.size(), middle + max_on_a_side);
       for (std::size_t j = first; j != last; ++j) consider(i, j);
     }
     return holds(best, heavy, light) ? best : part_exchange{.largest = heavy.load[0]};
@@ -296,8 +296,8 @@ class capped_exchanges {
   struct exchanged_amounts {
     amounts_type room_of_one;
     amounts_type room_of_other;
-    std::array<amounts_type, even_subset::most_changes> leaves{};
-    std::array<amounts_type, even_subset::most_changes> comes{};
+    std::array<amounts_type, even_subset::max_changes> leaves{};
+    std::array<amounts_type, even_subset::max_changes> comes{};
 
     [[nodiscard]] bool operator()(std::uint32_t subset) const {
       amounts_type left{};
@@ -440,8 +440,8 @@ class capped_balancer {
   /// Tries all ways to place a few samples; a solution replaces the groups.
   [[nodiscard]] solve_status search(std::size_t parts) {
     // The maximum number of samples of an exhaustive search.
-    constexpr std::size_t most_samples = 64;
-    if (input_.size() > most_samples) return solve_status::not_found;
+    constexpr std::size_t max_samples = 64;
+    if (input_.size() > max_samples) return solve_status::not_found;
     capacity_shares<amounts_type::size(), weight_type> const share(input_.capacity);
     auto const order = order_descending(
         input_.size(), [&](std::size_t k) { return share.sum(input_.amounts(k)); });
@@ -485,7 +485,7 @@ class capped_balancer {
   /// Returns the samples from the largest to the smallest cost.
   [[nodiscard]] std::span<std::uint32_t const> order() const { return order_; }
   [[nodiscard]] std::int64_t lower_bound(std::size_t parts) const {
-    return least_load(costs_, std::span(order_), parts);
+    return min_load(costs_, std::span(order_), parts);
   }
 
  private:

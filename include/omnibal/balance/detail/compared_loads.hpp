@@ -32,7 +32,7 @@ class compared_loads {
     loads_.assign(parts, resources<R>{});
     key_of_.assign(parts, {});
     place_of_.resize(parts);
-    half_ = parts > fewest_in_blocks ? half_block : std::max<std::size_t>(1, parts);
+    half_ = parts > min_in_blocks ? half_block : std::max<std::size_t>(1, parts);
     std::size_t const made = (parts + half_ - 1) / half_;
     places_.resize(2 * made * 2 * half_);
     blocks_.reserve(2 * made);
@@ -87,7 +87,7 @@ class compared_loads {
   /// The number of parts of a new block; a full block has twice this number.
   static constexpr std::size_t half_block = 64;
   /// Fewer parts than this number are one block, which is searched completely.
-  static constexpr std::size_t fewest_in_blocks = 256;
+  static constexpr std::size_t min_in_blocks = 256;
   /// The number of blocks in a run.
   static constexpr std::size_t run_blocks = 16;
 
@@ -120,7 +120,7 @@ class compared_loads {
     std::size_t size = 0;
     /// A lower bound on the keys of its parts, and an upper bound on the keys of all earlier
     /// blocks.
-    std::uint64_t least_key = 0;
+    std::uint64_t min_key = 0;
   };
 
   [[nodiscard]] static bool may_improve(bounds const& least, resources<R> const& cost,
@@ -215,8 +215,7 @@ class compared_loads {
     free_.clear();
     std::size_t const parts = order_.size();
     for (std::size_t i = 0; i < parts; i += half_) {
-      block own{
-          .least = {}, .first = 2 * i, .size = 0, .least_key = i == 0 ? 0 : key_of_[order_[i]]};
+      block own{.least = {}, .first = 2 * i, .size = 0, .min_key = i == 0 ? 0 : key_of_[order_[i]]};
       for (std::size_t k = i; k != std::min(i + half_, parts); ++k) append(own, order_[k]);
       blocks_.push_back(own);
     }
@@ -249,8 +248,8 @@ class compared_loads {
     auto const own = std::find_if(blocks_.begin(), blocks_.end(),
                                   [first](block const& b) { return b.first == first; });
     auto const next = own + 1;
-    bool const stays = own->least_key <= key_of_[part] &&
-                       (next == blocks_.end() || key_of_[part] <= next->least_key);
+    bool const stays =
+        own->min_key <= key_of_[part] && (next == blocks_.end() || key_of_[part] <= next->min_key);
     auto const place = static_cast<std::size_t>(own - blocks_.begin());
     last_ = place;
     if (stays) {
@@ -283,7 +282,7 @@ class compared_loads {
 
   [[nodiscard]] typename std::vector<block>::iterator block_for(std::uint64_t key) {
     return std::upper_bound(blocks_.begin() + 1, blocks_.end(), key,
-                            [](std::uint64_t k, block const& b) { return k < b.least_key; }) -
+                            [](std::uint64_t k, block const& b) { return k < b.min_key; }) -
            1;
   }
 
@@ -294,7 +293,7 @@ class compared_loads {
                      [this](std::uint32_t left, std::uint32_t right) {
                        return std::pair(key_of_[left], left) < std::pair(key_of_[right], right);
                      });
-    block upper{.least = {}, .first = free_.back(), .size = 0, .least_key = key_of_[begin[half_]]};
+    block upper{.least = {}, .first = free_.back(), .size = 0, .min_key = key_of_[begin[half_]]};
     free_.pop_back();
     refill(upper, full->first + half_, half_);
     refill(*full, full->first, half_);

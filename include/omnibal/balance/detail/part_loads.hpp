@@ -256,8 +256,8 @@ template <std::size_t R>
 /// the mean, the largest cost and, for one kind, the sum of the two smallest among the `parts + 1`
 /// largest costs. Two of these costs share a part. `order` is the order of `largest_first`.
 template <std::size_t R>
-[[nodiscard]] std::int64_t least_load(integer_costs<R> const& costs,
-                                      std::span<std::uint32_t const> order, std::size_t parts) {
+[[nodiscard]] std::int64_t min_load(integer_costs<R> const& costs,
+                                    std::span<std::uint32_t const> order, std::size_t parts) {
   std::int64_t result = 0;
   for (std::int64_t const sum : total_of(costs).amounts) {
     auto const count = static_cast<std::int64_t>(parts);

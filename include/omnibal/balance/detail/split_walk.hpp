@@ -27,7 +27,7 @@ namespace omnibal::inline v0::detail {
 class even_subset {
  public:
   /// The maximum number of changes of a split.
-  static constexpr std::size_t most_changes = 16;
+  static constexpr std::size_t max_changes = 16;
 
   /// Selects the changes of `load` after which the larger of two loads is smallest, and not larger
   /// than now. The other load changes by the opposite amounts. Only subsets, as bits of a word,
@@ -72,7 +72,7 @@ class even_subset {
     std::int64_t value;
     std::uint32_t subset;
   };
-  using sums_type = std::array<sum, std::size_t{1} << most_changes / 2>;
+  using sums_type = std::array<sum, std::size_t{1} << max_changes / 2>;
 
   /// Computes the sums of all subsets, in ascending order.
   std::span<sum const> sums(std::span<std::int64_t const> changes, sums_type& result) {
@@ -213,10 +213,10 @@ class split_walk {
   /// Draws the same number of samples from both parts, or more from one if the other has few; in
   /// random order.
   void draw_moves(samples_type& one, samples_type& other) {
-    constexpr std::size_t half = even_subset::most_changes / 2;
+    constexpr std::size_t half = even_subset::max_changes / 2;
     std::size_t const few = std::min({half, one.size(), other.size()});
-    std::size_t of_one = std::min(one.size(), even_subset::most_changes - few);
-    std::size_t of_other = std::min(other.size(), even_subset::most_changes - of_one);
+    std::size_t of_one = std::min(one.size(), even_subset::max_changes - few);
+    std::size_t of_other = std::min(other.size(), even_subset::max_changes - of_one);
     while (of_one + of_other != 0) {
       if (rng::below(words_, of_one + of_other) < of_one) {
         candidates_.push_back({draw(one), none});
@@ -228,7 +228,7 @@ class split_walk {
     }
   }
   void draw_swaps(samples_type& one, samples_type& other) {
-    std::size_t const count = std::min({one.size(), other.size(), even_subset::most_changes});
+    std::size_t const count = std::min({one.size(), other.size(), even_subset::max_changes});
     for (std::size_t k = 0; k != count; ++k) candidates_.push_back({draw(one), draw(other)});
   }
 

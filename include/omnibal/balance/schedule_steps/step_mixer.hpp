@@ -90,12 +90,12 @@ class step_mixer {
       auto const order = order_descending(steps, [&](std::size_t step) {
         return static_cast<std::uint64_t>(totals_[step][round % R] + offset_of_totals);
       });
-      uint128 const least_apart = squares_of_totals() / (steps * share_to_gain);
+      uint128 const min_apart = squares_of_totals() / (steps * share_to_gain);
       std::size_t const gap = rng::below(words, half);
       for (std::size_t k = 0; k != half; ++k) {
         std::uint32_t const one = order[k];
         std::uint32_t const other = order[steps - half + (k + gap) % half];
-        if (squares_apart(one, other) >= least_apart) split(one, other, (round / R + k) % R);
+        if (squares_apart(one, other) >= min_apart) split(one, other, (round / R + k) % R);
       }
       std::size_t const shift =
           halvings_of_price * (round + 1) / rounds_ - halvings_of_price * round / rounds_;
@@ -108,8 +108,8 @@ class step_mixer {
   /// The standard deviation of the total of a random step. The constants below limit the distance
   /// of an item from the mean and the value of a total, and sums of squares fit.
   static constexpr double random_step = 0x1p14;
-  static constexpr double most_apart = 0x1p29;
-  static constexpr std::int64_t most_of_total = std::int64_t{1} << 28;
+  static constexpr double max_apart = 0x1p29;
+  static constexpr std::int64_t max_of_total = std::int64_t{1} << 28;
   static constexpr std::int64_t offset_of_totals = std::int64_t{1} << 62;
   /// The allowed average waiting time initially costs the same as 10 squares of `random_step`, and
   /// next to nothing in the last round.
@@ -143,7 +143,7 @@ class step_mixer {
     double const scale = of_random_step > 0 ? random_step / of_random_step : 0;
     for (std::size_t i = 0; i != items_.size(); ++i) {
       double const apart = (static_cast<double>(pool_->levels[i][r]) - mean) * scale;
-      loads_[i].apart[r] = static_cast<std::int32_t>(std::clamp(apart, -most_apart, most_apart));
+      loads_[i].apart[r] = static_cast<std::int32_t>(std::clamp(apart, -max_apart, max_apart));
     }
     auto const goal = static_cast<double>(std::max<std::int64_t>(goals_[r], 1));
     of_waiting_[r] = mean * scale / static_cast<double>(whole_step);
@@ -224,8 +224,8 @@ class step_mixer {
   /// Returns the cost of two steps with these totals and this sum of their largest loads.
   [[nodiscard]] std::int64_t cost(std::size_t r, std::int64_t one, std::int64_t other,
                                   std::int64_t largest) const {
-    std::int64_t const x = std::clamp(one, -most_of_total, most_of_total);
-    std::int64_t const y = std::clamp(other, -most_of_total, most_of_total);
+    std::int64_t const x = std::clamp(one, -max_of_total, max_of_total);
+    std::int64_t const y = std::clamp(other, -max_of_total, max_of_total);
     return prices_[r] * largest + x * x + y * y;
   }
 
@@ -234,7 +234,7 @@ class step_mixer {
     std::uint64_t result = 0;
     for (std::size_t r = 0; r != R; ++r) {
       std::int64_t const apart =
-          std::clamp(totals_[one][r] - totals_[other][r], -most_of_total, most_of_total);
+          std::clamp(totals_[one][r] - totals_[other][r], -max_of_total, max_of_total);
       result += static_cast<std::uint64_t>(apart * apart);
     }
     return result;
@@ -244,7 +244,7 @@ class step_mixer {
     uint128 result = 0;
     for (auto const& total : totals_) {
       for (std::int64_t const of_kind : total) {
-        std::int64_t const x = std::clamp(of_kind, -most_of_total, most_of_total);
+        std::int64_t const x = std::clamp(of_kind, -max_of_total, max_of_total);
         result += static_cast<std::uint64_t>(x * x);
       }
     }
@@ -255,7 +255,7 @@ class step_mixer {
   [[nodiscard]] std::int64_t spare(std::size_t r) const {
     std::int64_t const may_rise = std::max<std::int64_t>(goals_[r] - waiting_[r], 0);
     double const result = static_cast<double>(may_rise) * of_waiting_[r];
-    return static_cast<std::int64_t>(std::min(result, 4 * most_apart));
+    return static_cast<std::int64_t>(std::min(result, 4 * max_apart));
   }
 
   /// Returns the best split of two merged steps within the limit on waiting time, if it costs less

@@ -81,7 +81,7 @@ enum class block_search { found, none, gave_up };
 /// free block of its size.
 class block_placer {
  public:
-  /// Sets `first_rank` of the groups if there are such blocks. Visits at most `most_nodes` blocks.
+  /// Sets `first_rank` of the groups if there are such blocks. Visits at most `max_nodes` blocks.
   block_search operator()(context_instance const& instance, std::vector<filled_group>& groups,
                           std::uint32_t micro_step) {
     instance_ = &instance;
@@ -94,14 +94,14 @@ class block_placer {
                        return groups[left].degree > groups[right].degree;
                      });
     firsts_.assign(members_.size(), 0);
-    nodes_left_ = most_nodes;
+    nodes_left_ = max_nodes;
     if (!place(groups, 0)) return nodes_left_ == 0 ? block_search::gave_up : block_search::none;
     for (std::size_t k = 0; k != members_.size(); ++k) groups[members_[k]].first_rank = firsts_[k];
     return block_search::found;
   }
 
  private:
-  static constexpr std::uint32_t most_nodes = 20'000;
+  static constexpr std::uint32_t max_nodes = 20'000;
 
   [[nodiscard]] std::uint32_t ranks_of(std::vector<filled_group> const& groups,
                                        std::size_t k) const {

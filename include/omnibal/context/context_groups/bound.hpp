@@ -28,12 +28,12 @@ class context_bound {
     instance_ = &instance;
     measure();
     double const longest_steps = count_steps(memory);
-    double const time = std::max(least_time(), longest_steps);
-    return (instance.fixed_time(fewest_steps_) + time) * (1 - 4 * context_rounding);
+    double const time = std::max(min_time(), longest_steps);
+    return (instance.fixed_time(min_steps_) + time) * (1 - 4 * context_rounding);
   }
 
   /// The least number of micro-steps that holds the bytes of all samples.
-  [[nodiscard]] std::uint64_t fewest_steps() const { return fewest_steps_; }
+  [[nodiscard]] std::uint64_t min_steps() const { return min_steps_; }
 
   /// The degree with the least area of a sample by descending length.
   [[nodiscard]] std::uint32_t natural(std::size_t sample) const { return natural_[sample]; }
@@ -50,17 +50,17 @@ class context_bound {
         static_cast<double>(instance_->ranks) * static_cast<double>(instance_->capacity);
     double bytes = 0;
     double seconds = 0;
-    fewest_steps_ = 0;
+    min_steps_ = 0;
     for (context_sample const& sample : instance_->samples) {
       bytes += static_cast<double>(memory(sample.length, 1));
       // A sum may be rounded up.
-      while (bytes * (1 - 1e-9) > step_bytes * static_cast<double>(fewest_steps_) &&
-             fewest_steps_ != instance_->samples.size()) {
-        ++fewest_steps_;
+      while (bytes * (1 - 1e-9) > step_bytes * static_cast<double>(min_steps_) &&
+             min_steps_ != instance_->samples.size()) {
+        ++min_steps_;
         seconds += instance_->shortest_of_length(sample);
       }
     }
-    fewest_steps_ = std::max<std::uint64_t>(fewest_steps_, 1);
+    min_steps_ = std::max<std::uint64_t>(min_steps_, 1);
     return seconds * (1 - 4 * context_rounding);
   }
 
@@ -98,7 +98,7 @@ class context_bound {
 
   /// The degree with the least area that ends the sample by a deadline; the number of degrees if no
   /// degree does.
-  [[nodiscard]] std::uint32_t least_area(context_sample const& sample, double deadline) const {
+  [[nodiscard]] std::uint32_t min_area(context_sample const& sample, double deadline) const {
     std::uint32_t best = instance_->first_in_time(sample, deadline);
     if (instance_->areas_ascend || best == instance_->degrees.size()) return best;
     double least = instance_->shared_area(sample, best, deadline);
@@ -118,7 +118,7 @@ class context_bound {
     double area = 0;
     std::size_t i = 0;
     for (; late_[i] > deadline; ++i) {
-      std::uint32_t const degree = least_area(samples[i], deadline);
+      std::uint32_t const degree = min_area(samples[i], deadline);
       if (degree == instance_->degrees.size()) return false;
       area += instance_->shared_area(samples[i], degree, deadline);
     }
@@ -126,7 +126,7 @@ class context_bound {
   }
 
   /// A time below which samples cannot end; at most a ten-millionth below the least such time.
-  [[nodiscard]] double least_time() const {
+  [[nodiscard]] double min_time() const {
     double low = std::max(longest_, areas_.front() / instance_->ranks) * (1 - 4 * context_rounding);
     if (can_meet(low * (1 + 8 * context_rounding))) return low;
     double high = std::max(2 * low, late_.front());
@@ -149,7 +149,7 @@ class context_bound {
   std::vector<double> areas_;
   std::vector<double> late_;
   double longest_ = 0;
-  std::uint64_t fewest_steps_ = 1;
+  std::uint64_t min_steps_ = 1;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -19,24 +19,24 @@ namespace omnibal::inline v0::detail {
 /// search tries only one of several equal groups or micro-steps.
 class context_exact {
  public:
-  static constexpr std::size_t most_samples = 12;
+  static constexpr std::size_t max_samples = 12;
 
-  /// Searches for a plan below `makespan`, with at most `most_nodes` nodes. Returns true if no
+  /// Searches for a plan below `makespan`, with at most `max_nodes` nodes. Returns true if no
   /// better plan exists than the plan found, if any.
   bool operator()(context_instance const& instance, context_bound const& bound,
-                  context_memory memory, double makespan, std::uint64_t most_nodes) {
+                  context_memory memory, double makespan, std::uint64_t max_nodes) {
     instance_ = &instance;
     bound_ = &bound;
     memory_ = &memory;
     best_ = makespan * (1 - 4 * context_rounding);
-    nodes_left_ = most_nodes;
+    nodes_left_ = max_nodes;
     has_found_ = false;
     has_skipped_ = false;
     groups_.clear();
     steps_.clear();
     // References to groups stay valid.
-    groups_.reserve(most_samples);
-    steps_.reserve(most_samples + 1);
+    groups_.reserve(max_samples);
+    steps_.reserve(max_samples + 1);
     group_of_.assign(instance.samples.size(), 0);
     longest_ = area_ = 0;
     place(0);
@@ -57,7 +57,7 @@ class context_exact {
     std::uint32_t first_untouched = 0;
     std::uint32_t last_untouched = 0;
     std::uint32_t touched = 0;
-    std::uint32_t rooms[most_samples] = {};
+    std::uint32_t rooms[max_samples] = {};
 
     [[nodiscard]] friend bool operator==(open_step const&, open_step const&) = default;
   };

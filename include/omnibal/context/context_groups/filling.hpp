@@ -29,7 +29,7 @@ struct context_target {
   /// The time of a micro-step as a multiple of the average of the remaining work.
   double pace = 1;
   /// The least degree of samples, as long as there are ranks for it.
-  std::uint32_t least_degree = 0;
+  std::uint32_t min_degree = 0;
   /// The end of the level.
   std::uint32_t end = ~std::uint32_t{0};
 };
@@ -91,16 +91,16 @@ class context_filling {
   /// The numbers of groups that are asked for room, and that are compared to find the least loaded
   /// one.
   static constexpr std::size_t asked_groups = 8;
-  static constexpr std::size_t most_compared = 64;
+  static constexpr std::size_t max_compared = 64;
   /// The most consecutive samples that may not fit before some samples are passed over.
-  static constexpr std::uint32_t most_misses = 8;
+  static constexpr std::uint32_t max_misses = 8;
   /// The most consecutive samples that find no room in the groups of a degree before some samples
   /// do not look, and the most samples that do not look.
-  static constexpr std::uint32_t most_tries = 2;
-  static constexpr std::uint32_t most_passed_over = 8;
+  static constexpr std::uint32_t max_tries = 2;
+  static constexpr std::uint32_t max_passed_over = 8;
   /// The most postponements of the last deadline, and the least share of the deadline for each.
-  static constexpr int most_passes = 12;
-  static constexpr double least_postponement = 1e-3;
+  static constexpr int max_passes = 12;
+  static constexpr double min_postponement = 1e-3;
 
   void fill_level(context_target const& target) {
     auto const count = static_cast<std::uint32_t>(instance_->samples.size());
@@ -128,13 +128,13 @@ class context_filling {
     }
     std::size_t const first_group = groups_.size();
     std::uint32_t const first = next(0);
-    least_degree_ = target_.least_degree;
+    min_degree_ = target_.min_degree;
     set_deadline(samples[first]);
     place_all(first, target_.end);
     if (steps_left_ <= 1) place_rest(first_group);
     double const longest = load_from(first_group).longest;
     if (target_.end != samples.size()) {
-      least_degree_ = 0;
+      min_degree_ = 0;
       postpone(longest, first_group);
       place_all(next(target_.end), static_cast<std::uint32_t>(samples.size()));
     }
@@ -183,7 +183,7 @@ class context_filling {
         stride = 1;
         continue;
       }
-      if (++misses > most_misses) stride *= 2;
+      if (++misses > max_misses) stride *= 2;
       i = std::max(i + std::min(stride, count - i), first_that_fits(i));
     }
   }
@@ -192,13 +192,13 @@ class context_filling {
   /// that helps.
   void place_rest(std::size_t first_group) {
     double step = 0;
-    for (int pass = 0; pass != most_passes; ++pass) {
+    for (int pass = 0; pass != max_passes; ++pass) {
       std::uint32_t const first = next(0);
       if (first >= target_.end) return;
       double const needed = area_left_ / instance_->ranks;
       step_load const load = load_from(first_group);
       if (is_late(std::max(load.longest, needed + load.area / instance_->ranks))) return;
-      step = std::max({needed, 2 * step, least_postponement * deadline_});
+      step = std::max({needed, 2 * step, min_postponement * deadline_});
       postpone(deadline_ + step, first_group);
       std::size_t const before = placed_;
       place_all(first, target_.end);
@@ -238,9 +238,9 @@ class context_filling {
   /// The least degree with which a sample ends in time and for which there are ranks; `none` if
   /// there is no such degree.
   [[nodiscard]] std::uint32_t opened_degree(context_sample const& sample) const {
-    std::uint32_t degree = instance_->first_in_time(sample, deadline_, least_degree_);
+    std::uint32_t degree = instance_->first_in_time(sample, deadline_, min_degree_);
     if (is_open(degree)) return degree;
-    if (least_degree_ == 0) return none;
+    if (min_degree_ == 0) return none;
     degree = instance_->first_in_time(sample, deadline_);
     return is_open(degree) ? degree : none;
   }
@@ -265,8 +265,7 @@ class context_filling {
 
   /// The rank-seconds of a sample, if deadlines did not ask for more ranks.
   [[nodiscard]] double area_of(std::uint32_t i) const {
-    return instance_->area(instance_->samples[i],
-                           std::max(bound_->natural(i), target_.least_degree));
+    return instance_->area(instance_->samples[i], std::max(bound_->natural(i), target_.min_degree));
   }
 
   /// Puts a sample into an existing group or a group that is opened for it. False if no group can
@@ -286,8 +285,8 @@ class context_filling {
       } else if (join(i, used.degree)) {
         used.misses = 0;
         return true;
-      } else if (++used.misses >= most_tries) {
-        used.passed_over = std::min(used.misses - most_tries + 1, most_passed_over);
+      } else if (++used.misses >= max_tries) {
+        used.passed_over = std::min(used.misses - max_tries + 1, max_passed_over);
       }
     }
     return false;
@@ -298,18 +297,18 @@ class context_filling {
     context_sample const& sample = instance_->samples[i];
     if (degree < sample.least || slot_of_[degree] == none) return false;
     double const added = instance_->added(sample, degree);
-    double const most_load = deadline_ - added;
+    double const max_load = deadline_ - added;
     std::int64_t const bytes = bytes_of(sample, degree);
-    std::int64_t const most_bytes = instance_->capacity - bytes;
-    if (!(most_load >= 0) || most_bytes < 0) return false;
+    std::int64_t const max_bytes = instance_->capacity - bytes;
+    if (!(max_load >= 0) || max_bytes < 0) return false;
     group_levels& levels = levels_[slot_of_[degree]];
     auto const has_room = [&](std::uint32_t g) {
-      return groups_[g].time <= most_load && groups_[g].bytes <= most_bytes;
+      return groups_[g].time <= max_load && groups_[g].bytes <= max_bytes;
     };
     // Groups of lower levels have room for sure. Groups of higher levels with room in time or in
     // bytes may have no room in the other.
-    double const by_time = most_load * per_time_;
-    double const by_bytes = static_cast<double>(most_bytes) * per_byte_;
+    double const by_time = max_load * per_time_;
+    double const by_bytes = static_cast<double>(max_bytes) * per_byte_;
     std::size_t const sure = group_levels::level_of(std::min(by_time, by_bytes));
     std::size_t const above = group_levels::level_of(std::max(by_time, by_bytes));
     std::uint32_t group = levels.take_below(sure, asked_groups, next_group_, has_room);
@@ -398,17 +397,17 @@ class context_filling {
       // Most degrees have no room even for the shortest of them.
       if (is_too_long(1 + 1e-9 - group_levels::share_of(levels.lowest()))(found[-1])) continue;
       found = std::partition_point(samples.begin() + i, found,
-                                   is_too_long(1 + 1e-9 - least_share(levels)));
+                                   is_too_long(1 + 1e-9 - min_share(levels)));
     }
     return static_cast<std::uint32_t>(found - samples.begin());
   }
 
   /// The share of the least loaded group, or less.
-  [[nodiscard]] double least_share(group_levels const& levels) const {
+  [[nodiscard]] double min_share(group_levels const& levels) const {
     std::size_t asked = 0;
     double least = 1;
     std::uint32_t group = levels.first(levels.lowest());
-    for (; group != group_levels::none && asked != most_compared; ++asked) {
+    for (; group != group_levels::none && asked != max_compared; ++asked) {
       least = std::min(least, share_of(groups_[group].time, groups_[group].bytes));
       group = next_group_[group];
     }
@@ -441,7 +440,7 @@ class context_filling {
   context_target target_{};
   context_level level_{};
   std::uint64_t steps_left_ = 1;
-  std::uint32_t least_degree_ = 0;
+  std::uint32_t min_degree_ = 0;
   double deadline_ = 0;
   double per_time_ = 0;
   double per_byte_ = 0;

@@ -67,10 +67,10 @@ struct context_instance {
   std::uint32_t ranks_per_node = 0;
   std::uint32_t multiple = 1;
   std::int64_t capacity = 0;
-  /// `micro_step`: the fixed time of each micro-step. `least_fixed`: the least fixed time of a
+  /// `micro_step`: the fixed time of each micro-step. `min_fixed`: the least fixed time of a
   /// group, which each micro-step with samples adds.
   double micro_step = 0;
-  double least_fixed = 0;
+  double min_fixed = 0;
   /// True if more ranks never have fewer rank-seconds. Then the least degree that ends a sample by
   /// a deadline has the least area.
   bool areas_ascend = true;
@@ -99,7 +99,7 @@ struct context_instance {
   /// The time of `steps` micro-steps with samples without their groups.
   [[nodiscard]] double fixed_time(std::uint64_t steps) const {
     return static_cast<double>(rounded(steps)) * micro_step +
-           static_cast<double>(steps) * least_fixed;
+           static_cast<double>(steps) * min_fixed;
   }
 
   /// The time that a sample adds to an existing group.

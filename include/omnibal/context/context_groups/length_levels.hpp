@@ -163,7 +163,7 @@ class length_levels {
       level_choice const& choice = choices_[first * count + last];
       targets[levels - 1] = {.micro_steps = choice.steps,
                              .longest = choice.alone,
-                             .least_degree = choice.degree,
+                             .min_degree = choice.degree,
                              .end = cuts_[last].sample};
       load += choice.load;
       last = first;

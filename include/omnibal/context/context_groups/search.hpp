@@ -53,13 +53,13 @@ class context_search {
   static constexpr int few_refinements = 4;
   static constexpr int many_refinements = 40;
   /// The most numbers of micro-steps that are tried.
-  static constexpr int most_numbers = 12;
+  static constexpr int max_numbers = 12;
   /// The next targets between the bound and the best time: powers of the golden section, which
   /// repeat no place.
   static constexpr double spread[] = {0.62, 0.38, 0.85, 0.24, 0.5, 0.73, 0.12, 0.95};
   static constexpr int spread_count = 8;
   /// The most levels that are tried.
-  static constexpr std::size_t most_levels = 8;
+  static constexpr std::size_t max_levels = 8;
   /// The first target, relative to the bound.
   static constexpr double above = 1.006;
   /// Results this close to the bound are not refined, or not tried with more ranks.
@@ -72,15 +72,15 @@ class context_search {
   /// Tries more and shorter micro-steps, as long as one of the last two was better than all before.
   /// If memory is scarce, the remaining samples would make an expensive micro-step, and ranks with
   /// short samples have no memory left long before a deadline.
-  void try_micro_steps(std::uint32_t least_degree) {
-    std::uint64_t steps = instance_->rounded(bound_->fewest_steps());
+  void try_micro_steps(std::uint32_t min_degree) {
+    std::uint64_t steps = instance_->rounded(bound_->min_steps());
     double const shortest = bound_->area_from(0) / instance_->ranks;
     int misses = 0;
-    for (int k = 0; k != most_numbers && misses != 2; ++k) {
+    for (int k = 0; k != max_numbers && misses != 2; ++k) {
       double const before = best_time_;
       if (instance_->fixed_time(steps) + shortest >= before) return;
-      targets_.assign(1, first_target(steps, least_degree));
-      if (least_degree == 0) {
+      targets_.assign(1, first_target(steps, min_degree));
+      if (min_degree == 0) {
         attempt(best_time_);
       } else {
         attempt_and_refine(degrees_behind);
@@ -90,13 +90,13 @@ class context_search {
     }
   }
 
-  [[nodiscard]] context_target first_target(std::uint64_t steps, std::uint32_t least_degree) const {
+  [[nodiscard]] context_target first_target(std::uint64_t steps, std::uint32_t min_degree) const {
     double const mean =
         bound_->area_from(0) / (static_cast<double>(steps) * static_cast<double>(instance_->ranks));
     context_target target{.micro_steps = steps,
                           .longest = std::max(bound_->longest(), mean),
-                          .least_degree = least_degree};
-    if (steps == 1 && least_degree == 0) {
+                          .min_degree = min_degree};
+    if (steps == 1 && min_degree == 0) {
       double const time = above * lower_bound_ - instance_->fixed_time(1);
       target.longest = std::max(target.longest, time);
       if (mean > 0) target.pace = std::max(1.0, time / mean);
@@ -139,7 +139,7 @@ class context_search {
   void try_levels() {
     if (best_time_ <= near * lower_bound_) return;
     levels_.measure(*instance_, *memory_);
-    for (std::size_t const most : {std::size_t{2}, most_levels}) {
+    for (std::size_t const most : {std::size_t{2}, max_levels}) {
       double const load = levels_.part(most, targets_);
       bool const is_new = targets_.size() > 1 && (most == 2 || targets_.size() > 2);
       if (!is_new || load >= best_time_) continue;

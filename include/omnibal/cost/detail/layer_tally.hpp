@@ -247,10 +247,10 @@ class layer_tally {
 [[nodiscard]] constexpr std::int64_t tile_tokens(std::string_view function, std::int64_t image_size,
                                                  std::int64_t patch_size,
                                                  std::int64_t class_tokens) {
-  constexpr std::int64_t most_pixels = std::int64_t{1} << 16;
-  check_between(function, "image_size", image_size, 1, most_pixels);
-  check_between(function, "patch_size", patch_size, 1, most_pixels);
-  check_between(function, "class_tokens", class_tokens, 0, most_width);
+  constexpr std::int64_t max_pixels = std::int64_t{1} << 16;
+  check_between(function, "image_size", image_size, 1, max_pixels);
+  check_between(function, "patch_size", patch_size, 1, max_pixels);
+  check_between(function, "class_tokens", class_tokens, 0, max_width);
   check_multiple(function, "image_size", image_size, "patch_size", patch_size);
   std::int64_t const side = image_size / patch_size;
   return side * side + class_tokens;
@@ -260,7 +260,7 @@ class layer_tally {
 constexpr void check_images(std::string_view function, micro_batch_work const& batch,
                             std::int64_t tokens_of_tile) {
   check_sequences(function, "images", batch.images);
-  check_between(function, "tiles", batch.tiles, 0, most_width);
+  check_between(function, "tiles", batch.tiles, 0, max_width);
   if (batch.tiles > 0 && tokens_of_tile == 0) {
     throw_number(function, "tiles", batch.tiles, "but the layer has no size of tiles");
   }
@@ -354,10 +354,10 @@ struct attention {
     } else {
       check_multiple(name, "tensor", tally.tensor(), "kv_heads", key_value_heads);
     }
-    check_between(name, "latent.key_value_rank", latent.key_value_rank, 0, most_width);
-    check_between(name, "latent.query_rank", latent.query_rank, 0, most_width);
-    check_between(name, "latent.rope_size", latent.rope_size, 0, most_width);
-    check_between(name, "latent.value_size", latent.value_size, 0, most_width);
+    check_between(name, "latent.key_value_rank", latent.key_value_rank, 0, max_width);
+    check_between(name, "latent.query_rank", latent.query_rank, 0, max_width);
+    check_between(name, "latent.rope_size", latent.rope_size, 0, max_width);
+    check_between(name, "latent.value_size", latent.value_size, 0, max_width);
     check_width(name, "heads * head_size", heads * key_size());
     check_width(name, "heads * latent.value_size", heads * size_of_value());
   }
@@ -489,7 +489,7 @@ struct expert_mixture {
     auto const name = tally.function();
     check_width(name, "experts.routed", experts.routed);
     check_between(name, "experts.active", experts.active, 1, experts.routed);
-    check_between(name, "experts.shared", experts.shared, 0, most_width);
+    check_between(name, "experts.shared", experts.shared, 0, max_width);
     check_width(name, "experts.mlp", experts.mlp);
     check_multiple(name, "experts.mlp", experts.mlp, "tensor", tally.tensor());
     check_multiple(name, "experts.routed", experts.routed, "expert", tally.expert());

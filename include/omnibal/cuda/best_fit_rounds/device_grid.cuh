@@ -4,10 +4,10 @@
 /// A grid of blocks on the device that run at the same time in phases, and its kernel.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_block.cuh>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/error.hpp>
 
 #if defined(__CUDACC__)
@@ -193,7 +193,7 @@ class device_grid {
 };
 
 template <int Threads, class F>
-__global__ void __launch_bounds__(Threads, least_blocks_of<F>())
+__global__ void __launch_bounds__(Threads, min_blocks_of<F>())
     grid_kernel(__grid_constant__ F const f, unsigned char* exchange) {
   device_grid<Threads> grid(shared_memory(), exchange);
   f(grid);
@@ -215,7 +215,7 @@ struct grid_launch {
     int const most =
         processors([](int device) { return attribute(device, cudaDevAttrMultiProcessorCount); });
     std::size_t const blocks =
-        std::min({threads / Threads + 1, static_cast<std::size_t>(most), most_grid_blocks});
+        std::min({threads / Threads + 1, static_cast<std::size_t>(most), max_grid_blocks});
     void* arguments[] = {&f, &exchange};
     check(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(Threads),
                                       arguments, bytes, stream));

@@ -5,8 +5,8 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
-#include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/sorted_pairs.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
@@ -23,7 +23,7 @@ namespace omnibal::inline v0::gpu::detail {
 struct best_fit_tuning {
   static constexpr int threads = 512;
   /// The least number of indices of a thread: with fewer, barriers cost more than the thread saves.
-  static constexpr std::size_t least_indices = 4;
+  static constexpr std::size_t min_indices = 4;
   /// The pairs that a block sorts in its shared memory.
   static constexpr std::size_t sort_tile = 1024;
   /// The fan-out of a tree of minima.
@@ -142,7 +142,7 @@ class preceding_minimum {
   template <class Grid>
   OMNIBAL_HOST_DEVICE void build(Grid& grid, std::size_t n) {
     std::uint32_t const* below = values_;
-    std::uint32_t* level = minima_ + most_levels;
+    std::uint32_t* level = minima_ + max_levels;
     for (std::size_t number = 0; n > best_fit_tuning::fan_out; ++number) {
       auto const start = static_cast<std::uint32_t>(level - minima_);
       std::size_t const size = parts_of(n, best_fit_tuning::fan_out);
@@ -183,7 +183,7 @@ class preceding_minimum {
   }
 
  private:
-  static constexpr std::size_t most_levels = 8;
+  static constexpr std::size_t max_levels = 8;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t at(int level, std::size_t i) const {
     return level < 0 ? values_[i] : minima_[minima_[level] + i];
@@ -198,7 +198,7 @@ class preceding_minimum {
 /// the matching of parentheses: the groups open, in descending room, and the samples close. A
 /// sample without a single group receives the next place in the groups that hold two and more.
 struct fit_rounds {
-  static constexpr int least_blocks = 1;
+  static constexpr int min_blocks = 1;
   /// Sums of sizes.
   using wide = omnibal::detail::uint128;
 
@@ -321,8 +321,8 @@ struct fit_rounds {
   template <class Grid>
   OMNIBAL_HOST_DEVICE void open_groups(Grid& grid, progress& now, round_window const& window,
                                        std::uint32_t size) const {
-    std::uint64_t const most_room = now.open_count == 0 ? 0 : room_at(now, 0);
-    std::uint32_t const too_large = samples_from(grid, now.first, size, most_room + 1);
+    std::uint64_t const max_room = now.open_count == 0 ? 0 : room_at(now, 0);
+    std::uint32_t const too_large = samples_from(grid, now.first, size, max_room + 1);
     std::uint32_t const large = samples_from(grid, now.first, too_large, capacity / 2 + 1);
     round_sums const sums = grid.reduce(
         larger_of(size, now.open_count),
@@ -604,7 +604,7 @@ struct fit_finish {
 /// Runs `gpu::best_fit_rounds` on any backend: two sorts, and one launch for all rounds.
 template <class Backend, class Amount>
 void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
-                     std::uint64_t capacity, std::size_t most_blocks, packing_span const& out) {
+                     std::uint64_t capacity, std::size_t max_blocks, packing_span const& out) {
   fit_arrays const arrays = make_fit_arrays(backend, count);
   auto* const indices = backend.template scratch<std::uint32_t>(count);
   backend.fill_zero(arrays.state, 1);
@@ -612,9 +612,9 @@ void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
                    fit_measure<Amount>{demands, capacity, arrays.keys, indices, out.faults.data()});
   backend.sort_pairs(arrays.keys, indices, count, 0, bits_of(capacity + 1));
   backend.for_each(count, fit_sizes{arrays, capacity, count});
-  std::size_t const blocks = smaller_of(most_blocks, most_grid_blocks);
+  std::size_t const blocks = smaller_of(max_blocks, max_grid_blocks);
   backend.template for_grid<best_fit_tuning::threads>(
-      smaller_of(count / best_fit_tuning::least_indices, blocks * best_fit_tuning::threads - 1),
+      smaller_of(count / best_fit_tuning::min_indices, blocks * best_fit_tuning::threads - 1),
       fit_rounds::shared_bytes, fit_rounds{arrays, capacity});
   backend.sort_pairs(arrays.group_of, indices, count, 0, bits_of(count));
   std::size_t const written = larger_of(count, out.groups.offsets.size());

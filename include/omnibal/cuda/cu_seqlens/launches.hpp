@@ -21,8 +21,8 @@ namespace omnibal::inline v0::gpu::detail {
 /// of a large one.
 template <class Length>
 struct accumulate_lengths {
-  static constexpr int least_blocks = 4;
-  static constexpr std::uint64_t most_tokens = 0x7fffffff;
+  static constexpr int min_blocks = 4;
+  static constexpr std::uint64_t max_tokens = 0x7fffffff;
 
   demands_of_items<Length> of;
   std::uint64_t* begins;
@@ -72,7 +72,7 @@ struct accumulate_lengths {
       std::uint64_t const tokens = of(begin + k).amounts[0];
       end = saturating_sum(end, tokens);
       most = larger_of(most, tokens);
-      out[k + 1] = static_cast<std::int32_t>(smaller_of(end, most_tokens));
+      out[k + 1] = static_cast<std::int32_t>(smaller_of(end, max_tokens));
     }
     finish(g, end, most);
   }
@@ -85,7 +85,7 @@ struct accumulate_lengths {
     auto const tokens = [&](std::size_t k) { return of(begin + k).amounts[0]; };
     std::uint64_t const total = block.reduce(size, tokens, add_saturating{}, std::uint64_t{0});
     std::uint64_t const most = block.reduce(size, tokens, take_larger{}, std::uint64_t{0});
-    bool const fits = total <= most_tokens;
+    bool const fits = total <= max_tokens;
     block.for_each(size + 1, [&](std::size_t k) {
       out[k] = k < size && fits ? static_cast<std::uint32_t>(tokens(k)) : 0;
     });
@@ -94,8 +94,8 @@ struct accumulate_lengths {
   }
 
   OMNIBAL_HOST_DEVICE void finish(std::size_t g, std::uint64_t total, std::uint64_t most) const {
-    if (total > most_tokens) raise(of.faults, fault::overflow);
-    longest[g] = static_cast<std::int32_t>(smaller_of(most, most_tokens));
+    if (total > max_tokens) raise(of.faults, fault::overflow);
+    longest[g] = static_cast<std::int32_t>(smaller_of(most, max_tokens));
   }
 };
 

@@ -97,7 +97,7 @@ void deal(Backend& backend, cost_steps const& steps, std::size_t parts, part_spa
   std::size_t const bytes = arena_bytes([&](arena_meter& arena) {
     static_cast<void>(deal_in_block::take(arena, steps.largest_step));
   });
-  if (bytes <= most_shared_bytes) {
+  if (bytes <= max_shared_bytes) {
     backend.template for_each_block<deal_tuning::threads>(steps.step_count, bytes,
                                                           deal_in_block{table, writer});
     return;

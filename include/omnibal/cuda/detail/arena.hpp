@@ -14,7 +14,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 /// The shared memory that a block may use, with the block's own part: every device from compute
 /// capability 8.0 on has this size.
-inline constexpr std::size_t most_shared_bytes = 96 * 1024;
+inline constexpr std::size_t max_shared_bytes = 96 * 1024;
 
 /// The alignment of every array of an arena, in bytes.
 inline constexpr std::size_t arena_alignment = 16;
@@ -75,7 +75,7 @@ struct scratch_arrays {
 template <int Threads, class Backend, class Make>
 void for_each_block_with_arrays(Backend& backend, std::size_t blocks, std::size_t bytes,
                                 Make const& make) {
-  if (bytes <= most_shared_bytes) {
+  if (bytes <= max_shared_bytes) {
     return backend.template for_each_block<Threads>(blocks, bytes, make(shared_arrays{}));
   }
   auto* const scratch = backend.template scratch<unsigned char>(bytes * blocks);
@@ -91,11 +91,11 @@ template <class Take>
 }
 
 /// The largest number of blocks of a grid.
-inline constexpr std::size_t most_grid_blocks = 1024;
+inline constexpr std::size_t max_grid_blocks = 1024;
 
 /// The bytes for a value of at most 48 bytes for each block: twice, so that one is free while the
 /// other is read.
-inline constexpr std::size_t grid_exchange_bytes = 2 * 48 * most_grid_blocks;
+inline constexpr std::size_t grid_exchange_bytes = 2 * 48 * max_grid_blocks;
 
 /// A backend whose members do nothing, which counts the scratch of an algorithm. Therefore the size
 /// and the use of scratch cannot disagree. The returned pointers are not null and must not be

@@ -32,9 +32,9 @@ namespace omnibal::inline v0::gpu::detail {
 /// chooses a number of blocks, and spills for it. One block is right for kernels that run as one
 /// block, or fill the shared memory.
 template <class F>
-[[nodiscard]] constexpr int least_blocks_of() {
-  if constexpr (requires { F::least_blocks; }) {
-    return F::least_blocks;
+[[nodiscard]] constexpr int min_blocks_of() {
+  if constexpr (requires { F::min_blocks; }) {
+    return F::min_blocks;
   } else {
     return 0;
   }
@@ -42,7 +42,9 @@ template <class F>
 /// True if a functor declares that its loops are not unrolled, because its code would not fit the
 /// instruction cache, and its data are in shared memory.
 template <class F>
-inline constexpr bool is_compact = requires { F::is_compact; };
+inline constexpr bool is_compact = requires {
+  F::is_compact;
+};
 
 // As a grid constant a functor that is indexed by a loop is not copied to each thread's memory.
 
@@ -57,7 +59,7 @@ __global__ void __launch_bounds__(for_each_threads)
 }
 
 template <int Threads, class F>
-__global__ void __launch_bounds__(Threads, least_blocks_of<F>())
+__global__ void __launch_bounds__(Threads, min_blocks_of<F>())
     for_each_block_kernel(__grid_constant__ F const f) {
   device_block<Threads, is_compact<F>> block(shared_memory());
   f(block, std::size_t{blockIdx.x});
@@ -79,7 +81,7 @@ void launch_for_each(cudaStream_t stream, std::size_t n, F f) {
 }
 
 // Devices of compute capability 8.6, 8.9 and 12.0 have no more shared memory for a block.
-static_assert(most_shared_bytes + device_block<512>::reserved_bytes <= 99 * 1024);
+static_assert(max_shared_bytes + device_block<512>::reserved_bytes <= 99 * 1024);
 
 /// The answers of the driver for each device, requested once: positive numbers, so that zero means
 /// no answer yet. Several threads at once may reach the driver, which returns the same to all.
@@ -327,7 +329,7 @@ struct scratch_counted {
   template <class... Arguments>
   [[nodiscard]] std::size_t scratch_bytes(Arguments&&... arguments) const {
     std::size_t bytes = 0;
-    static_cast<Algorithm const&>(*this)(scratch_count{&bytes}, arguments...);
+    static_cast<Algorithm const&> (*this)(scratch_count{&bytes}, arguments...);
     return bytes;
   }
 };

@@ -90,7 +90,7 @@ struct sum_in_order {
 /// block sums one of them, depending on its size.
 template <class Demand>
 struct sum_by_blocks {
-  static constexpr int least_blocks = 4;
+  static constexpr int min_blocks = 4;
 
   using sum = typename demands_of_items<Demand>::sum;
   static constexpr std::size_t kinds = demands_of_items<Demand>::kinds;

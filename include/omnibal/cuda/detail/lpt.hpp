@@ -185,10 +185,10 @@ struct longest_first {
       std::uint32_t place = next;
       std::uint32_t extra = limits.extra;
       std::uint32_t moves = 0;
-      std::uint32_t const most_moves = 8 * lpt_tuning::few;
+      std::uint32_t const max_moves = 8 * lpt_tuning::few;
       bool has_changed_room = false;
       for (; place != last && !has_changed_room &&
-             moves < most_moves + lpt_tuning::few * (place - next);
+             moves < max_moves + lpt_tuning::few * (place - next);
            ++place) {
         std::uint32_t const part = ranking.parts[0];
         std::uint64_t const load = ranking.loads[0] + samples.cost(place);
@@ -263,7 +263,7 @@ struct longest_first {
 
 /// Places one step, from its costs to its parts, in shared memory.
 struct lpt_in_block {
-  static constexpr int least_blocks = 1;
+  static constexpr int min_blocks = 1;
   static constexpr bool is_compact = true;
 
   step_table table;
@@ -287,7 +287,7 @@ struct lpt_in_block {
   /// both.
   struct in_place {
     static constexpr int number_bits = 16;
-    static_assert(most_shared_bytes / (sizeof(std::uint64_t) + sizeof(std::uint32_t)) <=
+    static_assert(max_shared_bytes / (sizeof(std::uint64_t) + sizeof(std::uint32_t)) <=
                   std::size_t{1} << number_bits);
 
     ordered_samples order;
@@ -322,7 +322,7 @@ struct lpt_in_block {
 /// Places one step whose costs are sorted, with arrays of the parts.
 template <class Arrays>
 struct lpt_of_sorted {
-  static constexpr int least_blocks = 1;
+  static constexpr int min_blocks = 1;
 
   step_table table;
   part_writer out;
@@ -372,7 +372,7 @@ void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_pol
   if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
   std::size_t const bytes = arena_bytes(
       [&](arena_meter& arena) { return lpt_in_block::take(arena, steps.largest_step, parts); });
-  if (bytes <= most_shared_bytes) {
+  if (bytes <= max_shared_bytes) {
     backend.template for_each_block<lpt_tuning::threads>(steps.step_count, bytes,
                                                          lpt_in_block{table, writer, policy});
     return;

@@ -98,11 +98,11 @@ struct part_ranking {
   std::uint64_t* loads;
   std::uint32_t* parts;
   /// The largest number of parts that are ranked by counting; more parts are sorted.
-  static constexpr std::size_t most_counted = 128;
+  static constexpr std::size_t max_counted = 128;
   /// Memory of `spare_words` words for the sort, whose contents are lost.
   std::uint64_t* spare;
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::size_t spare_words(std::size_t parts) {
-    return parts > most_counted ? parts + (parts + 1) / 2 : 0;
+    return parts > max_counted ? parts + (parts + 1) / 2 : 0;
   }
 
   /// Takes the arrays; the spare memory belongs to another array.
@@ -117,7 +117,7 @@ struct part_ranking {
   /// which several threads count. A merge sort ranks the parts if counting takes longer.
   template <class Block, class Load>
   OMNIBAL_HOST_DEVICE void rank(Block& block, std::uint32_t count, Load const& load) const {
-    if (count > most_counted) {
+    if (count > max_counted) {
       sorted_pairs pairs{loads, parts, spare, reinterpret_cast<std::uint32_t*>(spare + count)};
       pairs.begin_merge(count, 1);
       block.for_each(count, [&](std::size_t part) {

@@ -166,7 +166,7 @@ template <class Block>
                                                                std::uint64_t* costs,
                                                                std::uint32_t* samples) {
   // A block of 512 threads sorts at most 16 samples for each thread.
-  static_assert(most_shared_bytes / (sizeof(*costs) + sizeof(*samples)) <= 16 * 512);
+  static_assert(max_shared_bytes / (sizeof(*costs) + sizeof(*samples)) <= 16 * 512);
   block.for_each_load(range.size,
                       [&](std::size_t i) { costs[i] = table.given_cost(range.first + i); });
   std::uint64_t const sum = block.reduce(

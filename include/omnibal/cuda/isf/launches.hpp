@@ -4,9 +4,9 @@
 /// The rounds of `isf` on the device as a sequence of launches.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/feistel.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/isf/pool.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -24,7 +24,7 @@ namespace omnibal::inline v0::gpu::detail {
 /// tiles.
 template <class Amount, std::size_t R>
 struct isf_gather {
-  static constexpr int least_blocks = 4;
+  static constexpr int min_blocks = 4;
 
   isf_input<Amount, R> input;
   isf_state const* state;

@@ -95,7 +95,7 @@ struct chain_part {
 /// a region does the same for the window of the region, and the last region walks.
 template <class Chain>
 struct resolve_chunk {
-  static constexpr int least_blocks = 2;
+  static constexpr int min_blocks = 2;
 
   Chain chain;
   list_links links;

@@ -204,7 +204,7 @@ struct mean_in_order {
 /// `sum_by_blocks`.
 template <class Length>
 struct pad_by_blocks {
-  static constexpr int least_blocks = 4;
+  static constexpr int min_blocks = 4;
 
   demands_of_items<Length> of;
   double* shares;

@@ -57,7 +57,7 @@ class host_staging {
  public:
   /// The largest number of bytes that go through pinned memory. Larger messages are copied directly
   /// from and to the memory of the caller.
-  static constexpr std::size_t most_pinned = std::size_t{8} << 20;
+  static constexpr std::size_t max_pinned = std::size_t{8} << 20;
 
   host_staging() = default;
   host_staging(host_staging const&) noexcept {}
@@ -87,7 +87,7 @@ class host_staging {
     take(held_.received, received);
     if (sent.empty()) return;
     std::byte const* from = sent.data();
-    if (sent.size() <= most_pinned) {
+    if (sent.size() <= max_pinned) {
       std::byte* const pinned = take(held_.pinned_sent, sent.size());
       std::memcpy(pinned, sent.data(), sent.size());
       from = pinned;
@@ -102,7 +102,7 @@ class host_staging {
   /// end.
   template <class Wait>
   void receive(std::span<std::byte> out, Wait const& wait) {
-    if (out.size() <= most_pinned) {
+    if (out.size() <= max_pinned) {
       std::byte* const pinned = take(held_.pinned_received, out.size());
       if (!out.empty()) copy_back(pinned, out.size());
       wait();

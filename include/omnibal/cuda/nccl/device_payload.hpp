@@ -100,15 +100,15 @@ struct payload {
   std::uint32_t word = 16;
 
   /// A larger size is a mistake, and positions could exceed their type.
-  static constexpr std::uint64_t most_elements = std::uint64_t{1} << 40;
+  static constexpr std::uint64_t max_elements = std::uint64_t{1} << 40;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t elements(std::uint32_t sample) const {
     if (sizes == nullptr) return 1;
     auto const count = static_cast<std::uint64_t>(sizes[sample]);
-    return count > most_elements ? 0 : count;
+    return count > max_elements ? 0 : count;
   }
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_sound(std::uint32_t sample) const {
-    return sizes == nullptr || static_cast<std::uint64_t>(sizes[sample]) <= most_elements;
+    return sizes == nullptr || static_cast<std::uint64_t>(sizes[sample]) <= max_elements;
   }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t bytes(std::uint32_t sample) const {
     return elements(sample) * element_bytes;
@@ -167,19 +167,19 @@ template <class T>
   return load;
 }
 
-/// Makes a payload: `sizes` are the sizes of all samples; `most_arrivals` is the room of the plan.
+/// Makes a payload: `sizes` are the sizes of all samples; `max_arrivals` is the room of the plan.
 template <class T>
 [[nodiscard]] payload payload_of(std::string_view function, std::int64_t const* sizes,
                                  device_payloads<std::type_identity_t<T> const> const& in,
-                                 device_payloads<T> const& out, std::size_t most_arrivals) {
+                                 device_payloads<T> const& out, std::size_t max_arrivals) {
   static_assert(std::is_trivially_copyable_v<T>);
   check_apart(function, ".values", in.values, out.values);
   check_apart(function, ".offsets", in.offsets, out.offsets);
   if (in.offsets.empty()) omnibal::detail::throw_invalid(function, "the offsets are empty");
-  if (out.offsets.size() < most_arrivals + 1) {
+  if (out.offsets.size() < max_arrivals + 1) {
     omnibal::detail::throw_invalid(
         function, "the offsets of the output have " + omnibal::detail::to_text(out.offsets.size()) +
-                      " elements, must have " + omnibal::detail::to_text(most_arrivals + 1));
+                      " elements, must have " + omnibal::detail::to_text(max_arrivals + 1));
   }
   payload load;
   load.in = reinterpret_cast<std::byte const*>(in.values.data());

@@ -19,7 +19,7 @@ namespace omnibal::inline v0::nccl {
 
 /// The arrays of an `exchange_plan` on a device, with the bounds of the host on their sizes.
 /// Trivially copyable; does not own the arrays, which are for example in a `device_plan`. Equal on
-/// all ranks except for `most_home` and `most_arrivals`.
+/// all ranks except for `max_home` and `max_arrivals`.
 struct device_plan_view {
   /// Rank r has the samples [home_offsets[r], home_offsets[r + 1]) before, and the slots
   /// [arrival_offsets[r], arrival_offsets[r + 1]) after.
@@ -31,14 +31,14 @@ struct device_plan_view {
   std::uint32_t ranks = 0;
   /// The largest number of samples of all ranks together; the largest numbers of this rank before
   /// and after.
-  std::uint32_t most_samples = 0;
-  std::uint32_t most_home = 0;
-  std::uint32_t most_arrivals = 0;
+  std::uint32_t max_samples = 0;
+  std::uint32_t max_home = 0;
+  std::uint32_t max_arrivals = 0;
 
   /// Returns the plan that moves every sample back to its place before.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr device_plan_view inverse() const {
-    return {arrival_offsets, home_offsets, slot_of,       item_at,
-            ranks,           most_samples, most_arrivals, most_home};
+    return {arrival_offsets, home_offsets, slot_of,      item_at,
+            ranks,           max_samples,  max_arrivals, max_home};
   }
 };
 
@@ -46,10 +46,10 @@ struct device_plan_view {
 struct plan_room {
   std::size_t ranks = 1;
   /// The largest number of samples of a rank before the exchange, equal on all ranks.
-  std::size_t most_samples = 0;
+  std::size_t max_samples = 0;
   /// The largest number of samples of this rank after the exchange. The default is the number of
   /// all samples, because one rank may receive all of the short ones.
-  std::size_t most_arrivals = static_cast<std::size_t>(-1);
+  std::size_t max_arrivals = static_cast<std::size_t>(-1);
 };
 
 /// Owner of a plan in device memory, which `post_balance` writes or the host uploads. Memory: 8
@@ -123,11 +123,11 @@ class device_plan {
 
   [[nodiscard]] static sizes checked_sizes(plan_room const& room) {
     std::uint32_t const ranks = index(room.ranks);
-    std::uint32_t const home = index(room.most_samples);
+    std::uint32_t const home = index(room.max_samples);
     if (ranks == 0) omnibal::detail::throw_invalid("nccl::device_plan", "there are no ranks");
-    std::uint32_t const samples = index(room.ranks * room.most_samples);
+    std::uint32_t const samples = index(room.ranks * room.max_samples);
     return {ranks, samples, home,
-            static_cast<std::uint32_t>(std::min<std::size_t>(samples, room.most_arrivals))};
+            static_cast<std::uint32_t>(std::min<std::size_t>(samples, room.max_arrivals))};
   }
 
   sizes sizes_;

@@ -68,7 +68,7 @@ struct exchange_bounded_fn {
                   exchange_bounded_options const& options, device_payloads<T> const& out,
                   gpu::device_span<exchange_report> report) const {
     detail::exchange_bounded_call(
-        name, exec, comm, plan, detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals),
+        name, exec, comm, plan, detail::payload_of(name, sizes.data(), in, out, plan.max_arrivals),
         options.slot_bytes, report);
   }
 

@@ -51,7 +51,7 @@ struct exchange_exact_fn {
                   device_payloads<std::type_identity_t<T> const> const& in,
                   device_payloads<T> const& out, gpu::device_span<exchange_report> report) const {
     detail::payload const load[] = {
-        detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals)};
+        detail::payload_of(name, sizes.data(), in, out, plan.max_arrivals)};
     detail::exchange_exact_call(name, exec, comm, plan, load, report, detail::no_step_before);
   }
 
@@ -83,9 +83,9 @@ struct exchange_exact_fn {
     omnibal::detail::check_positive(name, "the number of fields", fields.size());
     std::vector<detail::payload> loads;
     for (stream_field const& field : fields) {
-      if (field.offsets_room_ <= plan.most_arrivals) {
+      if (field.offsets_room_ <= plan.max_arrivals) {
         omnibal::detail::check_size(name, "the size of the offsets", field.offsets_room_,
-                                    std::size_t{plan.most_arrivals} + 1);
+                                    std::size_t{plan.max_arrivals} + 1);
       }
       loads.push_back(field.load_);
     }

@@ -90,19 +90,20 @@ struct gather_lengths_fn {
   /// device and remain there. Ranks may have different numbers of samples, also none, and only the
   /// device may know these numbers.
   ///
-  /// A collective call. If `options.most_samples` is given, which is equal on all ranks, the call
-  /// is one collective of blocks padded to this number. Only the first call with this number
+  /// A collective call. If `options.max_samples` is given, which is equal on all ranks, the call is
+  /// one collective of blocks padded to this number. Only the first call with this number
   /// synchronizes, because the ranks agree on it. Later calls can be captured in a graph. If the
   /// number is not given, the numbers of samples are gathered first, which *waits*. There is one
   /// launch before the collective of blocks, and two launches follow it. Memory: a block for each
-  /// rank and one more, each with 8 bytes for each length of `most_samples` samples and 8 bytes
-  /// more. Determinism: portable.
-  /// Errors: `std::invalid_argument` for another number of offsets or several words of faults, on
-  /// all ranks if the numbers are gathered first; `std::invalid_argument` for several elements of
-  /// `local.count`, and on all ranks for different `options.most_samples`; `std::length_error` if
-  /// all ranks could have more than 2^32 - 1 samples; the errors of `wait`. Faults on all ranks:
-  /// the faults that a rank had before, `invalid_amount` for a negative length, `unknown_index` for a
-  /// `local.count` above the number of values, `no_room` if a rank has more than `most_samples`. A rank with too small `out.lengths` also has `no_room`.
+  /// rank and one more, each with 8 bytes for each length of `max_samples` samples and 8 bytes
+  /// more. Determinism: portable. Errors: `std::invalid_argument` for another number of offsets or
+  /// several words of faults, on all ranks if the numbers are gathered first;
+  /// `std::invalid_argument` for several elements of `local.count`, and on all ranks for different
+  /// `options.max_samples`; `std::length_error` if all ranks could have more than 2^32 - 1 samples;
+  /// the errors of `wait`. Faults on all ranks: the faults that a rank had before, `invalid_amount`
+  /// for a negative length, `unknown_index` for a `local.count` above the number of values,
+  /// `no_room` if a rank has more than `max_samples`. A rank with too small `out.lengths` also has
+  /// `no_room`.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
@@ -116,10 +117,10 @@ struct gather_lengths_fn {
       }
     };
     std::size_t most = 0;
-    if (options.most_samples) {
+    if (options.max_samples) {
       check();
-      most = *options.most_samples;
-      comm.agree(name, "options.most_samples", most);
+      most = *options.max_samples;
+      comm.agree(name, "options.max_samples", most);
     } else {
       omnibal::detail::agreement<std::uint64_t> on_counts;
       auto const reports = on_counts.run({name, "collective calls"}, comm, [&](auto& report) {
@@ -128,7 +129,7 @@ struct gather_lengths_fn {
       });
       for (auto const& report : reports) most = std::max<std::size_t>(most, report.facts);
     }
-    detail::check_most_samples(name, "options.most_samples", most, ranks);
+    detail::check_most_samples(name, "options.max_samples", most, ranks);
     detail::local_columns const columns = detail::columns_of(name, local);
     constexpr std::size_t kinds = detail::kinds_of_length<T>;
     detail::length_columns const to{reinterpret_cast<std::int64_t*>(out.lengths.data()), kinds, 1,
@@ -149,15 +150,15 @@ struct gather_lengths_fn {
     (*this)(exec, comm, local, {}, out);
   }
 
-  /// Returns the scratch of a call with `most_samples`, for `kinds` lengths of a sample, in bytes.
-  [[nodiscard]] std::size_t scratch_bytes(std::size_t ranks, std::size_t most_samples,
+  /// Returns the scratch of a call with `max_samples`, for `kinds` lengths of a sample, in bytes.
+  [[nodiscard]] std::size_t scratch_bytes(std::size_t ranks, std::size_t max_samples,
                                           std::size_t kinds = 1) const {
-    detail::check_most_samples(name, "most_samples", most_samples, ranks);
+    detail::check_most_samples(name, "max_samples", max_samples, ranks);
     detail::local_columns local;
     local.kinds = static_cast<std::uint32_t>(kinds);
     return gpu::detail::device_scratch_bytes([&](auto& b) {
       detail::gather_columns(b, detail::silent_wire{0, static_cast<std::uint32_t>(ranks)}, local,
-                             static_cast<std::uint32_t>(most_samples), nullptr, {}, nullptr);
+                             static_cast<std::uint32_t>(max_samples), nullptr, {}, nullptr);
     });
   }
 

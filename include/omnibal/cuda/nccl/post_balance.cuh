@@ -38,8 +38,8 @@ struct plan_arrays {
   std::uint32_t* item_at;
   std::uint32_t* slot_of;
   std::uint32_t ranks;
-  std::uint32_t most_home;
-  std::uint32_t most_samples;
+  std::uint32_t max_home;
+  std::uint32_t max_samples;
   /// The costs of all samples, followed by their sizes, if there are any.
   std::int64_t* columns;
 };
@@ -73,8 +73,8 @@ struct write_slots {
 template <class Backend, class Wire>
 void make_plan_on_stream(Backend& b, Wire const& wire, local_columns const& local,
                          plan_arrays const& plan, gpu::fault* faults) {
-  std::size_t const samples = plan.most_samples;
-  gather_columns(b, wire, local, plan.most_home, plan.home_offsets,
+  std::size_t const samples = plan.max_samples;
+  gather_columns(b, wire, local, plan.max_home, plan.home_offsets,
                  {plan.columns, 1, samples, samples}, faults);
   auto* const step = b.template scratch<std::uint32_t>(2);
   b.for_each(1, write_step_offsets{plan.home_offsets, plan.ranks, step});
@@ -95,8 +95,8 @@ template <class Resource>
           plan.item_at().data(),
           plan.slot_of().data(),
           view.ranks,
-          view.most_home,
-          view.most_samples,
+          view.max_home,
+          view.max_samples,
           columns};
 }
 
@@ -143,7 +143,7 @@ struct post_balance_fn {
     detail::check_report(name, report);
     if (options.slot_bytes) detail::check_slot(name, *options.slot_bytes);
     device_plan_view const view = plan.view();
-    comm.agree(name, "the most samples of a rank in the plan", view.most_home);
+    comm.agree(name, "the most samples of a rank in the plan", view.max_home);
     comm.agree(name, "options.slot_bytes", options.slot_bytes.value_or(0));
     detail::local_columns local = detail::columns_of(name, costs);
     if constexpr (has_sizes<In>) local.offsets = in.offsets.data();
@@ -157,7 +157,7 @@ struct post_balance_fn {
       return;
     }
     gpu::device_array<std::int64_t, Resource> const columns(
-        exec, std::size_t{view.most_samples} * local.columns());
+        exec, std::size_t{view.max_samples} * local.columns());
     detail::plan_arrays const arrays = detail::arrays_of(plan, columns.data());
     detail::payload const load[] = {load_at(columns.data())};
     detail::exchange_exact_call(name, exec, comm, view, load, report,
@@ -207,7 +207,7 @@ struct post_balance_fn {
     if constexpr (has_sizes<In>) local.offsets = &offsets;
     detail::payload const load[] = {load_of(plan, &column, in, out)};
     std::size_t const columns =
-        std::size_t{plan.most_samples} * local.columns() * sizeof(std::int64_t);
+        std::size_t{plan.max_samples} * local.columns() * sizeof(std::int64_t);
     return gpu::detail::device_meter::padded(columns) +
            detail::exact_scratch_bytes<Meter>(
                plan, load, [&](auto& b, auto const& wire, gpu::fault* faults) {
@@ -228,7 +228,7 @@ struct post_balance_fn {
   [[nodiscard]] static detail::payload load_of(device_plan_view const& plan, std::int64_t* columns,
                                                In const& in, Out const& out) {
     if constexpr (has_sizes<In>) {
-      return detail::payload_of(name, columns + plan.most_samples, in, out, plan.most_arrivals);
+      return detail::payload_of(name, columns + plan.max_samples, in, out, plan.max_arrivals);
     } else {
       return detail::payload_of(name, in, out);
     }
@@ -236,8 +236,8 @@ struct post_balance_fn {
 
   /// Returns only the sizes of a plan whose scratch is measured.
   [[nodiscard]] static detail::plan_arrays sizes_of(device_plan_view const& plan) {
-    return {nullptr,    nullptr,        nullptr,           nullptr,
-            plan.ranks, plan.most_home, plan.most_samples, nullptr};
+    return {nullptr,    nullptr,       nullptr,          nullptr,
+            plan.ranks, plan.max_home, plan.max_samples, nullptr};
   }
 
   /// Runs the steps of the bounded form; also for measuring its scratch.
@@ -246,7 +246,7 @@ struct post_balance_fn {
                        detail::plan_arrays arrays, device_plan_view const& view,
                        LoadAt const& load_at, exchange_report* report, std::size_t slot_bytes) {
     arrays.columns =
-        b.template scratch<std::int64_t>(std::size_t{view.most_samples} * local.columns());
+        b.template scratch<std::int64_t>(std::size_t{view.max_samples} * local.columns());
     b.fill_zero(report, 1);
     detail::make_plan_on_stream(b, wire, local, arrays, &report->faults);
     detail::exchange_in_slots(b, wire, view, load_at(arrays.columns), slot_bytes, report);

@@ -507,7 +507,7 @@ template <class Block>
 /// result until the items are needed.
 template <class Start>
 struct refine_in_block {
-  static constexpr int least_blocks = 1;
+  static constexpr int min_blocks = 1;
   static constexpr bool is_compact = true;
 
   step_table table;
@@ -551,7 +551,7 @@ struct refine_in_block {
 /// Refines the parts of one step whose lists are in device memory, with arrays of the parts.
 template <class Arrays>
 struct refine_of_sorted {
-  static constexpr int least_blocks = 1;
+  static constexpr int min_blocks = 1;
 
   step_table table;
   part_writer out;
@@ -600,7 +600,7 @@ void refine_parts(Backend& backend, cost_steps const& steps, Start const& start,
   std::size_t const bytes = arena_bytes([&](arena_meter& arena) {
     refine_in_block<Start>::take(arena, steps.largest_step, parts, lists, memory);
   });
-  if (bytes <= most_shared_bytes) {
+  if (bytes <= max_shared_bytes) {
     backend.template for_each_block<refine_tuning::threads>(
         steps.step_count, bytes,
         refine_in_block<Start>{table, start, writer, search, max_overload});

@@ -141,7 +141,7 @@ struct write_last_step {
 /// Measures how long ranks wait in the last step, as one block.
 template <class Load>
 struct measure_last_step {
-  static constexpr int least_blocks = 1;
+  static constexpr int min_blocks = 1;
 
   static constexpr std::size_t R = omnibal::detail::kinds_of<Load>;
 
@@ -388,7 +388,7 @@ struct measure_steps {
 /// waiting near the least one if that is larger. The sorted lists have the least waiting.
 template <std::size_t R>
 struct set_goals {
-  static constexpr int least_blocks = 1;
+  static constexpr int min_blocks = 1;
 
   schedule_cells<R> cells;
   std::int64_t allowed;
@@ -409,7 +409,7 @@ struct set_goals {
 /// Decides which cells are cut in a round, as one block.
 template <std::size_t R>
 struct find_rule {
-  static constexpr int least_blocks = 1;
+  static constexpr int min_blocks = 1;
 
   schedule_cells<R> cells;
 

@@ -34,13 +34,13 @@ inline constexpr std::size_t pool_bytes = sizeof(typename Layout::demand_type) +
 template <class Layout>
 [[nodiscard]] std::optional<grouping> pack_sampled(measured<Layout>& input, size_measure measure,
                                                    packing_report& report) {
-  constexpr std::size_t most_rounds = 24;
+  constexpr std::size_t max_rounds = 24;
   constexpr std::size_t kinds = Layout::amounts_type::size();
   auto keep = reaches_most(input.capacity);
   keep.threshold = measured<Layout>::in_user_units(keep.threshold, input.units);
   isf_rounds rounds(input, demands_after::kept, keep);
   auto const& pool = rounds.pool();
-  for (std::size_t round = 0; round != most_rounds && pool.size() > input.size() / 256; ++round) {
+  for (std::size_t round = 0; round != max_rounds && pool.size() > input.size() / 256; ++round) {
     std::size_t const before = pool.size();
     rounds.run(rng::fisher_yates{}, round, false, report);
     if (before - pool.size() < before / 16) break;
@@ -51,9 +51,8 @@ template <class Layout>
   measured<Layout> rest{input.layout, input.capacity, input.units, {}, {}};
   rest.demands.reserve(pool.size());
   for (auto const& sample : pool) rest.demands.push_back(sample.demand);
-  return std::move(rounds).take_with(vector_best_fit(rest, demands_after::freed,
-                                                     sample_size(input.capacity, measure),
-                                                     least_slack(input.capacity)));
+  return std::move(rounds).take_with(vector_best_fit(
+      rest, demands_after::freed, sample_size(input.capacity, measure), min_slack(input.capacity)));
 }
 
 /// Returns true if random groups are no more than the groups of best-fit decreasing, judged by some
@@ -71,7 +70,7 @@ template <class Layout>
   auto const sampled = pack_sampled(some, measure, unused);
   if (!sampled) return false;
   sample_size const size(some.capacity, measure);
-  least_slack const score(some.capacity);
+  min_slack const score(some.capacity);
   return sampled->size() <= vector_best_fit(some, demands_after::freed, size, score).size();
 }
 
@@ -109,7 +108,7 @@ template <class Layout>
     if (sampled) keep_better(std::move(*sampled));
   };
   std::size_t const count = input.size();
-  least_slack const score(input.capacity);
+  min_slack const score(input.capacity);
   auto const try_order = [&](std::size_t attempt, demands_after after) {
     ++report.rounds;
     report.item_rounds += count;
@@ -122,8 +121,8 @@ template <class Layout>
     if (may_sample && sampling_pays(input, measure)) try_sampled();
     if (!found) try_order(0, demands_after::freed);
   } else {
-    std::size_t const most_attempts = std::min(limits.orders, cheap_attempts);
-    for (std::size_t attempt = 0; attempt != most_attempts && !is_at_bound(); ++attempt) {
+    std::size_t const max_attempts = std::min(limits.orders, cheap_attempts);
+    for (std::size_t attempt = 0; attempt != max_attempts && !is_at_bound(); ++attempt) {
       try_order(attempt, demands_after::kept);
       if (attempt == 0 && may_sample && !is_at_bound()) try_sampled();
     }

@@ -27,7 +27,7 @@ class run_rooms {
   using room_type = Room;
   static constexpr std::size_t longest_run = std::numeric_limits<std::size_t>::max();
 
-  explicit run_rooms(std::size_t most_groups) : runs_(most_groups) {}
+  explicit run_rooms(std::size_t max_groups) : runs_(max_groups) {}
 
   void set(group_run run, Room room) {
     runs_[run.first].room = room;
@@ -85,8 +85,8 @@ class sorted_open_bins {
 
   sorted_open_bins(Rooms rooms, room_type capacity, std::size_t sample_count)
       : rooms_(std::move(rooms)) {
-    std::uint64_t const most_buckets = std::max<std::uint64_t>(4096, sample_count);
-    while ((std::uint64_t{capacity} >> shift_) >= most_buckets) ++shift_;
+    std::uint64_t const max_buckets = std::max<std::uint64_t>(4096, sample_count);
+    while ((std::uint64_t{capacity} >> shift_) >= max_buckets) ++shift_;
     bucket_ = bucket_of(capacity);
     heads_.assign(bucket_ + 1, none);
     if (shift_ != 0) ages_.resize(sample_count);

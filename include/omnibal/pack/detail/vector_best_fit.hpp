@@ -109,7 +109,7 @@ template <std::size_t R, class T, class Layout, class Demands>
     }
   }
   std::vector<std::uint64_t> values(std::min<std::size_t>(1024, demands.size()));
-  std::size_t most_values = 0;
+  std::size_t max_values = 0;
   for (std::size_t r = R; r-- != 0;) {
     result.binds[r] = sums[r] > static_cast<sum_type>(capacity[r]);
     if (!result.binds[r]) continue;
@@ -119,8 +119,8 @@ template <std::size_t R, class T, class Layout, class Demands>
       values[k] = std::bit_cast<std::uint64_t>(static_cast<T>(amount + T{}));
     }
     std::size_t const distinct = count_distinct(values);
-    if (distinct > most_values) {
-      most_values = distinct;
+    if (distinct > max_values) {
+      max_values = distinct;
       result.finest = r;
     }
   }
@@ -263,7 +263,7 @@ class open_bin_index {
                  std::size_t sample_count)
       : fine_(traits.finest), next_(sample_count) {
     // The number of levels is exact for common capacities and limited by the number of samples.
-    std::size_t const most_levels =
+    std::size_t const max_levels =
         std::max({std::clamp<std::size_t>(16 * sample_count, 4096, 32768),
                   std::min<std::size_t>(sample_count, 131072), sample_count / 4});
     std::size_t cells = 1;
@@ -275,17 +275,17 @@ class open_bin_index {
       cells *= coarse_[r].count();
     };
     for (std::size_t r = 0; r != R; ++r) {
-      if (r != fine_ && traits.binds[r]) divide(r, root(most_cells / cells, kinds_left--));
+      if (r != fine_ && traits.binds[r]) divide(r, root(max_cells / cells, kinds_left--));
     }
     // A resource that does not bind has the levels that the fine resource can spare.
     std::size_t const fine_levels =
-        quantized_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells)).count();
+        quantized_axis<T>(capacity[fine_], std::max<std::size_t>(1, max_levels / cells)).count();
     for (std::size_t r = 0; r != R; ++r) {
       if (r == fine_ || traits.binds[r]) continue;
-      std::size_t const spare = most_levels / fine_levels / cells;
-      divide(r, std::clamp<std::size_t>(spare, 1, most_cells / cells));
+      std::size_t const spare = max_levels / fine_levels / cells;
+      divide(r, std::clamp<std::size_t>(spare, 1, max_cells / cells));
     }
-    levels_ = quantized_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells));
+    levels_ = quantized_axis<T>(capacity[fine_], std::max<std::size_t>(1, max_levels / cells));
     occupied_ = level_sets(cells, levels_.count());
     heads_.assign(cells * levels_.count(), none);
     for (std::size_t cell = 0; cell != cells; ++cell) {
@@ -310,7 +310,7 @@ class open_bin_index {
       auto const cell = static_cast<std::size_t>(std::countr_zero(candidates));
       candidates &= candidates - 1;
       if (!reaches(cell, amounts)) continue;
-      if (found && !(score(least_left(cell, amounts), amounts) < best_score)) {
+      if (found && !(score(min_left(cell, amounts), amounts) < best_score)) {
         if constexpr (R == 2) break;
         continue;
       }
@@ -357,7 +357,7 @@ class open_bin_index {
  private:
   using level_sets = hierarchical_bitset<true>;
 
-  static constexpr std::size_t most_cells = 64;
+  static constexpr std::size_t max_cells = 64;
   static constexpr unsigned probes = 16;
 
   /// Returns the largest number whose `degree`-th power is at most `value`.
@@ -407,7 +407,7 @@ class open_bin_index {
   }
 
   /// Returns a lower bound on the room of every group of the cell after these amounts.
-  [[nodiscard]] amounts_type least_left(std::size_t cell, amounts_type const& amounts) const {
+  [[nodiscard]] amounts_type min_left(std::size_t cell, amounts_type const& amounts) const {
     amounts_type left{};
     for (std::size_t r = 0; r != R; ++r) {
       if (r != fine_) left[r] = std::max(T{0}, static_cast<T>(least_[cell][r] - amounts[r]));
@@ -445,7 +445,7 @@ class open_bin_index {
   quantized_axis<T> levels_;
   /// The levels of each cell that hold groups.
   level_sets occupied_;
-  amounts_type least_[most_cells] = {};
+  amounts_type least_[max_cells] = {};
   std::vector<std::uint32_t> heads_;
   /// The successor of each group in its list.
   unset_array<std::uint32_t> next_;
@@ -466,7 +466,7 @@ template <class Layout, class Score>
   if (count == 0) return group_assignment(0);
   auto const layout = input.layout;
   auto const traits = traits_of(layout, input.demands, input.capacity);
-  auto const least_demand = layout.encode(traits.smallest);
+  auto const min_demand = layout.encode(traits.smallest);
   unset_array<demand_type> rooms(count);
   if constexpr (is_wide) {
     for (std::size_t k = 0; k != count; ++k) rooms[k] = input.demands[order[k]];
@@ -486,7 +486,7 @@ template <class Layout, class Score>
     }
     layout.take(rooms[group], demand);
     result.assign(group);
-    if (layout.fits(rooms[group], least_demand)) open.push(group, layout.left(rooms[group]));
+    if (layout.fits(rooms[group], min_demand)) open.push(group, layout.left(rooms[group]));
   }
   if (after == demands_after::freed) release(input.demands);
   return result;

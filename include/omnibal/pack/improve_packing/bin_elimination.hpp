@@ -94,11 +94,11 @@ class exchange_pool {
   [[nodiscard]] bool contains(std::uint32_t sample) const { return is_in_[sample]; }
 
   /// Exchanges up to two samples of the group for one or two samples of the pool. Repeats this
-  /// while the exchange leaves less of the capacity, at most `most_exchanges` times.
+  /// while the exchange leaves less of the capacity, at most `max_exchanges` times.
   void fill(std::vector<std::uint32_t>& group, rng::engine& words) {
     // Few groups reach the limit.
-    constexpr unsigned most_exchanges = 8;
-    for (unsigned i = 0; i != most_exchanges; ++i) {
+    constexpr unsigned max_exchanges = 8;
+    for (unsigned i = 0; i != max_exchanges; ++i) {
       exchange const best = best_exchange(group, words);
       if (best.comes[0].group == none || !carry_out(best, group)) return;
     }
@@ -163,7 +163,7 @@ class exchange_pool {
     // The number of pairs that are tried for each limit, and of samples of the group that may
     // leave.
     constexpr unsigned pairs = 3;
-    constexpr std::size_t most_tried = 8;
+    constexpr std::size_t max_tried = 8;
     amounts_type const room = difference(input_.capacity, input_.load(group));
     exchange best;
     std::uint64_t least = size_(room);
@@ -188,7 +188,7 @@ class exchange_pool {
     };
 
     if (least != 0) consider(room, no_position, no_position);
-    std::size_t const candidates = std::min(group.size(), most_tried);
+    std::size_t const candidates = std::min(group.size(), max_tried);
     for (std::size_t i = 0; i != candidates && least != 0; ++i) {
       consider(room + input_.amounts(group[i]), i, no_position);
     }
@@ -263,7 +263,7 @@ class group_reducer {
     // there.
     if (after.size() <= count) groups = std::move(after);
     if (gain * 200 < pool_groups(count)) share_ = share_ / 10 * 7;
-    if (pool_groups(count) == least_pool_groups) {
+    if (pool_groups(count) == min_pool_groups) {
       has_stalled_ = true;
       share_ = largest_share;
       is_exhausted_ = !has_gained_;
@@ -283,11 +283,11 @@ class group_reducer {
  private:
   using amounts_type = typename Layout::amounts_type;
   static constexpr std::uint64_t largest_share = std::uint64_t{1} << 31;
-  static constexpr std::size_t least_pool_groups = 2;
+  static constexpr std::size_t min_pool_groups = 2;
 
   /// Returns the number of groups that a pass dissolves.
   [[nodiscard]] std::size_t pool_groups(std::size_t count) const {
-    return std::max(least_pool_groups, static_cast<std::size_t>(count * share_ >> 32));
+    return std::max(min_pool_groups, static_cast<std::size_t>(count * share_ >> 32));
   }
 
   [[nodiscard]] grouping dissolve_and_refill(grouping const& groups, std::size_t dissolved) {

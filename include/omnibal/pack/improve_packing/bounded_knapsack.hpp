@@ -22,9 +22,9 @@ template <std::size_t R>
 class bounded_knapsack {
  public:
   using amounts_type = resources<R, std::int64_t>;
-  static constexpr std::size_t most_values = 64;
+  static constexpr std::size_t max_values = 64;
 
-  /// Fills `room` from at most `most_values` samples that have these demands and values. Returns
+  /// Fills `room` from at most `max_values` samples that have these demands and values. Returns
   /// the largest sum of values that is found. Precondition: no value is negative, and their sum
   /// fits 63 bits.
   std::int64_t fill(std::span<amounts_type const> demands, std::span<std::int64_t const> values,
@@ -41,9 +41,9 @@ class bounded_knapsack {
     }
     best_ = 0;
     chosen_ = 0;
-    nodes_ = most_nodes;
+    nodes_ = max_nodes;
     search(0, room, 0, 0);
-    work_ = (most_nodes - nodes_ + demands.size()) * words_of_node;
+    work_ = (max_nodes - nodes_ + demands.size()) * words_of_node;
     return best_;
   }
 
@@ -55,7 +55,7 @@ class bounded_knapsack {
 
  private:
   /// The largest number of nodes of a search, as in `subset_sum`.
-  static constexpr std::size_t most_nodes = 256;
+  static constexpr std::size_t max_nodes = 256;
   /// The work of a node, in operations on a word.
   static constexpr std::size_t words_of_node = 4 + R;
 
@@ -78,10 +78,10 @@ class bounded_knapsack {
   std::span<amounts_type const> demands_;
   std::span<std::int64_t const> values_;
   /// The positions of the samples that fit the room.
-  std::array<std::size_t, most_values> position_ = {};
+  std::array<std::size_t, max_values> position_ = {};
   std::size_t candidates_ = 0;
   /// The sum of the values of the candidates from the k-th on.
-  std::array<std::int64_t, most_values + 1> sum_from_ = {};
+  std::array<std::int64_t, max_values + 1> sum_from_ = {};
   std::int64_t best_ = 0;
   std::uint64_t chosen_ = 0;
   std::size_t nodes_ = 0;

@@ -150,7 +150,7 @@ template <std::size_t R>
 class group_filling {
  public:
   using amounts_type = resources<R, std::int64_t>;
-  static constexpr std::size_t most_values = bounded_knapsack<R>::most_values;
+  static constexpr std::size_t max_values = bounded_knapsack<R>::max_values;
 
   explicit group_filling(amounts_type const& capacity) : sums_(sums_for(capacity)) {}
 
@@ -216,9 +216,9 @@ class partial_packing {
   /// `input` must outlive this object.
   explicit partial_packing(measured<Layout> const& input)
       : values_(input), capacity_(input.capacity), next_(input.size()), filling_(input.capacity) {
-    candidates_.reserve(most_candidates);
-    demands_.reserve(most_candidates);
-    worths_.reserve(most_candidates);
+    candidates_.reserve(max_candidates);
+    demands_.reserve(max_candidates);
+    worths_.reserve(max_candidates);
     choose_lifted_kind(input);
   }
 
@@ -328,11 +328,11 @@ class partial_packing {
   using total_type = std::array<uint128, kinds>;
 
   static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
-  static constexpr std::size_t most_candidates = group_filling<kinds>::most_values;
+  static constexpr std::size_t max_candidates = group_filling<kinds>::max_values;
   /// The largest number of candidates from the pool, and from a group. Most pools and groups have
   /// fewer samples.
-  static constexpr std::size_t most_of_pool = most_candidates / 2;
-  static constexpr std::size_t most_of_group = most_candidates / 2;
+  static constexpr std::size_t max_of_pool = max_candidates / 2;
+  static constexpr std::size_t max_of_group = max_candidates / 2;
 
   /// The room of a group for samples that are not lifted, the load of these samples, and the first
   /// sample of their list.
@@ -377,11 +377,11 @@ class partial_packing {
 
   /// Chooses candidates, in random order: samples of the pool except for its last sample, and
   /// samples of `from`. Moves the chosen samples of the pool before its last sample and returns
-  /// their number. `from` keeps the end of a list with more than `most_of_group` samples.
+  /// their number. `from` keeps the end of a list with more than `max_of_group` samples.
   std::size_t choose_candidates(group const& from, rng::engine& words) {
     candidates_.clear();
     std::size_t const others = pool_.size() - 1;
-    std::size_t const loose = std::min(others, most_of_pool);
+    std::size_t const loose = std::min(others, max_of_pool);
     for (std::size_t k = 0; k != loose; ++k) {
       std::size_t const last = others - 1 - k;
       if (others != loose) std::swap(pool_[last], pool_[rng::below(words, last + 1)]);
@@ -390,7 +390,7 @@ class partial_packing {
     std::uint32_t k = from.first;
     kept_load_ = from.load;
     replaced_value_ = 0;
-    for (; k != none && candidates_.size() != loose + most_of_group; k = next_[k]) {
+    for (; k != none && candidates_.size() != loose + max_of_group; k = next_[k]) {
       candidates_.push_back(k);
       kept_load_ -= values_.demand(k);
       replaced_value_ += values_[k];
@@ -441,7 +441,7 @@ class partial_packing {
     std::size_t rest = 0;
     // If there are too many samples for one filling, the more valuable samples are placed one after
     // the other.
-    std::size_t const by_filling = std::min(left_.size() - 1, most_candidates);
+    std::size_t const by_filling = std::min(left_.size() - 1, max_candidates);
     std::size_t const in_turn = left_.size() - by_filling;
     for (std::size_t i = 0; i != in_turn; ++i) {
       std::uint32_t const sample = left_[i];
@@ -526,8 +526,8 @@ class exact_fill_walk {
     std::size_t const budget = work_of_pass();
     work_ += budget;
     for (std::size_t work = 0; work < budget;) {
-      if (state_.may_fit(most_packed_)) {
-        if (state_.pack_pool(most_packed_, packed_)) {
+      if (state_.may_fit(max_packed_)) {
+        if (state_.pack_pool(max_packed_, packed_)) {
           adopt(groups, packed_);
           return;
         }
@@ -588,7 +588,7 @@ class exact_fill_walk {
 
   /// Dissolves the groups with the smallest loads among the groups without a lifted sample.
   void open(grouping const& groups, std::size_t above_bound) {
-    save_ = std::min(most_saved_, above_bound);
+    save_ = std::min(max_saved_, above_bound);
     std::vector<std::uint64_t> const loads = loads_of(groups);
     auto const is_whole = [](std::uint64_t load) { return load < lifted; };
     auto const whole =
@@ -607,7 +607,7 @@ class exact_fill_walk {
       return loads[g] < *last || (loads[g] == *last && ties != 0 && ties-- != 0);
     };
     state_.assign(groups, is_dissolved, groups.size() - save_);
-    most_packed_ = dissolved - save_;
+    max_packed_ = dissolved - save_;
     is_open_ = true;
     done_ = 0;
   }
@@ -655,7 +655,7 @@ class exact_fill_walk {
       is_open_ = false;
     }
     // The steps of 2^20 passes fit 64 bits.
-    most_saved_ = std::max<std::size_t>(1, save_ / 2);
+    max_saved_ = std::max<std::size_t>(1, save_ / 2);
     passes_ = std::min(2 * passes_, std::size_t{1} << 20);
   }
 
@@ -664,10 +664,10 @@ class exact_fill_walk {
   partial_packing<Layout> state_;
   cooling temperature_;
   grouping packed_;
-  std::size_t most_saved_ = static_cast<std::size_t>(-1);
+  std::size_t max_saved_ = static_cast<std::size_t>(-1);
   std::size_t save_ = 0;
   std::size_t spare_ = few_spare;
-  std::size_t most_packed_ = 0;
+  std::size_t max_packed_ = 0;
   std::size_t passes_ = 1;
   std::size_t done_ = 0;
   std::size_t work_ = 0;

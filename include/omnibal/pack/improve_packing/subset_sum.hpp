@@ -22,14 +22,14 @@ namespace omnibal::inline v0::detail {
 /// construction. Source: Kellerer, Pferschy, Pisinger, Knapsack Problems, 2004, chapter 4.
 class subset_sum {
  public:
-  static constexpr std::size_t most_values = 64;
+  static constexpr std::size_t max_values = 64;
 
   /// Allocates memory for rooms up to `largest_room`.
-  explicit subset_sum(std::int64_t largest_room) : by_bits_(largest_room < most_bits) {
-    if (by_bits_) reached_.resize((most_values + 1) * words_of(largest_room));
+  explicit subset_sum(std::int64_t largest_room) : by_bits_(largest_room < max_bits) {
+    if (by_bits_) reached_.resize((max_values + 1) * words_of(largest_room));
   }
 
-  /// Fills `room` from at most `most_values` values and returns the largest sum that is found.
+  /// Fills `room` from at most `max_values` values and returns the largest sum that is found.
   /// Precondition: the room is at most the largest room and not negative.
   std::int64_t fill(std::span<std::int64_t const> values, std::int64_t room) {
     chosen_ = 0;
@@ -45,10 +45,10 @@ class subset_sum {
  private:
   /// The number of bits above which a search replaces the table of bits. The table grows with the
   /// room and then takes longer than a search that is as good.
-  static constexpr std::int64_t most_bits = std::int64_t{1} << 14;
+  static constexpr std::int64_t max_bits = std::int64_t{1} << 14;
   /// The largest number of nodes of a search. Nearly all searches of random values end earlier with
   /// the best subset.
-  static constexpr std::size_t most_nodes = 256;
+  static constexpr std::size_t max_nodes = 256;
   /// The work of a node of the search, in operations on a word.
   static constexpr std::size_t words_of_node = 8;
 
@@ -116,13 +116,13 @@ class subset_sum {
     values_ = values;
     room_ = room;
     best_ = 0;
-    nodes_ = most_nodes;
+    nodes_ = max_nodes;
     sum_from_[values.size()] = 0;
     for (std::size_t k = values.size(); k-- != 0;) {
       sum_from_[k] = saturated_sum(sum_from_[k + 1], values[k]);
     }
     search(0, 0, 0);
-    work_ = (most_nodes - nodes_ + values.size()) * words_of_node;
+    work_ = (max_nodes - nodes_ + values.size()) * words_of_node;
     return best_;
   }
 
@@ -151,7 +151,7 @@ class subset_sum {
   std::size_t work_ = 0;
 
   std::span<std::int64_t const> values_;
-  std::int64_t sum_from_[most_values + 1] = {};
+  std::int64_t sum_from_[max_values + 1] = {};
   std::int64_t room_ = 0;
   std::int64_t best_ = 0;
   std::size_t nodes_ = 0;

@@ -28,11 +28,11 @@ class size_classes {
  public:
   using amounts_type = resources<R, T>;
 
-  static constexpr std::size_t most_cells = 64;
+  static constexpr std::size_t max_cells = 64;
 
-  size_classes(amounts_type const& capacity, std::size_t most_depths) {
+  size_classes(amounts_type const& capacity, std::size_t max_depths) {
     for (std::size_t r = 1; r != R; ++r) fine_ = capacity[r] >= capacity[fine_] ? r : fine_;
-    levels_ = quantized_axis<T>(capacity[fine_], most_depths);
+    levels_ = quantized_axis<T>(capacity[fine_], max_depths);
     last_level_ = levels_.count() - 1;
     for (std::size_t r = 0; r != R; ++r) {
       scales_[r] = share_scale<T>(capacity[r]);
@@ -70,8 +70,8 @@ class size_classes {
   }
   /// Returns the share that every sample of a cell requires at least; zero for the resource of the
   /// depths.
-  [[nodiscard]] std::uint64_t least_share(std::size_t cell, std::size_t kind) const {
-    return kinds_[kind].least_shares[cell];
+  [[nodiscard]] std::uint64_t min_share(std::size_t cell, std::size_t kind) const {
+    return kinds_[kind].min_shares[cell];
   }
 
  private:
@@ -80,8 +80,8 @@ class size_classes {
     std::size_t last_class = 0;
     std::size_t stride = 0;
     /// For each class, counted from the largest amounts, the cells that are not above it.
-    std::array<std::uint64_t, most_cells> within{};
-    std::array<std::uint64_t, most_cells> least_shares{};
+    std::array<std::uint64_t, max_cells> within{};
+    std::array<std::uint64_t, max_cells> min_shares{};
   };
 
   [[nodiscard]] std::size_t class_of(std::size_t kind, T amount) const {
@@ -90,11 +90,11 @@ class size_classes {
 
   /// Returns the largest number of classes of one resource that all resources except for one can
   /// have.
-  [[nodiscard]] static constexpr std::size_t most_classes() {
-    for (std::size_t classes = most_cells; classes > 1; --classes) {
+  [[nodiscard]] static constexpr std::size_t max_classes() {
+    for (std::size_t classes = max_cells; classes > 1; --classes) {
       std::size_t cells = 1;
-      for (std::size_t r = 1; r != R && cells <= most_cells; ++r) cells *= classes;
-      if (cells <= most_cells) return classes;
+      for (std::size_t r = 1; r != R && cells <= max_cells; ++r) cells *= classes;
+      if (cells <= max_cells) return classes;
     }
     return 1;
   }
@@ -102,15 +102,15 @@ class size_classes {
   /// Divides each of the cells into classes of this resource and returns their number.
   std::size_t divide(std::size_t kind, T capacity) {
     kind_cells& made = kinds_[kind];
-    made.classes = quantized_axis<T>(capacity, most_classes());
+    made.classes = quantized_axis<T>(capacity, max_classes());
     made.stride = count_;
     std::size_t const classes = made.classes.count();
     made.last_class = classes - 1;
-    for (std::size_t cell = 0; cell != most_cells; ++cell) {
+    for (std::size_t cell = 0; cell != max_cells; ++cell) {
       std::size_t const own = cell / count_ % classes;
       std::uint64_t const bit = std::uint64_t{1} << cell;
       for (std::size_t k = 0; k <= own; ++k) made.within[k] |= bit;
-      made.least_shares[cell] = scales_[kind](made.classes.least(classes - 1 - own));
+      made.min_shares[cell] = scales_[kind](made.classes.least(classes - 1 - own));
     }
     return classes;
   }
@@ -249,7 +249,7 @@ class waiting_samples {
     std::uint64_t const depth_worth =
         (share_scale<T>::whole / cells_.depth_count() + 1) * weights_[cells_.fine()];
     depth_key_ = (depth_worth << bucket_bits) - 1;
-    least_worth_ = 1 + (cells_.depth_count() - 1) * depth_worth;
+    min_worth_ = 1 + (cells_.depth_count() - 1) * depth_worth;
     return result;
   }
 
@@ -270,15 +270,15 @@ class waiting_samples {
     // A key is the worth of a cell and a depth above the bucket, so that one comparison does.
     typename depth_sets::search const depth_in(depths_, at.depth);
     std::uint64_t const depth_key = depth_key_;
-    std::uint64_t const least_depth_key = at.depth * depth_key;
+    std::uint64_t const min_depth_key = at.depth * depth_key;
     std::uint64_t best = 0;
     for (std::uint64_t cells = at.cells; cells != 0; cells &= cells - 1) {
       auto const cell = static_cast<std::size_t>(std::countr_zero(cells));
       std::uint64_t const key = key_of(cell);
       work += work_of_cell;
       // With two resources, a later cell is worth less.
-      if (R == 2 && key - least_depth_key <= best) break;
-      if (R > 2 && key - least_depth_key <= best) continue;
+      if (R == 2 && key - min_depth_key <= best) break;
+      if (R > 2 && key - min_depth_key <= best) continue;
       std::size_t depth = depth_in(cell);
       if (depth == depth_sets::none) [[unlikely]]
         continue;
@@ -315,8 +315,8 @@ class waiting_samples {
 
   /// Returns the worth of a sample at depth zero of the cell, in the bits above its bucket.
   [[nodiscard]] std::uint64_t key_of(std::size_t cell) const {
-    std::uint64_t worth = least_worth_;
-    for (std::size_t r = 0; r != R; ++r) worth += cells_.least_share(cell, r) * weights_[r];
+    std::uint64_t worth = min_worth_;
+    for (std::size_t r = 0; r != R; ++r) worth += cells_.min_share(cell, r) * weights_[r];
     return worth << bucket_bits | depths_.bucket_of(cell, 0);
   }
 
@@ -353,7 +353,7 @@ class waiting_samples {
   std::array<std::uint64_t, R> totals_{};
   std::array<std::uint64_t, R> weights_{};
   std::uint64_t depth_key_ = 0;
-  std::uint64_t least_worth_ = 0;
+  std::uint64_t min_worth_ = 0;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -20,7 +20,7 @@
 namespace omnibal::inline v0::detail {
 
 /// The number of steps of a thorough bound.
-inline constexpr std::size_t most_pattern_steps = std::size_t{1} << 24;
+inline constexpr std::size_t max_pattern_steps = std::size_t{1} << 24;
 
 /// Returns the number of steps of a change of the basis. A step then costs a similar time in a
 /// change as in a search of patterns.
@@ -28,7 +28,7 @@ inline constexpr std::size_t most_pattern_steps = std::size_t{1} << 24;
 
 /// Returns the most types for which a linear program may end in `steps` steps. Few programs end
 /// with fewer changes of the basis than types.
-[[nodiscard]] constexpr std::size_t most_pattern_types(std::size_t steps) {
+[[nodiscard]] constexpr std::size_t max_pattern_types(std::size_t steps) {
   // At the limit, the inverse of the basis requires 64 MB.
   constexpr std::size_t most = 4096;
   std::size_t types = 1;
@@ -95,7 +95,7 @@ class column_generation {
     std::span<std::uint32_t const> const alone = pricing_.alone();
     std::size_t const change = steps_of_change(counts_.size());
     if (counts_.empty()) return bound;
-    if (*std::max_element(alone.begin(), alone.end()) > most_alone) return bound;
+    if (*std::max_element(alone.begin(), alone.end()) > max_alone) return bound;
     std::vector<pattern> const packing = greedy_packing();
     if (groups_ <= bound) return bound;
     pattern_master master(counts_, alone);

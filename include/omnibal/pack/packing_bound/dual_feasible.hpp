@@ -17,7 +17,7 @@ namespace omnibal::inline v0::detail {
 /// `whole()` together. The sum of the images of all samples, divided by `whole()`, is therefore a
 /// lower bound.
 ///
-/// Parameters are at most 2^14 or values, and a capacity is at most `most_capacity`, so that images
+/// Parameters are at most 2^14 or values, and a capacity is at most `max_capacity`, so that images
 /// are below 2^63. Survey: Alves, Clautiaux, Valerio de Carvalho, Rietz, Dual-Feasible Functions
 /// for Integer Programming and Combinatorial Optimization, 2016.
 enum class dual_feasible {
@@ -43,7 +43,7 @@ enum class dual_feasible {
 /// A dual feasible function with its parameter and capacity.
 class dual_feasible_function {
  public:
-  static constexpr std::uint64_t most_capacity = std::uint64_t{1} << 31;
+  static constexpr std::uint64_t max_capacity = std::uint64_t{1} << 31;
 
   constexpr dual_feasible_function(dual_feasible kind, std::uint64_t k, std::uint64_t capacity)
       : kind_(kind), k_(k), capacity_(capacity) {}
@@ -109,9 +109,9 @@ struct counted_value {
 class dual_feasible_bounds {
  public:
   /// The largest number of images that are computed, in addition to eight for each value.
-  static constexpr std::size_t most_steps = std::size_t{1} << 19;
+  static constexpr std::size_t max_steps = std::size_t{1} << 19;
 
-  /// Keeps positive values in ascending order, each once, and a capacity up to `most_capacity`.
+  /// Keeps positive values in ascending order, each once, and a capacity up to `max_capacity`.
   /// `values` must outlive this object.
   dual_feasible_bounds(std::span<counted_value const> values, std::uint64_t capacity)
       : values_(values), capacity_(capacity) {}
@@ -120,21 +120,21 @@ class dual_feasible_bounds {
   [[nodiscard]] std::size_t largest() {
     if (values_.empty()) return 0;
     // The largest number of parts of the functions that round.
-    constexpr std::uint64_t most_parts = 32;
-    steps_left_ = most_steps + 8 * values_.size();
+    constexpr std::uint64_t max_parts = 32;
+    steps_left_ = max_steps + 8 * values_.size();
     std::vector<std::uint64_t> const widths = halves_and_parts();
-    std::size_t const functions = 2 * most_parts + (2 + most_outer_parts) * widths.size();
+    std::size_t const functions = 2 * max_parts + (2 + max_outer_parts) * widths.size();
     auto const small = static_cast<std::size_t>(
         std::partition_point(values_.begin(), values_.end(),
                              [this](counted_value of) { return 2 * of.value <= capacity_; }) -
         values_.begin());
     std::size_t const thresholds =
-        std::clamp<std::size_t>(most_steps / (functions * values_.size()), 1, small + 1);
+        std::clamp<std::size_t>(max_steps / (functions * values_.size()), 1, small + 1);
     for (std::size_t i = 0; i != thresholds; ++i) {
       // The first threshold is zero.
       std::size_t const first = i * (small + 1) / thresholds;
       set_threshold(first == 0 ? 0 : values_[first - 1].value + 1);
-      for (std::uint64_t k = 1; k <= most_parts; ++k) {
+      for (std::uint64_t k = 1; k <= max_parts; ++k) {
         consider(dual_feasible::rounded_parts, k);
         consider(dual_feasible::parts_below, k + 1);
       }
@@ -150,14 +150,14 @@ class dual_feasible_bounds {
   /// Returns widths just above a whole part of the capacity, and values up to half of the capacity.
   [[nodiscard]] std::vector<std::uint64_t> halves_and_parts() const {
     // The approximate number of values, and the largest number of parts.
-    constexpr std::uint64_t most_values = 64;
-    constexpr std::uint64_t most_parts = 16;
+    constexpr std::uint64_t max_values = 64;
+    constexpr std::uint64_t max_parts = 16;
     std::vector<std::uint64_t> widths;
-    std::size_t const stride = values_.size() / most_values + 1;
+    std::size_t const stride = values_.size() / max_values + 1;
     for (std::size_t i = 0; i < values_.size() && 2 * values_[i].value <= capacity_; i += stride) {
       widths.push_back(values_[i].value);
     }
-    for (std::uint64_t part = 2; part <= most_parts; ++part) {
+    for (std::uint64_t part = 2; part <= max_parts; ++part) {
       widths.push_back(capacity_ / part + 1);
     }
     return widths;
@@ -196,17 +196,17 @@ class dual_feasible_bounds {
   void consider_rounded(dual_feasible_function const& function) {
     consider(seen_, function);
     std::uint64_t const whole = function.whole();
-    if (whole == 0 || whole > dual_feasible_function::most_capacity) return;
+    if (whole == 0 || whole > dual_feasible_function::max_capacity) return;
     if (seen_.size() > steps_left_) return;
     images_.clear();
     for (counted_value const of : seen_) images_.push_back({function(of.value), of.count});
-    for (std::uint64_t k = 2; k <= most_outer_parts; ++k) {
+    for (std::uint64_t k = 2; k <= max_outer_parts; ++k) {
       consider(images_, {dual_feasible::parts_below, k, whole});
     }
   }
 
   /// The largest number of parts to which images are rounded.
-  static constexpr std::uint64_t most_outer_parts = 12;
+  static constexpr std::uint64_t max_outer_parts = 12;
 
   std::span<counted_value const> values_;
   std::uint64_t capacity_;

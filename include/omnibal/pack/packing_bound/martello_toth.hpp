@@ -66,9 +66,9 @@ template <class Value, class Count>
 class bucketed_martello_toth {
  public:
   bucketed_martello_toth(std::size_t count, std::int64_t capacity) : capacity_(capacity) {
-    std::size_t const most_buckets = std::clamp<std::size_t>(count / 16, 16, 4096);
+    std::size_t const max_buckets = std::clamp<std::size_t>(count / 16, 16, 4096);
     auto const half = static_cast<std::uint64_t>(capacity) / 2;
-    while ((half >> shift_) >= most_buckets) ++shift_;
+    while ((half >> shift_) >= max_buckets) ++shift_;
     buckets_.resize((half >> shift_) + 1);
   }
 

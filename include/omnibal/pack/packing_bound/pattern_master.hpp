@@ -100,7 +100,7 @@ class pattern_master {
     std::size_t best = size();
     float best_ratio = 0.0F;
     for (std::size_t row = 0; row != size(); ++row) {
-      if (column_[row] < least_pivot) continue;
+      if (column_[row] < min_pivot) continue;
       float const ratio = std::max(groups_[row], 0.0F) / column_[row];
       bool const is_better = best == size() || ratio < best_ratio ||
                              (ratio == best_ratio && column_[row] > column_[best]);
@@ -199,7 +199,7 @@ class pattern_master {
         if (is_taken[row] != 0) continue;
         if (best == types || std::abs(column_[row]) > std::abs(column_[best])) best = row;
       }
-      if (std::abs(column_[best]) < least_pivot) continue;
+      if (std::abs(column_[best]) < min_pivot) continue;
       replace(best);
       is_taken[best] = 1;
       basis_[best] = std::move(next);
@@ -248,7 +248,7 @@ class pattern_master {
   std::size_t changes_ = 0;
   /// The number of changes of the basis after which the inverse is computed anew.
   static constexpr std::size_t changes_between_inversions = 128;
-  static constexpr float least_pivot = 1e-3F;
+  static constexpr float min_pivot = 1e-3F;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -23,7 +23,7 @@ namespace omnibal::inline v0::detail {
 /// The largest number of samples of one type in a group of a linear program. With more, the worth
 /// of a pattern would not fit an integer. A price is at most 2^33 either way, so that this number
 /// of samples of each of 4096 types is worth up to 2^61.
-inline constexpr std::uint32_t most_alone = 1U << 16;
+inline constexpr std::uint32_t max_alone = 1U << 16;
 
 /// The best pattern for given prices and one kind of demand: a bounded knapsack.
 ///
@@ -214,7 +214,7 @@ class vector_pricing {
       sizes_.push_back(sum(input.layout.amounts(demands[i])));
       std::uint32_t count = 0;
       auto room = input.layout.empty_room();
-      for (; count != counts[i] && count <= most_alone && input.layout.fits(room, demands[i]);
+      for (; count != counts[i] && count <= max_alone && input.layout.fits(room, demands[i]);
            ++count) {
         input.layout.take(room, demands[i]);
       }

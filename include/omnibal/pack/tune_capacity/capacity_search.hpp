@@ -372,8 +372,8 @@ class capacity_search {
   static constexpr std::size_t selection = 8;
   /// The largest number of capacities tried on all samples, as a multiple of the finalists, if none
   /// is accepted.
-  static constexpr std::size_t most_tries = 4;
-  static constexpr std::size_t most_halvings = 8;
+  static constexpr std::size_t max_tries = 4;
+  static constexpr std::size_t max_halvings = 8;
   /// The relative deviation from the target that a group size on a part may have.
   static constexpr double sampling_error = 0.02;
   /// The number of groups for which the samples of a part should suffice.
@@ -405,7 +405,7 @@ class capacity_search {
   /// Tries capacities between the best capacities, ever closer to each.
   void refine(demands_type part, double tolerance) {
     if (grid_.is_complete()) return;
-    for (std::size_t halvings = 1; halvings <= most_halvings; ++halvings) {
+    for (std::size_t halvings = 1; halvings <= max_halvings; ++halvings) {
       for (trial const& center : best_different(options_.finalists)) {
         auto around = grid_.around(center.judged.capacity, halvings);
         around.push_back(center.tight);
@@ -418,13 +418,13 @@ class capacity_search {
   }
 
   /// Tries the best capacities on `count` samples and forgets the others. On all samples, tries
-  /// more capacities until one is accepted, at most `most_tries` times the finalists.
+  /// more capacities until one is accepted, at most `max_tries` times the finalists.
   void narrow(std::size_t count) {
     bool const is_last = count == demands_.size();
     demands_type const part = part_of(count);
     std::size_t const kept =
         is_last ? options_.finalists : std::max(options_.finalists, trials_.size() / selection);
-    std::vector<trial> const ranked = best_different(is_last ? most_tries * kept : kept);
+    std::vector<trial> const ranked = best_different(is_last ? max_tries * kept : kept);
     trials_.clear();
     bool accepted = false;
     for (std::size_t k = 0; k != ranked.size() && (k < kept || !accepted); ++k) {
@@ -501,7 +501,7 @@ class capacity_search {
     double const too_small = 1.0 - judged.mean_group_size / target_;
     double const too_large = judged.mean_group_size / (target_ + options_.width) - 1.0;
     double const left_out = static_cast<double>(judged.oversized) / static_cast<double>(samples) -
-                            options_.most_oversized;
+                            options_.max_oversized;
     double sum = 0.0;
     for (double const excess : {too_small, too_large, left_out}) {
       sum += std::max(0.0, excess - tolerance);

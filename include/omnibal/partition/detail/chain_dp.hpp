@@ -195,7 +195,7 @@ class bottleneck_search {
     C const walked = walked_bottleneck();
     if (walked == never<C>) {
       // A limit of twice the bound is much less work than no limit.
-      C const least = stages_.bound().least_bottleneck();
+      C const least = stages_.bound().min_bottleneck();
       if (least > C{} && least < never<C> / 4) {
         C const found = cuts_.run(static_cast<C>(2 * least));
         if (found != never<C>) return found;
@@ -220,7 +220,7 @@ class bottleneck_search {
   /// found.
   [[nodiscard]] C walked_bottleneck() const {
     if (!stages_.bound().is_known()) return never<C>;
-    C low = stages_.bound().least_bottleneck();
+    C low = stages_.bound().min_bottleneck();
     C gap = static_cast<C>(low / 16 + (std::integral<C> ? 1 : 0));
     C high = never<C>;
     for (std::size_t tries = 0; tries != 8 && high == never<C>; ++tries) {

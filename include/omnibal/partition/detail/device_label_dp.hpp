@@ -128,7 +128,7 @@ class device_label_dp {
                   device_loads loads = device_loads::minimized)
       : stages_(stages),
         memory_(stages.memory()),
-        most_labels_(labels),
+        max_labels_(labels),
         kinds_(loads == device_loads::minimized ? memory_.devices() : 0) {}
 
   /// Returns true if there are stages none of which costs more than `limit`. If loads are
@@ -139,14 +139,14 @@ class device_label_dp {
     is_complete_ = true;
     if (!windows_.narrow(stages_, limit)) return false;
     std::size_t const count = stages_.stages();
-    is_complete_ = windows_.offsets[count + 1] <= most_labels_;
+    is_complete_ = windows_.offsets[count + 1] <= max_labels_;
     if (!is_complete_) return false;
     find_most_before();
     find_least_before();
     begins_.assign(windows_.offsets[count + 1], 0);
     ends_.assign(windows_.offsets[count + 1], 0);
-    most_of_cell_ = most_labels_ / begins_.size();
-    most_of_list_ = std::max<std::size_t>(shortest_list, 2 * most_of_cell_);
+    max_of_cell_ = max_labels_ / begins_.size();
+    max_of_list_ = std::max<std::size_t>(shortest_list, 2 * max_of_cell_);
     labels_.add(std::vector<std::int64_t>(used_devices(), 0), std::vector<C>(kinds_, C{}));
     ends_.back() = 1;
     for (std::size_t s = count; s-- != 0;) {
@@ -156,7 +156,7 @@ class device_label_dp {
     }
     best_.reset();
     for (std::size_t l = begins_.front(); l != ends_.front(); ++l) {
-      C const found = most_of(labels_.loads(l));
+      C const found = max_of(labels_.loads(l));
       if (!best_ || found < *best_) best_ = found;
     }
     return best_.has_value();
@@ -191,14 +191,14 @@ class device_label_dp {
   void find_most_before() {
     if (!memory_.is_limited()) return;
     std::size_t const count = stages_.stages();
-    most_before_.assign((count + 1) * devices(), 0);
+    max_before_.assign((count + 1) * devices(), 0);
     for (std::size_t s = 0; s != count; ++s) {
       for (std::size_t d = 0; d != devices(); ++d) {
-        most_before_[(s + 1) * devices() + d] = most_before_[s * devices() + d];
+        max_before_[(s + 1) * devices() + d] = max_before_[s * devices() + d];
       }
       std::int64_t const most =
           std::min(memory_.bytes(windows_.first[s], windows_.last[s + 1]), memory_.capacity(s));
-      std::int64_t& sum = most_before_[(s + 1) * devices() + device(s)];
+      std::int64_t& sum = max_before_[(s + 1) * devices() + device(s)];
       sum += std::min(most, memory_.capacity(s) - std::min(sum, memory_.capacity(s)));
     }
   }
@@ -207,20 +207,20 @@ class device_label_dp {
   void find_least_before() {
     if (kinds_ == 0) return;
     auto const& rules = stages_.rules();
-    least_before_.assign(windows_.offsets[stages_.stages() + 1], never<C>);
-    least_before_.front() = C{};
+    min_before_.assign(windows_.offsets[stages_.stages() + 1], never<C>);
+    min_before_.front() = C{};
     for (std::size_t s = 0; s != stages_.stages(); ++s) {
       for (std::size_t first = windows_.first[s]; first <= windows_.last[s]; ++first) {
-        C const before = least_before_[windows_.cell(s, first)];
+        C const before = min_before_[windows_.cell(s, first)];
         if (before == never<C> || rules.may_cut[first] == 0) continue;
         if (rules.may_be_empty && windows_.contains(s + 1, first)) {
-          C& cell = least_before_[windows_.cell(s + 1, first)];
+          C& cell = min_before_[windows_.cell(s + 1, first)];
           cell = std::min(cell, before);
         }
         auto const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
         for (std::size_t last = low; last <= windows_.last[s + 1]; ++last) {
           if (stages_.is_over(s, first, last, limit_)) break;
-          C& cell = least_before_[windows_.cell(s + 1, last)];
+          C& cell = min_before_[windows_.cell(s + 1, last)];
           C const cost = stages_(s, first, last);
           if (cost == never<C>) continue;
           // A sum that leaves its type is at least this large.
@@ -237,7 +237,7 @@ class device_label_dp {
     std::size_t const cell = windows_.cell(s, first);
     begins_[cell] = labels_.size();
     auto const& rules = stages_.rules();
-    bool const is_reached = kinds_ == 0 || least_before_[cell] != never<C>;
+    bool const is_reached = kinds_ == 0 || min_before_[cell] != never<C>;
     if (rules.may_cut[first] != 0 && is_reached) {
       if (rules.may_be_empty && windows_.contains(s + 1, first)) extend(s, first, first, C{});
       auto const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
@@ -251,7 +251,7 @@ class device_label_dp {
         }
       }
     }
-    if (labels_.size() - begins_[cell] > most_of_cell_) keep_best(s, first);
+    if (labels_.size() - begins_[cell] > max_of_cell_) keep_best(s, first);
     ends_[cell] = labels_.size();
   }
 
@@ -262,7 +262,7 @@ class device_label_dp {
     for (std::size_t l = begins_[next]; l != ends_[next]; ++l) {
       if (!add_bytes(s, first, last, l) || !add_load(s, first, cost, l)) continue;
       labels_.add_unless_dominated(begin, used_, loads_);
-      if (labels_.size() - begin > most_of_list_) keep_best(s, first);
+      if (labels_.size() - begin > max_of_list_) keep_best(s, first);
     }
   }
 
@@ -278,7 +278,7 @@ class device_label_dp {
     if (!leaves_room(s, first)) return false;
     for (std::size_t d = 0; d != devices(); ++d) {
       // Bytes that always fit together with the stages before need not be distinguished.
-      if (most_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
+      if (max_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
     }
     return true;
   }
@@ -303,7 +303,7 @@ class device_label_dp {
       // Sums in another order may be rounded differently.
       room += static_cast<wide>(limit_) * static_cast<wide>(stages_.stages() + 4) * C{0x1p-50};
     }
-    return static_cast<wide>(least_before_[windows_.cell(s, first)]) <= room;
+    return static_cast<wide>(min_before_[windows_.cell(s, first)]) <= room;
   }
 
   /// Returns whether the layers up to `first` could fit into the room that `used_` leaves.
@@ -311,13 +311,13 @@ class device_label_dp {
     std::int64_t rest = memory_.bytes(0, first);
     for (std::size_t d = 0; d != devices(); ++d) {
       std::int64_t const room = memory_.capacity(d) - used_[d];
-      rest -= std::min({rest, room, most_before_[s * devices() + d]});
+      rest -= std::min({rest, room, max_before_[s * devices() + d]});
     }
     return rest == 0;
   }
 
   /// Returns the largest load; zero without loads.
-  [[nodiscard]] static C most_of(std::span<C const> loads) {
+  [[nodiscard]] static C max_of(std::span<C const> loads) {
     return loads.empty() ? C{} : *std::max_element(loads.begin(), loads.end());
   }
 
@@ -349,16 +349,16 @@ class device_label_dp {
       needs_[i] = need_of(s, first, begin + i);
     }
     auto const at = [&](std::size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
-    std::size_t const quick = kinds_ == 0 ? 0 : most_of_cell_ / 2;
+    std::size_t const quick = kinds_ == 0 ? 0 : max_of_cell_ / 2;
     std::nth_element(at(0), at(quick), order_.end(), [&](std::size_t a, std::size_t b) {
-      C const first_load = most_of(labels_.loads(begin + a));
-      C const second_load = most_of(labels_.loads(begin + b));
+      C const first_load = max_of(labels_.loads(begin + a));
+      C const second_load = max_of(labels_.loads(begin + b));
       return first_load < second_load || (first_load == second_load && a < b);
     });
-    std::nth_element(at(quick), at(most_of_cell_), order_.end(), [&](std::size_t a, std::size_t b) {
+    std::nth_element(at(quick), at(max_of_cell_), order_.end(), [&](std::size_t a, std::size_t b) {
       return needs_[a] < needs_[b] || (needs_[a] == needs_[b] && a < b);
     });
-    order_.resize(most_of_cell_);
+    order_.resize(max_of_cell_);
     std::sort(order_.begin(), order_.end());
     labels_.keep_only(begin, order_);
   }
@@ -398,41 +398,41 @@ class device_label_dp {
       for (std::size_t d = 0; d != used.size(); ++d) {
         fits = fits && labels_.usage(l)[d] <= memory_.capacity(d) - used[d];
       }
-      if (fits && most_after(costs, l) <= *best_) return true;
+      if (fits && max_after(costs, l) <= *best_) return true;
     }
     return false;
   }
 
   /// Returns the largest load of stages with these costs and a label after them.
-  [[nodiscard]] C most_after(std::span<C const> costs, std::size_t l) const {
+  [[nodiscard]] C max_after(std::span<C const> costs, std::size_t l) const {
     auto const behind = labels_.loads(l);
     std::vector<C> loads(behind.begin(), behind.end());
     for (std::size_t s = costs.size(); s-- != 0 && kinds_ != 0;) {
       C& load = loads[device(s)];
       load = costs[s] > never<C> - load ? never<C> : static_cast<C>(load + costs[s]);
     }
-    return most_of(loads);
+    return max_of(loads);
   }
 
   stage_costs<C, Cost, Fits> const& stages_;
   stage_memory const& memory_;
   C limit_{};
-  std::size_t most_labels_;
+  std::size_t max_labels_;
   std::size_t kinds_;  ///< the number of loads of a label
-  std::size_t most_of_cell_ = 0;
-  std::size_t most_of_list_ = 0;
+  std::size_t max_of_cell_ = 0;
+  std::size_t max_of_list_ = 0;
   bool is_complete_ = true;
   cut_windows windows_;
   device_labels<C> labels_;
   std::vector<std::size_t> begins_;  ///< of the labels of each cell
   std::vector<std::size_t> ends_;
-  std::vector<std::int64_t> most_before_;  ///< of each boundary, device by device
-  std::vector<C> least_before_;            ///< of each cell
-  std::vector<std::int64_t> used_;         ///< of the new label
-  std::vector<C> loads_;                   ///< of the new label
-  std::vector<std::size_t> order_;         ///< of the labels of a cell
-  std::vector<std::int64_t> needs_;        ///< of the labels of a cell
-  std::optional<C> best_;                  ///< the smallest largest load
+  std::vector<std::int64_t> max_before_;  ///< of each boundary, device by device
+  std::vector<C> min_before_;             ///< of each cell
+  std::vector<std::int64_t> used_;        ///< of the new label
+  std::vector<C> loads_;                  ///< of the new label
+  std::vector<std::size_t> order_;        ///< of the labels of a cell
+  std::vector<std::int64_t> needs_;       ///< of the labels of a cell
+  std::optional<C> best_;                 ///< the smallest largest load
 };
 
 /// Runs a search with limits that grow from the least bottleneck on; returns false without stages.

@@ -55,9 +55,9 @@ class interleaved_step {
   interleaved_step(std::size_t devices, std::size_t stages, std::uint64_t micro_batches)
       : devices_(devices), chunks_(stages / devices) {
     std::uint64_t const groups = (micro_batches + devices - 1) / devices;
-    exact_ = static_cast<std::size_t>(std::min<std::uint64_t>(groups, most_groups));
+    exact_ = static_cast<std::size_t>(std::min<std::uint64_t>(groups, max_groups));
     repeated_ = static_cast<double>(groups - exact_);
-    if (exact_ * devices * devices > most_operations / chunks_) exact_ = 0;
+    if (exact_ * devices * devices > max_operations / chunks_) exact_ = 0;
     forward_.resize(stages * exact_ * devices);
     backward_.resize(forward_.size());
     done_.resize(devices);
@@ -77,9 +77,9 @@ class interleaved_step {
   }
 
  private:
-  static constexpr std::size_t most_groups = 6;
+  static constexpr std::size_t max_groups = 6;
   /// The largest number of forward passes; each requires 16 bytes.
-  static constexpr std::size_t most_operations = std::size_t{1} << 22;
+  static constexpr std::size_t max_operations = std::size_t{1} << 22;
   static constexpr double not_yet = -1;
 
   /// Operations that a device has completed.

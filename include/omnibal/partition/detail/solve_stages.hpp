@@ -113,8 +113,8 @@ struct missing_memory {
 };
 
 template <class Stages>
-[[nodiscard]] missing_memory most_missing(Stages const& stages,
-                                          std::span<std::uint32_t const> boundaries) {
+[[nodiscard]] missing_memory max_missing(Stages const& stages,
+                                         std::span<std::uint32_t const> boundaries) {
   missing_memory result;
   auto const on_devices = shortfalls(stages.memory(), boundaries);
   for (std::size_t d = 0; d != on_devices.size(); ++d) result.offer(d, on_devices[d]);
@@ -171,19 +171,19 @@ template <class C, class Stages>
     };
     stage_costs const chain(stages.function(), stages.rules(), bound, memory, bytes_of, fits);
     device_label_dp finder(chain, some_of(labels), device_loads::ignored);
-    if (!run_with_limits(finder, bound.least_bottleneck())) {
+    if (!run_with_limits(finder, bound.min_bottleneck())) {
       is_least = is_least && finder.is_complete();
       return false;
     }
     std::vector<std::uint32_t> boundaries;
     finder.cut_leftmost(boundaries);
-    enough = most_missing(stages, boundaries);
+    enough = max_missing(stages, boundaries);
     return true;
   };
   if (is_enough(0)) return false;
   auto const even = most_even_bytes(stages, bound, bytes_of);
   if (even.empty()) return false;
-  enough = most_missing(stages, even);
+  enough = max_missing(stages, even);
   if (enough.bytes <= 0) return false;
   std::int64_t low = 0;
   // If the labels do not suffice, the last bits are not worth the time.
@@ -231,7 +231,7 @@ void search_throughput(stage_costs<C, Cost, Fits> const& stages, step_time<C> co
   wide_weight<C> best = time(least, first_sum);
   static_cast<void>(sums.cut_leftmost(result.boundaries));
 
-  C limit = time.highest_bottleneck(best, stages.bound().least_sum());
+  C limit = time.highest_bottleneck(best, stages.bound().min_sum());
   std::vector<std::uint32_t> boundaries;
   while (limit > least) {
     C const sum = sums.run(limit);
@@ -251,10 +251,10 @@ void search_throughput(stage_costs<C, Cost, Fits> const& stages, step_time<C> co
 
 /// Returns a lower bound of the sum of stages none of which is above `limit`.
 template <class C, class Stages>
-[[nodiscard]] C least_sum_within(Stages const& stages, C limit) {
+[[nodiscard]] C min_sum_within(Stages const& stages, C limit) {
   chain_dp sums(stages, as_sum<C>{stages.function()});
   C const found = sums.run(limit);
-  return found == never<C> ? stages.bound().least_sum() : found;
+  return found == never<C> ? stages.bound().min_sum() : found;
 }
 
 /// Finds the best stages that share devices, by the rules of `partition_layers` and
@@ -296,9 +296,9 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
     return;
   }
   auto const time_of = [&] { return time.step(search.quality().load, search.quality().sum); };
-  C const limit = time.step.highest_bottleneck(time_of(), stages.bound().least_sum());
-  C const sum = least_sum_within(stages, limit);
-  C mean = least_largest(sum, devices);
+  C const limit = time.step.highest_bottleneck(time_of(), stages.bound().min_sum());
+  C const sum = min_sum_within(stages, limit);
+  C mean = min_largest(sum, devices);
   if constexpr (std::floating_point<C>) {
     // Loads and the sum are added in different orders.
     mean *= 1 - static_cast<C>(2 * stages.stages()) * std::numeric_limits<C>::epsilon();

@@ -28,7 +28,7 @@ namespace omnibal::inline v0::detail {
 
 /// Returns a lower bound of the largest of `stages` stages with the sum `sum`.
 template <class T>
-[[nodiscard]] constexpr T least_largest(T sum, std::size_t stages) {
+[[nodiscard]] constexpr T min_largest(T sum, std::size_t stages) {
   if constexpr (std::floating_point<T>) {
     // The difference of two sums may be rounded, and the quotient may be rounded too.
     return sum / static_cast<T>(stages) * (1 - 4 * std::numeric_limits<T>::epsilon());
@@ -78,15 +78,15 @@ class stage_bound {
   }
 
   /// Returns a lower bound of the cost of the most expensive stage.
-  [[nodiscard]] C least_bottleneck() const {
+  [[nodiscard]] C min_bottleneck() const {
     if (!speeds_.empty()) {
       return divided(sums_.back(), std::accumulate(speeds_.begin(), speeds_.end(), 0.0));
     }
-    return std::max(largest_, least_largest(sums_.back(), stages_)) - slack_;
+    return std::max(largest_, min_largest(sums_.back(), stages_)) - slack_;
   }
 
   /// Returns a lower bound of the cost of all stages together.
-  [[nodiscard]] C least_sum() const {
+  [[nodiscard]] C min_sum() const {
     C const sum = static_cast<C>(sums_.back() - slack_ * static_cast<C>(stages_));
     if (speeds_.empty()) return sum;
     return divided(sum, *std::max_element(speeds_.begin(), speeds_.end()));

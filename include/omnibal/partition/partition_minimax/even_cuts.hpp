@@ -98,7 +98,7 @@ class even_cuts {
         });
       };
       std::size_t const high = end_within(low, std::max(low, most), limit_);
-      T const mean = least_largest(static_cast<T>(sums_.back() - start), stages_ - s + 1);
+      T const mean = min_largest(static_cast<T>(sums_.back() - start), stages_ - s + 1);
       std::size_t last = end_within(low, high, mean);
       if (last != high && sums_[last] - start < mean) ++last;
       boundaries[s] = static_cast<std::uint32_t>(last);
@@ -166,14 +166,14 @@ class even_cuts {
     auto const loads_before =
         std::span(std::as_const(loads)).subspan(offsets[s - 1], offsets[s] - offsets[s - 1]);
     std::size_t const begin = first[s - 1];
-    T const most_before = *std::max_element(loads_before.begin(), loads_before.end());
+    T const max_before = *std::max_element(loads_before.begin(), loads_before.end());
     std::size_t end = begin;
     bool is_reached = false;
     for (std::size_t position = first[s]; position <= last[s]; ++position) {
       while (end <= last[s - 1] && end < position && load(end, position) > least) ++end;
       T best = least;
       std::size_t best_before = begin;
-      for (std::size_t l = end; l-- != begin && best < most_before;) {
+      for (std::size_t l = end; l-- != begin && best < max_before;) {
         T const added = load(l, position);
         if (added > limit_) break;
         if (pairs-- == 0) return false;

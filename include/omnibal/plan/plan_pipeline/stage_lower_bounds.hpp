@@ -79,10 +79,10 @@ class integer_layers {
     return state_before_[last] - state_before_[first];
   }
   /// The sum of the largest times.
-  [[nodiscard]] std::int64_t most_time() const { return most_time_; }
+  [[nodiscard]] std::int64_t max_time() const { return max_time_; }
   /// The sum of the least times.
-  [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last) const {
-    return least_before_[last] - least_before_[first];
+  [[nodiscard]] std::int64_t min_time(std::size_t first, std::size_t last) const {
+    return min_before_[last] - min_before_[first];
   }
 
  private:
@@ -107,8 +107,8 @@ class integer_layers {
     sort_keys(indices);
     for (sort_key const& key : indices) by_index_.push_back(choices_[key.place]);
     offsets_.push_back(choices_.size());
-    least_before_.push_back(least_before_.back() + least);
-    most_time_ += most;
+    min_before_.push_back(min_before_.back() + least);
+    max_time_ += most;
     state_before_.push_back(state_before_.back());
     checked_add(function, "the sum of the state bytes", state_before_.back(), state_bytes);
   }
@@ -117,9 +117,9 @@ class integer_layers {
   std::vector<std::size_t> offsets_{0};
   std::vector<whole_choice> choices_;
   std::vector<whole_choice> by_index_;
-  std::vector<std::int64_t> least_before_{0};
+  std::vector<std::int64_t> min_before_{0};
   std::vector<std::int64_t> state_before_{0};
-  std::int64_t most_time_ = 0;
+  std::int64_t max_time_ = 0;
 };
 
 /// One value for each stage.
@@ -164,9 +164,9 @@ struct stage_budgets {
 };
 
 /// The fewest kept bytes of layers, for each limit on transient bytes.
-class fewest_bytes {
+class min_bytes {
  public:
-  fewest_bytes(integer_layers const& layers, std::vector<std::int64_t> const& limits)
+  min_bytes(integer_layers const& layers, std::vector<std::int64_t> const& limits)
       : stride_(layers.size() + 1) {
     for (std::int64_t const limit : limits) {
       sum sums{};
@@ -212,9 +212,9 @@ class fewest_bytes {
 };
 
 /// The missing memory of stages, over all transient bytes of a choice.
-class least_memory {
+class min_memory {
  public:
-  least_memory(integer_layers const& layers, stage_budgets const& rooms)
+  min_memory(integer_layers const& layers, stage_budgets const& rooms)
       : layers_(layers),
         rooms_(rooms),
         limits_(layers.transient_bytes()),
@@ -226,7 +226,7 @@ class least_memory {
   /// The bytes that the memory of a stage lacks for the layers [first, last).
   [[nodiscard]] std::int64_t shortfall(std::size_t stage, std::size_t first,
                                        std::size_t last) const {
-    int128 least = least_needed(first, last, rooms_.in_flight[stage]);
+    int128 least = min_needed(first, last, rooms_.in_flight[stage]);
     least += layers_.state_bytes(first, last);
     least += rooms_.reserve[stage];
     least -= rooms_.memory[stage];
@@ -237,8 +237,8 @@ class least_memory {
   /// With higher limits layers keep fewer bytes. Therefore no lower limit beats the lowest limit
   /// with the kept bytes of a higher limit. The search looks only at limits at which the kept bytes
   /// change.
-  [[nodiscard]] int128 least_needed(std::size_t first, std::size_t last,
-                                    std::int64_t in_flight) const {
+  [[nodiscard]] int128 min_needed(std::size_t first, std::size_t last,
+                                  std::int64_t in_flight) const {
     auto const is_impossible = [&](std::size_t k) { return !fewest_.exist(k, first, last); };
     // Above 2^64 the shortfall is too large whatever the memory, and products would overflow.
     constexpr int128 too_many = static_cast<int128>(1) << 64;
@@ -258,7 +258,7 @@ class least_memory {
   integer_layers const& layers_;
   stage_budgets const& rooms_;
   std::vector<std::int64_t> limits_;
-  fewest_bytes fewest_;
+  min_bytes fewest_;
 };
 
 /// The cuts with the smallest largest shortfall of a stage, which is their `bottleneck`. Errors:
@@ -266,7 +266,7 @@ class least_memory {
 [[nodiscard]] inline partition_result<std::int64_t> find_missing_memory(
     std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
     partition_constraints const& constraints) {
-  least_memory const memory(layers, rooms);
+  min_memory const memory(layers, rooms);
   auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return memory.shortfall(stage, first, last);
   };
@@ -274,7 +274,7 @@ class least_memory {
                            0, {}, constraints);
   result.missing_bytes = result.bottleneck;
   if (result.status != solve_status::solved) return result;
-  if (result.bottleneck == least_memory::most) throw_overflow(function, "the missing memory");
+  if (result.bottleneck == min_memory::most) throw_overflow(function, "the missing memory");
   for (std::size_t s = 0; s + 1 < result.boundaries.size(); ++s) {
     if (shortfall(s, result.boundaries[s], result.boundaries[s + 1]) != result.bottleneck) continue;
     result.stage = static_cast<std::uint32_t>(s);
@@ -294,14 +294,14 @@ struct transient_levels {
   std::vector<std::int64_t> most;
 
   explicit transient_levels(std::vector<std::int64_t> const& all) {
-    constexpr std::size_t most_levels = 6;
+    constexpr std::size_t max_levels = 6;
     if (all.empty()) return;
     std::vector<sort_key> gaps;
     for (std::size_t i = 1; i != all.size(); ++i) gaps.push_back({all[i - 1] - all[i], i});
     sort_keys(gaps);
     std::vector<sort_key> widest;
     for (sort_key const& gap : gaps) {
-      if (widest.size() + 1 == most_levels) break;
+      if (widest.size() + 1 == max_levels) break;
       widest.push_back({static_cast<std::int64_t>(gap.place), gap.place});
     }
     sort_keys(widest);
@@ -341,8 +341,8 @@ class run_lower_bounds {
   }
 
   /// A lower bound of the time of the layers in `room` for kept and transient bytes.
-  [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last, std::int64_t room,
-                                        std::int64_t in_flight) const {
+  [[nodiscard]] std::int64_t min_time(std::size_t first, std::size_t last, std::int64_t room,
+                                      std::int64_t in_flight) const {
     std::int64_t result = no_time;
     for (std::size_t k = 0; k != levels_.size() && levels_.least[k] <= room; ++k) {
       if (!fewest_.exist(k, first, last)) continue;
@@ -359,7 +359,7 @@ class run_lower_bounds {
   }
 
  private:
-  static constexpr std::size_t most_prices = 16;
+  static constexpr std::size_t max_prices = 16;
 
   /// Chooses prices that may be the price of a linear relaxation: the gain of the steps of the
   /// layers for a byte.
@@ -370,19 +370,19 @@ class run_lower_bounds {
     std::vector<hull_step> steps;
     find_hull_steps(fronts, steps);
     std::vector<hull_step> chosen;
-    std::size_t const count = std::min(most_prices, steps.size());
+    std::size_t const count = std::min(max_prices, steps.size());
     for (std::size_t i = 0; i != count; ++i) chosen.push_back(steps[i * steps.size() / count]);
     for (hull_step const& step : chosen) {
       shift_ = std::max(shift_, resolution + bits(step.bytes) - bits(step.gain));
     }
-    std::int64_t const most_time = layers.most_time();
-    if (bits(most_time) + shift_ > most_bits) {
+    std::int64_t const max_time = layers.max_time();
+    if (bits(max_time) + shift_ > max_bits) {
       shift_ = 0;
       return;
     }
     for (hull_step const& step : chosen) {
       int128 const price = (static_cast<int128>(step.gain) << shift_) / step.bytes;
-      if (bits(price) + 64 + bits(static_cast<std::int64_t>(size_)) <= most_bits) {
+      if (bits(price) + 64 + bits(static_cast<std::int64_t>(size_)) <= max_bits) {
         prices_.push_back(price);
       }
     }
@@ -424,11 +424,11 @@ class run_lower_bounds {
   }
 
   static constexpr int resolution = 24;
-  static constexpr int most_bits = 124;
+  static constexpr int max_bits = 124;
 
   std::size_t size_;
   transient_levels levels_;
-  fewest_bytes fewest_;
+  min_bytes fewest_;
   int shift_ = 0;
   std::vector<int128> prices_;
   std::vector<int128> costs_;
@@ -455,13 +455,13 @@ class stage_lower_bounds {
   void set_limit(std::int64_t limit) { limit_ = limit; }
 
   [[nodiscard]] std::int64_t operator()(stage_range const& range) {
-    std::int64_t const least = least_time(range);
+    std::int64_t const least = min_time(range);
     return least <= limit_ ? least : no_time;
   }
 
   /// Raises a time to at least this value.
   void raise(stage_range const& range, std::int64_t time) {
-    auto& known = least_time(range);
+    auto& known = min_time(range);
     known = std::max(known, time);
   }
 
@@ -477,14 +477,14 @@ class stage_lower_bounds {
   }
 
  private:
-  [[nodiscard]] std::int64_t& least_time(stage_range const& range) {
+  [[nodiscard]] std::int64_t& min_time(stage_range const& range) {
     constexpr std::int64_t unknown = -1;
     auto& known = times_[range.stage * (layers_.size() + 1) + range.first];
     std::size_t const length = range.last - range.first;
     if (known.size() <= length) known.resize(length + 1, unknown);
     if (known[length] == unknown) {
       known[length] =
-          runs_.least_time(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
+          runs_.min_time(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
     }
     return known[length];
   }

@@ -140,7 +140,7 @@ class knapsack {
  private:
   /// The factor on the states that limits the points of a front for equal layers.
   static constexpr std::size_t points_for_state = 64;
-  static constexpr std::size_t most_share = 4;
+  static constexpr std::size_t max_share = 4;
 
   void relax(pareto_fronts const& fronts, std::int64_t budget, std::int64_t known) {
     fronts_ = &fronts;
@@ -181,7 +181,7 @@ class knapsack {
     // Points that are removed leave their states to the other points.
     std::size_t const shared =
         std::clamp(states * fronts_->point_count() / reduced_.fronts().point_count(), states,
-                   most_share * states);
+                   max_share * states);
     labels_.run(reduced_.fronts(), reduced_.budget(), rest, shared, gain_ - base,
                 [&](std::int64_t gain) { return is_enough(time, limits, base + gain); });
     if (labels_.has_bound()) bound_ = std::min(bound_, base + labels_.bound());
@@ -260,7 +260,7 @@ class budget_search {
     std::size_t first;
     std::size_t last;
     /// A lower bound on the time of the range's problems.
-    std::int64_t least_time;
+    std::int64_t min_time;
 
     [[nodiscard]] std::size_t size() const { return last - first; }
   };
@@ -282,7 +282,7 @@ class budget_search {
     limited_problem const last = problems_.back();
     std::int64_t const room = limit(last.transient_bytes, last.kept_bytes);
     // No other problem is better if every layer has its least time.
-    if (search_.relax(limited_.fronts, room).gain() == limited_.most_gain) {
+    if (search_.relax(limited_.fronts, room).gain() == limited_.max_gain) {
       problems_.assign(1, last);
     }
   }
@@ -331,7 +331,7 @@ class budget_search {
       problems_.push_back({limit, static_cast<std::int64_t>((room - limit) / options_.in_flight)});
     } while (next != ways.size());
     if (sum > largest) throw_overflow(function_, "the sum of the fewest bytes");
-    least_bytes_ = least + options_.reserve_bytes;
+    min_bytes_ = least + options_.reserve_bytes;
   }
 
   /// Admits choices up to these transient bytes; returns the room for bytes beyond the fewest.
@@ -369,16 +369,16 @@ class budget_search {
       range one = left.back();
       left.pop_back();
       trim(one);
-      if (one.size() == 0 || !is_worth(one.least_time)) continue;
+      if (one.size() == 0 || !is_worth(one.min_time)) continue;
       if (one.size() == 1) {
         solve(one.first);
         continue;
       }
       raise(one);
-      if (!is_worth(one.least_time)) continue;
+      if (!is_worth(one.min_time)) continue;
       std::size_t const middle = one.first + one.size() / 2;
-      left.push_back({one.first, middle, one.least_time});
-      left.push_back({middle, one.last, one.least_time});
+      left.push_back({one.first, middle, one.min_time});
+      left.push_back({middle, one.last, one.min_time});
     }
   }
 
@@ -396,7 +396,7 @@ class budget_search {
     std::int64_t const known = known_gain();
     search_.run(limited_.fronts, limited_.time, room, limits_, known, true);
     work_ += table_.size();
-    given.least_time = std::max(given.least_time, limited_.time - search_.bound());
+    given.min_time = std::max(given.min_time, limited_.time - search_.bound());
     if (search_.gain() <= known) return;
     std::int64_t const transient_bytes = largest_transient(choices_of_solution());
     auto const like = std::lower_bound(
@@ -407,19 +407,19 @@ class budget_search {
 
   /// False if problems with this least time have no better solution, or no better solution is
   /// sought.
-  [[nodiscard]] bool is_worth(std::int64_t least_time) {
-    return least_time < time_ && !is_good_enough(least_time);
+  [[nodiscard]] bool is_worth(std::int64_t min_time) {
+    return min_time < time_ && !is_good_enough(min_time);
   }
 
   /// True if no proof is sought for problems with this least time, which then is the bound. The
   /// bound leaves a small gap, or a gap hardly larger than the gap of solved problems.
-  [[nodiscard]] bool is_good_enough(std::int64_t least_time) {
+  [[nodiscard]] bool is_good_enough(std::int64_t min_time) {
     if (kinds_ <= few_kinds || work_ < little_work) return false;
     double const small =
         std::max(options_.max_gap * static_cast<double>(time_),
                  1.25 * static_cast<double>(time_ - std::min(time_, solved_bound_)));
-    if (static_cast<double>(time_ - least_time) > small) return false;
-    bound_ = std::min(bound_, least_time);
+    if (static_cast<double>(time_ - min_time) > small) return false;
+    bound_ = std::min(bound_, min_time);
     return true;
   }
 
@@ -475,8 +475,8 @@ class budget_search {
     recompute_result<Time> result;
     result.status = solve_status::infeasible;
     result.proven = true;
-    result.bytes = to_bytes(least_bytes_);
-    result.missing_bytes = to_bytes(least_bytes_ - budget_);
+    result.bytes = to_bytes(min_bytes_);
+    result.missing_bytes = to_bytes(min_bytes_ - budget_);
     return result;
   }
 
@@ -494,7 +494,7 @@ class budget_search {
   knapsack search_;
   /// The problems by ascending transient bytes.
   std::vector<limited_problem> problems_;
-  int128 least_bytes_ = 0;
+  int128 min_bytes_ = 0;
   std::vector<std::uint32_t> choices_;
   std::int64_t time_ = no_time;
   std::int64_t bound_ = no_time;

@@ -69,11 +69,11 @@ class lp_relaxation {
 class reduced_problem {
  public:
   /// Returns false if no solution gains more than `known`. Layers stay separate if more than
-  /// `most_points` counts of their points are left. Precondition: `relaxed` is solved for the same
+  /// `max_points` counts of their points are left. Precondition: `relaxed` is solved for the same
   /// budget and its bound is above `known`.
   [[nodiscard]] bool reduce(pareto_fronts const& fronts, std::int64_t budget,
                             lp_relaxation const& relaxed, std::int64_t known,
-                            std::size_t most_points) {
+                            std::size_t max_points) {
     source_ = &fronts;
     step_ = relaxed.broken();
     slack_ = static_cast<int128>(step_.bytes) * (relaxed.gain() - known - 1) +
@@ -87,7 +87,7 @@ class reduced_problem {
     for (std::uint32_t first = 0; first != fronts.size();) {
       std::uint32_t last = first + 1;
       while (last != fronts.size() && is_equal(fronts[first], fronts[last])) ++last;
-      if (!push(first, last, last - first > 1 ? most_points : nothing)) {
+      if (!push(first, last, last - first > 1 ? max_points : nothing)) {
         for (; first != last; ++first) static_cast<void>(push(first, first + 1, nothing));
       }
       first = last;
@@ -142,13 +142,13 @@ class reduced_problem {
 
   /// Adds the equal layers [first, last) as one layer. False if the layer would have too many
   /// points.
-  [[nodiscard]] bool push(std::uint32_t first, std::uint32_t last, std::size_t most_points) {
+  [[nodiscard]] bool push(std::uint32_t first, std::uint32_t last, std::size_t max_points) {
     auto const front = (*source_)[first];
     price(front);
     partials_.assign(1, {0, 0, slack_, last - first, 0});
     for (std::size_t c = 1; c < costs_.size(); ++c) {
       take(front, costs_[c]);
-      if (partials_.size() > most_points) return false;
+      if (partials_.size() > max_points) return false;
     }
     close(first, front);
     return true;

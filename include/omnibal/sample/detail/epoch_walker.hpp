@@ -30,9 +30,9 @@ namespace omnibal::inline v0::detail {
                                 to_text(place.ranks) + " ranks");
   }
   check_positive(function, "options.batch", batch);
-  if (place.ranks > most_ranks) {
+  if (place.ranks > max_ranks) {
     throw_invalid(function, "shard.ranks is " + to_text(place.ranks) + ", must be at most " +
-                                to_text(most_ranks));
+                                to_text(max_ranks));
   }
   check_number(function, "options.batch", batch);
   check_number(function, "shard.ranks * options.batch", place.ranks * batch);
@@ -118,14 +118,14 @@ class epoch_progress {
   [[nodiscard]] sampler_state state(bool merges) const {
     sampler_state result = ended_;
     if (present_.step_count == 0) return result;
-    bool const is_full = merges && ended_count_ > most_rank_changes;
+    bool const is_full = merges && ended_count_ > max_rank_changes;
     result.segments[is_full ? merge_oldest(result) : ended_count_] = present_;
     return result;
   }
 
   /// The number of remaining changes of the ranks that a state of this epoch can hold.
   [[nodiscard]] std::size_t changes_left() const {
-    return most_rank_changes - std::min(ended_count_, most_rank_changes);
+    return max_rank_changes - std::min(ended_count_, max_rank_changes);
   }
 
   void set_present_steps(std::uint64_t step_count) { present_.step_count = step_count; }
@@ -141,11 +141,11 @@ class epoch_progress {
 
   /// Throws if a step of the present ranks would have no place in a state.
   void check_room(std::string_view function) const {
-    if (ended_count_ <= most_rank_changes) return;
+    if (ended_count_ <= max_rank_changes) return;
     throw_invalid(function, "the ranks changed " + to_text(ended_count_) + " times in epoch " +
                                 to_text(ended_.epoch) + ", a state holds at most " +
-                                to_text(most_rank_changes) + " changes: continue with " +
-                                to_text(ended_.segments[most_rank_changes].ranks) +
+                                to_text(max_rank_changes) + " changes: continue with " +
+                                to_text(ended_.segments[max_rank_changes].ranks) +
                                 " ranks, other ranks can start the next epoch");
   }
 
@@ -158,15 +158,15 @@ class epoch_progress {
   [[nodiscard]] static std::size_t count_segments(std::string_view function,
                                                   sampler_state const& state) {
     std::size_t count = 0;
-    for (std::size_t i = 0; i != most_rank_changes + 1; ++i) {
+    for (std::size_t i = 0; i != max_rank_changes + 1; ++i) {
       sampler_segment const& segment = state.segments[i];
       if (segment == sampler_segment{}) continue;
       if (i != count) throw_segment(function, i, "follows an empty segment");
-      if (segment.step_count == 0 || taken_per_step(segment) == 0 || segment.ranks > most_ranks) {
+      if (segment.step_count == 0 || taken_per_step(segment) == 0 || segment.ranks > max_ranks) {
         throw_segment(function, i,
                       "has " + to_text(segment.ranks) + " ranks, batch " + to_text(segment.batch) +
                           " and " + to_text(segment.step_count) +
-                          " steps, must be positive and at most " + to_text(most_ranks) + " ranks");
+                          " steps, must be positive and at most " + to_text(max_ranks) + " ranks");
       }
       if (i != 0 && same_ranks(segment, state.segments[i - 1])) {
         throw_segment(function, i, "has the ranks of the segment before it");
@@ -257,7 +257,7 @@ class epoch_walker {
 
   /// Returns the number of remaining changes of the ranks, of their number or their batch, in this
   /// epoch. With zero the run can resume only with the present ranks until the epoch ends. The next
-  /// epoch starts with any ranks and allows `most_rank_changes`. `epoch_sampler` has no such limit.
+  /// epoch starts with any ranks and allows `max_rank_changes`. `epoch_sampler` has no such limit.
   [[nodiscard]] std::size_t rank_changes_left() const requires(!Plan::counts_only) {
     return progress_.changes_left();
   }

@@ -38,7 +38,7 @@ class group_pool {
       : order_(groups, epoch_seed(seed, epoch)),
         previous_(groups, epoch_seed(seed, epoch - 1)),
         carried_(static_cast<std::size_t>(carried)),
-        most_left_over_(groups == 0 ? 0 : groups - 1),
+        max_left_over_(groups == 0 ? 0 : groups - 1),
         waiting_(groups + carried_) {
     std::iota(waiting_.begin(), waiting_.end(), std::uint32_t{0});
   }
@@ -57,8 +57,8 @@ class group_pool {
   [[nodiscard]] std::vector<std::uint32_t> offer(std::size_t in_step, remainder_policy policy) {
     if (policy != remainder_policy::carry) return waiting_;
     std::size_t const last = waiting_.size() % in_step;
-    if (last <= most_left_over_) left_over_ = last;
-    most_left_over_ = left_over_;
+    if (last <= max_left_over_) left_over_ = last;
+    max_left_over_ = left_over_;
     std::vector<std::uint32_t> result;
     result.reserve(waiting_.size() - left_over_);
     std::copy_if(waiting_.begin(), waiting_.end(), std::back_inserter(result),
@@ -87,7 +87,7 @@ class group_pool {
   rng::permutation previous_;
   std::size_t carried_;
   std::size_t left_over_ = 0;
-  std::size_t most_left_over_;
+  std::size_t max_left_over_;
   std::vector<std::uint32_t> waiting_;
 };
 

@@ -200,9 +200,9 @@ template <class Meter, class Before>
 
   std::vector<std::uint64_t> most;
   for (payload const& load : loads) {
-    most.push_back(most_kept(plan, load));
+    most.push_back(max_kept(plan, load));
     most.push_back(load.out_room * load.element_bytes +
-                   std::size_t{plan.most_arrivals} * (load.word - 1));
+                   std::size_t{plan.max_arrivals} * (load.word - 1));
   }
   std::span<std::uint64_t const> next(most);
   for (moved_field& field : exchange.fields()) {

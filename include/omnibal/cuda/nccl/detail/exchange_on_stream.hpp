@@ -60,19 +60,19 @@ struct plan_tables {
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* sent() const { return positions; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* received() const {
-    return positions + plan.most_home;
+    return positions + plan.max_home;
   }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* kept() const {
-    return received() + plan.most_arrivals;
+    return received() + plan.max_arrivals;
   }
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t home_count() const {
     std::uint32_t const count = plan.home_offsets[rank + 1] - plan.home_offsets[rank];
-    return count < plan.most_home ? count : plan.most_home;
+    return count < plan.max_home ? count : plan.max_home;
   }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t arrival_count() const {
     std::uint32_t const count = plan.arrival_offsets[rank + 1] - plan.arrival_offsets[rank];
-    return count < plan.most_arrivals ? count : plan.most_arrivals;
+    return count < plan.max_arrivals ? count : plan.max_arrivals;
   }
 
   /// Returns true if the k-th sample of `leaving` remains on this rank.
@@ -103,13 +103,13 @@ struct write_plan_keys {
     auto const& plan = tables.plan;
     auto const k = static_cast<std::uint32_t>(i);
     std::uint32_t const samples = plan.home_offsets[plan.ranks];
-    if (k < plan.most_home) {
+    if (k < plan.max_home) {
       bool const is_there = k < tables.home_count();
       tables.leaving[k] = k;
       tables.leaving_slots[k] =
-          is_there ? plan.slot_of[plan.home_offsets[tables.rank] + k] : plan.most_samples;
+          is_there ? plan.slot_of[plan.home_offsets[tables.rank] + k] : plan.max_samples;
     }
-    if (k < plan.most_arrivals) {
+    if (k < plan.max_arrivals) {
       std::uint32_t source = plan.ranks;
       if (k < tables.arrival_count()) {
         std::uint32_t const sample = plan.item_at[plan.arrival_offsets[tables.rank] + k];
@@ -124,9 +124,9 @@ struct write_plan_keys {
     }
     if (k != 0) return;
     bool const fits =
-        plan.home_offsets[tables.rank + 1] - plan.home_offsets[tables.rank] <= plan.most_home &&
+        plan.home_offsets[tables.rank + 1] - plan.home_offsets[tables.rank] <= plan.max_home &&
         plan.arrival_offsets[tables.rank + 1] - plan.arrival_offsets[tables.rank] <=
-            plan.most_arrivals;
+            plan.max_arrivals;
     if (!fits) gpu::detail::raise(faults, gpu::fault::no_room);
   }
 };
@@ -138,19 +138,19 @@ struct find_plan_begins {
   OMNIBAL_HOST_DEVICE void operator()(std::size_t peer) const {
     auto const& plan = tables.plan;
     tables.send_begin[peer] =
-        position_of(tables.leaving_slots, plan.most_home, plan.arrival_offsets[peer]);
+        position_of(tables.leaving_slots, plan.max_home, plan.arrival_offsets[peer]);
     tables.receive_begin[peer] =
-        position_of(tables.coming_from, plan.most_arrivals, static_cast<std::uint32_t>(peer));
+        position_of(tables.coming_from, plan.max_arrivals, static_cast<std::uint32_t>(peer));
   }
 };
 
 /// Returns the number of elements of 32 bits in the tables of a plan.
 [[nodiscard]] inline std::size_t index_count(device_plan_view const& plan) {
-  return 2 * (std::size_t{plan.most_home} + plan.most_arrivals + plan.ranks + 1);
+  return 2 * (std::size_t{plan.max_home} + plan.max_arrivals + plan.ranks + 1);
 }
 /// Returns the number of elements of 64 bits in the tables of a plan.
 [[nodiscard]] inline std::size_t position_count(device_plan_view const& plan) {
-  return 2 * std::size_t{plan.most_home} + plan.most_arrivals + 1;
+  return 2 * std::size_t{plan.max_home} + plan.max_arrivals + 1;
 }
 
 /// Returns the tables, in memory from `take(n)`, which returns n elements of 32 bits.
@@ -160,10 +160,10 @@ template <class Take>
   plan_tables tables{};
   tables.plan = plan;
   tables.rank = rank;
-  tables.leaving = take(plan.most_home);
-  tables.leaving_slots = take(plan.most_home);
-  tables.coming = take(plan.most_arrivals);
-  tables.coming_from = take(plan.most_arrivals);
+  tables.leaving = take(plan.max_home);
+  tables.leaving_slots = take(plan.max_home);
+  tables.coming = take(plan.max_arrivals);
+  tables.coming_from = take(plan.max_arrivals);
   tables.send_begin = take(std::size_t{plan.ranks} + 1);
   tables.receive_begin = take(std::size_t{plan.ranks} + 1);
   tables.positions = positions;
@@ -174,13 +174,12 @@ template <class Take>
 template <class Backend>
 void make_plan_tables(Backend& b, plan_tables const& tables, gpu::fault* faults) {
   auto const& plan = tables.plan;
-  std::uint32_t const most =
-      plan.most_home > plan.most_arrivals ? plan.most_home : plan.most_arrivals;
-  int const slot_bits = static_cast<int>(std::bit_width(plan.most_samples));
+  std::uint32_t const most = plan.max_home > plan.max_arrivals ? plan.max_home : plan.max_arrivals;
+  int const slot_bits = static_cast<int>(std::bit_width(plan.max_samples));
   int const rank_bits = static_cast<int>(std::bit_width(plan.ranks));
   b.for_each(std::size_t{most} + 1, write_plan_keys{tables, faults});
-  b.sort_pairs(tables.leaving_slots, tables.leaving, plan.most_home, 0, slot_bits);
-  b.sort_pairs(tables.coming_from, tables.coming, plan.most_arrivals, 0, rank_bits);
+  b.sort_pairs(tables.leaving_slots, tables.leaving, plan.max_home, 0, slot_bits);
+  b.sort_pairs(tables.coming_from, tables.coming, plan.max_arrivals, 0, rank_bits);
   b.for_each(std::size_t{plan.ranks} + 1, find_plan_begins{tables});
 }
 
@@ -190,8 +189,8 @@ struct wire_size {
   payload load;
 
   OMNIBAL_HOST_DEVICE std::uint64_t operator()(std::size_t i) const {
-    std::size_t const home = tables.plan.most_home;
-    std::size_t const arrivals = tables.plan.most_arrivals;
+    std::size_t const home = tables.plan.max_home;
+    std::size_t const arrivals = tables.plan.max_arrivals;
     if (i < home) return leaving(static_cast<std::uint32_t>(i), false);
     if (i < home + arrivals) {
       auto const k = static_cast<std::uint32_t>(i - home);
@@ -272,7 +271,7 @@ struct describe_exchange {
       if (wrong != 0) gpu::detail::raise(faults, gpu::fault::invalid_amount);
       report->arrivals = arrivals;
       report->elements = elements;
-      report->sent_bytes = bytes(tables.sent(), 0, tables.plan.most_home);
+      report->sent_bytes = bytes(tables.sent(), 0, tables.plan.max_home);
       report->largest_message = message;
     });
     auto const found = static_cast<std::uint32_t>(*faults);
@@ -285,7 +284,7 @@ struct describe_exchange {
       words[ranks + peer] =
           bytes(tables.received(), tables.receive_begin[peer], tables.receive_begin[peer + 1]);
       if (peer != 0) return;
-      words[2 * ranks] = bytes(tables.kept(), 0, tables.plan.most_home);
+      words[2 * ranks] = bytes(tables.kept(), 0, tables.plan.max_home);
       words[2 * ranks + 1] = found;
     });
   }
@@ -528,7 +527,7 @@ void find_routes(Backend& b, plan_tables const& tables, payload const& load,
   gpu::detail::exclusive_sum_of(b, position_count(tables.plan), wire_size{tables, load},
                                 tables.positions);
   if (load.out_offsets != nullptr) {
-    gpu::detail::exclusive_sum_of(b, std::size_t{tables.plan.most_arrivals} + 1,
+    gpu::detail::exclusive_sum_of(b, std::size_t{tables.plan.max_arrivals} + 1,
                                   arrival_elements{tables, load, faults}, load.out_offsets);
   }
   b.template for_each_block<exchange_tuning::threads>(
@@ -536,8 +535,8 @@ void find_routes(Backend& b, plan_tables const& tables, payload const& load,
 }
 
 /// Returns an upper bound on the bytes that are kept, from sizes that the host knows.
-[[nodiscard]] inline std::size_t most_kept(device_plan_view const& plan, payload const& load) {
-  return load.in_room * load.element_bytes + std::size_t{plan.most_home} * (load.word - 1);
+[[nodiscard]] inline std::size_t max_kept(device_plan_view const& plan, payload const& load) {
+  return load.in_room * load.element_bytes + std::size_t{plan.max_home} * (load.word - 1);
 }
 
 /// Runs the bounded form: every rank sends a slot to every other rank. `report->faults` must have
@@ -569,7 +568,7 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
   layout.wire = received;
   b.template for_each_block<exchange_tuning::threads>(
       layout.blocks(ranks), 0, copy_rows<row_step::unpack>{tables, load, layout, report});
-  layout = {nullptr, 0, tile_count(most_kept(plan, load))};
+  layout = {nullptr, 0, tile_count(max_kept(plan, load))};
   b.template for_each_block<exchange_tuning::threads>(
       layout.tiles, 0, copy_rows<row_step::keep>{tables, load, layout, report});
 }
