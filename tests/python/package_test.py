@@ -63,6 +63,19 @@ class Stubs(unittest.TestCase):
         self.assertTrue(os.path.exists(os.path.join(os.path.dirname(omnibal.__file__), "py.typed")))
 
 
+class OldNames(unittest.TestCase):
+    def test_they_warn_and_are_the_new_functions(self):
+        for old, new in (("balance_within", "balance_under_capacity"),
+                         ("improve", "improve_packing"),
+                         ("minimax", "partition_minimax"),
+                         ("refine", "refine_parts"),
+                         ("utilisation", "utilization")):
+            with self.assertWarnsRegex(DeprecationWarning, "omnibal.%s is now omnibal.%s" % (old, new)):
+                self.assertIs(getattr(omnibal, old), getattr(omnibal, new))
+        with self.assertRaisesRegex(AttributeError, "no attribute 'balance_with'"):
+            omnibal.balance_with
+
+
 class Docstrings(unittest.TestCase):
     def test_they_are_the_comments_of_the_headers(self):
         import sys

@@ -9,6 +9,9 @@ A wrong argument is a ValueError that names function, argument and value; no sol
 The same arguments give the same result on every machine.
 """
 
+import warnings
+from typing import Any
+
 from ._core import (
     ContextPlan,
     EpochSampler,
@@ -36,11 +39,11 @@ from ._core import (
     karmarkar_karp,
     lpt,
     micro_batches,
-    partition_minimax,
     next_fit,
     packing_bound,
     pad_ratio,
     partition_layers,
+    partition_minimax,
     partition_throughput,
     refine_parts,
     schedule_steps,
@@ -77,11 +80,11 @@ __all__ = [
     "karmarkar_karp",
     "lpt",
     "micro_batches",
-    "partition_minimax",
     "next_fit",
     "packing_bound",
     "pad_ratio",
     "partition_layers",
+    "partition_minimax",
     "partition_throughput",
     "refine_parts",
     "schedule_steps",
@@ -89,3 +92,22 @@ __all__ = [
     "tune_capacity",
     "utilization",
 ]
+
+_RENAMED = {
+    "balance_within": "balance_under_capacity",
+    "improve": "improve_packing",
+    "minimax": "partition_minimax",
+    "refine": "refine_parts",
+    "utilisation": "utilization",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The function that has an old name, with a warning. Version 0.10 drops the old names."""
+    if name not in _RENAMED:
+        raise AttributeError("module 'omnibal' has no attribute %r" % name)
+    new = _RENAMED[name]
+    warnings.warn(
+        "omnibal.%s is now omnibal.%s" % (name, new), DeprecationWarning, stacklevel=2
+    )
+    return globals()[new]

@@ -1,4 +1,4 @@
-from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Iterator, List, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,9 @@ Costs = npt.ArrayLike
 """An integer or a floating-point number for each sample."""
 Limits = Union[int, Sequence[int], npt.NDArray[np.integer[Any]]]
 """A number, or one for each resource."""
+Effort = Literal["fast", "normal", "thorough"]
+Remainder = Literal["short_step", "repeat", "carry"]
+Status = Literal["solved", "not_found", "infeasible"]
 __version__: str
 
 Indices = npt.NDArray[np.uint32]
@@ -65,7 +68,7 @@ class TunedCapacity:
 
 class Tuned:
     @property
-    def status(self) -> str: ...
+    def status(self) -> Status: ...
     @property
     def best(self) -> TunedCapacity: ...
     @property
@@ -75,7 +78,7 @@ class Tuned:
 
 class Within:
     @property
-    def status(self) -> str: ...
+    def status(self) -> Status: ...
     @property
     def reason(self) -> str: ...
     @property
@@ -93,7 +96,7 @@ class Within:
 
 class Partition:
     @property
-    def status(self) -> str: ...
+    def status(self) -> Status: ...
     @property
     def boundaries(self) -> Indices: ...
     @property
@@ -111,7 +114,7 @@ class Partition:
 
 class Recompute:
     @property
-    def status(self) -> str: ...
+    def status(self) -> Status: ...
     @property
     def choices(self) -> Indices: ...
     @property
@@ -127,7 +130,7 @@ class Recompute:
 
 class ContextPlan:
     @property
-    def status(self) -> str: ...
+    def status(self) -> Status: ...
     @property
     def micro_step_offsets(self) -> Indices: ...
     @property
@@ -189,7 +192,7 @@ class EpochSampler:
         seed: int = 0,
         epoch: int = 0,
         shuffle: bool = True,
-        remainder: str = "short_step",
+        remainder: Remainder = "short_step",
         contents: int = 0,
         state: Optional[bytes] = None,
     ) -> None: ...
@@ -215,7 +218,7 @@ class Mixture:
         weights: Costs,
         *,
         seed: int = 0,
-        end: str = "restart",
+        end: Literal["restart", "stop"] = "restart",
         window: int = 1,
     ) -> None: ...
     def draws(
@@ -236,10 +239,10 @@ def isf(
     min_gain: float = 0.0,
     threshold: Optional[Limits] = None,
     seed: int = 0,
-    shuffle: str = "fisher_yates",
+    shuffle: Literal["fisher_yates", "numpy"] = "fisher_yates",
 ) -> Packing: ...
 def best_fit_decreasing(demands: Demands, capacity: Limits) -> Packing: ...
-def best_packing(demands: Demands, capacity: Limits, *, effort: str = "normal") -> Packing: ...
+def best_packing(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> Packing: ...
 def improve_packing(
     demands: Demands,
     capacity: Limits,
@@ -250,7 +253,7 @@ def improve_packing(
     spare_groups: float = ...,
     seed: int = ...,
 ) -> Packing: ...
-def packing_bound(demands: Demands, capacity: Limits, *, effort: str = "normal") -> int: ...
+def packing_bound(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> int: ...
 def tune_capacity(
     demands: Demands,
     target: float,
@@ -259,10 +262,10 @@ def tune_capacity(
     granularity: Optional[Limits] = None,
     max_oversized: float = 0.01,
     seed: int = 0,
-    packer: str = "best_fit_decreasing",
+    packer: Literal["isf", "best_fit_decreasing"] = "best_fit_decreasing",
 ) -> Tuned: ...
 def group_loads(groups: Groups, demands: Demands) -> npt.NDArray[np.int64]: ...
-def lpt(costs: Costs, parts: int, *, count: str = "any") -> Groups: ...
+def lpt(costs: Costs, parts: int, *, count: Literal["any", "equal", "at_most_one_apart"] = "any") -> Groups: ...
 def karmarkar_karp(costs: Costs, parts: int) -> Groups: ...
 def deal(costs: Costs, parts: int) -> Groups: ...
 def refine_parts(
@@ -270,7 +273,7 @@ def refine_parts(
     parts: Groups,
     *,
     max_overload: float = 0.0,
-    counts: str = "free",
+    counts: Literal["free", "kept"] = "free",
     exchanges: int = 1000000,
     splits: int = 2048,
     seed: int = 0,
@@ -282,7 +285,7 @@ def balance_under_capacity(
     capacity: Limits,
     *,
     max_overload: float = 0.01,
-    effort: str = "normal",
+    effort: Effort = "normal",
     seed: int = 0,
 ) -> Within: ...
 def micro_batches(
@@ -293,7 +296,7 @@ def micro_batches(
     *,
     multiple_of: int = 1,
     max_overload: float = 0.01,
-    effort: str = "normal",
+    effort: Effort = "normal",
     seed: int = 0,
 ) -> Steps: ...
 def schedule_steps(
@@ -303,7 +306,7 @@ def schedule_steps(
     seed: int = 0,
     epoch: int = 0,
     max_dist_ratio: float = 0.005,
-    remainder: str = "short_step",
+    remainder: Remainder = "short_step",
     groups_per_rank: int = 1,
     even_positions: bool = False,
     carried: Optional[Integers] = None,
@@ -347,7 +350,7 @@ def select_recompute(
     transient_bytes: Optional[npt.ArrayLike] = None,
     in_flight: int = 1,
     reserve_bytes: int = 0,
-    effort: str = "normal",
+    effort: Effort = "normal",
 ) -> Recompute: ...
 def context_groups(
     lengths: Integers,
@@ -359,7 +362,7 @@ def context_groups(
     capacity: Optional[int] = None,
     degrees: Optional[Integers] = None,
     ranks_per_node: int = 0,
-    placement: str = "anywhere",
+    placement: Literal["anywhere", "blocks"] = "anywhere",
     multiple: int = 1,
-    effort: str = "normal",
+    effort: Effort = "normal",
 ) -> ContextPlan: ...

@@ -4,7 +4,7 @@ The order is random in the large and sorted in the small: samples of a megabatch
 and its chunks, one for each rank, have as many samples and even sums.
 """
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Literal, Optional, Sequence
 
 import numpy as np
 
@@ -36,7 +36,9 @@ def split_to_even_chunks(
         )
     costs = all_costs[given]
     num_chunks = whole_number(num_chunks, "num_chunks", 1)
-    policy = "equal" if given.size % num_chunks == 0 else "at_most_one_apart"
+    policy: Literal["equal", "at_most_one_apart"] = "at_most_one_apart"
+    if given.size % num_chunks == 0:
+        policy = "equal"
     parts = _core.lpt(costs, num_chunks, count=policy)
     return [
         given[part[np.argsort(-costs[part], kind="stable")]].tolist() for part in parts
