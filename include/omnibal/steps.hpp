@@ -203,7 +203,7 @@ struct make_steps_fn {
       }
     }
     if (options.groups) {
-      detail::each_once named(name, "batches", "groups", *options.groups);
+      detail::permutation_check named(name, "batches", "groups", *options.groups);
       named.take(result.cells().items());
     }
     return result;

@@ -3,7 +3,7 @@
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/best_fit_rounds/launches.hpp>
+#include <omnibal/cuda/best_fit_rounds/best_fit_rounds_kernels.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/outputs.hpp>

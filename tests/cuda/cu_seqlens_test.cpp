@@ -1,7 +1,7 @@
 #include "random_groups.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/cu_seqlens/launches.hpp>
+#include <omnibal/cuda/cu_seqlens/cu_seqlens_kernels.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 #include "serial_balance.hpp"
 
 #include <omnibal/balance/deal.hpp>
-#include <omnibal/cuda/deal/launches.hpp>
+#include <omnibal/cuda/deal/deal_kernels.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
-#include <omnibal/cuda/isf/launches.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/isf/isf_kernels.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/isf.hpp>

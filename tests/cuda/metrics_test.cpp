@@ -2,7 +2,7 @@
 #include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/arena.hpp>
-#include <omnibal/cuda/metrics/launches.hpp>
+#include <omnibal/cuda/metrics/metric_kernels.hpp>
 #include <omnibal/metrics.hpp>
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine_parts.hpp>
-#include <omnibal/cuda/refine_parts/launches.hpp>
+#include <omnibal/cuda/refine_parts/refine_kernels.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

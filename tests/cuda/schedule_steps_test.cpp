@@ -7,7 +7,7 @@
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/schedule_steps/launches.hpp>
+#include <omnibal/cuda/schedule_steps/schedule_steps_kernels.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/resources.hpp>
 
@@ -53,7 +53,7 @@ written_schedule run(Backend& backend, load_vectors<R> const& loads, std::size_t
   omnibal::gpu::detail::schedule_steps(
       backend, device_span<omnibal::resources<R> const>(loads.data(), loads.size()),
       {options.carried.data(), options.carried.size()}, shape,
-      omnibal::detail::schedule_draws(options.seed, options.epoch), options.max_dist_ratio,
+      omnibal::detail::schedule_rng(options.seed, options.epoch), options.max_dist_ratio,
       options.rounds, {{result.groups.data(), result.groups.size()}, {&result.faults, 1}});
   return result;
 }

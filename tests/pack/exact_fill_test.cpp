@@ -193,7 +193,7 @@ TEST_CASE("improve_packing finds groups that cannot be full, with samples above 
   }
 }
 
-TEST_CASE("exact_fill_walk of several kinds keeps each sample and the number of groups") {
+TEST_CASE("annealing_fill of several kinds keeps each sample and the number of groups") {
   auto samples = exact_triplets<3>(40, 25, 49, 100, 77);
   samples.insert(samples.begin() + 60, 20, {});
   // Long groups of samples that take almost nothing, and leave room, so that values rise.
@@ -203,7 +203,7 @@ TEST_CASE("exact_fill_walk of several kinds keeps each sample and the number of 
     auto const start = omnibal::best_fit_decreasing(samples, std::identity{}, capacity);
     omnibal::grouping groups = start.groups;
     // A bound that nothing reaches, so that the walk never ends.
-    omnibal::detail::exact_fill_walk<decltype(input.layout)> walk(input, 0);
+    omnibal::detail::annealing_fill<decltype(input.layout)> walk(input, 0);
     for (int pass = 0; pass != 200; ++pass) {
       std::size_t const before = groups.size();
       walk.run(groups, 30);
@@ -246,9 +246,9 @@ TEST_CASE("subset_sum takes values whose sum exceeds 64 bits") {
   CHECK(checked_fill(subset, sizes(3, INT64_MAX), INT64_MAX) == INT64_MAX);
 }
 
-TEST_CASE("cooling accepts losses of the size of the temperature in the mean") {
+TEST_CASE("annealing_schedule accepts losses of the size of the temperature in the mean") {
   omnibal::rng::engine words(3);
-  omnibal::detail::cooling temperature(20000, 20);
+  omnibal::detail::annealing_schedule temperature(20000, 20);
   constexpr int draws = 20000;
   for (auto const& [step, mean] : {std::pair(0u, 1000.0), std::pair(50u, 1000.0 / 64)}) {
     temperature.set(step, 100);
@@ -320,7 +320,7 @@ TEST_CASE("improve_packing fills what lies beside samples above half of the capa
   CHECK(improved == 2 * groups);
 }
 
-TEST_CASE("exact_fill_walk keeps samples of no size, long groups and the number of groups") {
+TEST_CASE("annealing_fill keeps samples of no size, long groups and the number of groups") {
   // Groups of forty that are full, and samples of no size.
   auto samples = exact_groups(10, 40, 15, 35, 1000, 9);
   samples.insert(samples.begin() + 100, 50, 0);
@@ -333,7 +333,7 @@ TEST_CASE("exact_fill_walk keeps samples of no size, long groups and the number 
             omnibal::best_fit_decreasing(samples, std::identity{}, std::int64_t{1000});
         omnibal::grouping groups = start.groups;
         // A bound that nothing reaches, so that the walk never ends.
-        omnibal::detail::exact_fill_walk<decltype(input.layout)> walk(input, 0);
+        omnibal::detail::annealing_fill<decltype(input.layout)> walk(input, 0);
         for (int pass = 0; pass != 400; ++pass) {
           std::size_t const before = groups.size();
           walk.run(groups, 8);
@@ -349,12 +349,12 @@ TEST_CASE("exact_fill_walk keeps samples of no size, long groups and the number 
   CHECK(largest > 40);
 }
 
-TEST_CASE("exact_fill_walk ends where every group has a sample above half of the capacity") {
+TEST_CASE("annealing_fill ends where every group has a sample above half of the capacity") {
   sizes const samples{6, 7, 8, 9};
   omnibal::detail::with_measured(
       "test", samples, std::identity{}, std::int64_t{10}, [](auto&& input) {
         omnibal::grouping groups({0, 1, 2, 3, 4}, {0, 1, 2, 3});
-        omnibal::detail::exact_fill_walk<decltype(input.layout)> walk(input, 0);
+        omnibal::detail::annealing_fill<decltype(input.layout)> walk(input, 0);
         walk.run(groups, 8);
         CHECK(walk.is_exhausted());
         CHECK(groups.size() == 4);

@@ -133,7 +133,7 @@ struct every_cut {
 
 /// The cost of what cannot run.
 template <class C>
-inline constexpr C never = std::numeric_limits<C>::max();
+inline constexpr C infinite_cost = std::numeric_limits<C>::max();
 
 /// The first stage that lacks so many bytes; of a device with several stages the first.
 template <class Lacks>
@@ -193,7 +193,7 @@ every_cut<C> try_all(std::size_t layers, std::size_t stages, partition_constrain
       if (!admits(s, at[s], at[s + 1])) return;
       missing = std::max(missing, lacks(s, at[s], at[s + 1]));
       C const value = static_cast<C>(cost(s, at[s], at[s + 1]));
-      if (!admits_largest && value == never<C>) return;
+      if (!admits_largest && value == infinite_cost<C>) return;
       bottleneck = std::max(bottleneck, value);
       sum += static_cast<exact<C>>(value);
       loads[s % devices] += static_cast<exact<C>>(value);
@@ -226,12 +226,13 @@ every_cut<C> try_all(std::size_t layers, std::size_t stages, partition_constrain
       for (std::size_t first = 0; first != layers; ++first) {
         for (std::size_t last = first + 1; last <= layers; ++last) {
           exact<C> const value = cost(s, first, last);
-          if (value != never<C>) largest = std::max(largest, value);
+          if (value != infinite_cost<C>) largest = std::max(largest, value);
         }
       }
       most += largest;
     }
-    best.may_overflow = most >= never<C> || (best.fits && best.objective > never<C>);
+    best.may_overflow =
+        most >= infinite_cost<C> || (best.fits && best.objective > infinite_cost<C>);
   }
   return best;
 }

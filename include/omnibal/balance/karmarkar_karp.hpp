@@ -322,7 +322,7 @@ inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, std::siz
   } else {
     differencing<uint128>(costs, std::span(order).first(costly), parts).run(assign);
   }
-  place_costless(std::span(order).subspan(costly), room, part_of);
+  place_zero_cost(std::span(order).subspan(costly), room, part_of);
   number_by_least_sample(part_of, parts);
   return part_of;
 }

@@ -192,8 +192,8 @@ struct micro_batches_fn {
       if (input.size() == 0) return micro_batch_steps(ranks);
       detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
       std::size_t const step = checked_cells(ranks, options.multiple_of);
-      std::size_t const least = rounded_up(detail::measured_bound(input), step);
-      std::size_t batches = rounded_up(balancer.few_groups(least).size(), step);
+      std::size_t const least = next_multiple(detail::measured_bound(input), step);
+      std::size_t batches = next_multiple(balancer.few_groups(least).size(), step);
       while (batches > least && balancer.search(batches - step) == solve_status::solved) {
         batches -= step;
       }
@@ -223,7 +223,7 @@ struct micro_batches_fn {
     detail::check_number(name, "ranks * options.multiple_of", ranks * multiple_of);
     return ranks * multiple_of;
   }
-  [[nodiscard]] static std::size_t rounded_up(std::size_t count, std::size_t step) {
+  [[nodiscard]] static std::size_t next_multiple(std::size_t count, std::size_t step) {
     return (count + step - 1) / step * step;
   }
 

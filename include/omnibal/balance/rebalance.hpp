@@ -110,7 +110,7 @@ class offload {
   }
 
  private:
-  using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
+  using light_loads = std::conditional_t<R == 1, load_heap<uint128>, vector_load_index<R>>;
 
   /// Sends samples; `node_for(sample)` returns the node to which a sample may go.
   template <class Layout, class NodeFor>
@@ -233,7 +233,7 @@ class migration {
   /// The step limit of `relabel`, lower than the default because `rebalance` runs in every step.
   static constexpr std::uint64_t placer_steps = rank_placer::max_steps >> 5;
 
-  using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
+  using light_loads = std::conditional_t<R == 1, load_heap<uint128>, vector_load_index<R>>;
 
   /// Returns `min_load`, for which only the largest samples must be in order.
   [[nodiscard]] std::int64_t lower_bound() {

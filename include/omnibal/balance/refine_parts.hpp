@@ -4,9 +4,9 @@
 /// Moves, swaps and splits that balance parts.
 
 #include <omnibal/balance/count_policy.hpp>
+#include <omnibal/balance/detail/pair_repartition.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
-#include <omnibal/balance/detail/split_walk.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>

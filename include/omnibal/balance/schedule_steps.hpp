@@ -73,7 +73,7 @@ struct schedule_steps_fn {
     std::size_t const groups = std::ranges::size(loads);
     detail::check_schedule(name, groups, ranks, options);
     std::uint32_t const of_rank = options.groups_per_rank;
-    detail::schedule_draws const draws(options.seed, options.epoch);
+    detail::schedule_rng const draws(options.seed, options.epoch);
     auto const shape = detail::shape_of_schedule(groups, options.carried.size(), ranks,
                                                  options.remainder, of_rank);
     auto pool = detail::draw_pool(detail::measure_levels(name, loads, ranks * of_rank), shape,
@@ -109,7 +109,7 @@ struct schedule_steps_fn {
   template <std::size_t R>
   [[nodiscard]] static steps deal_steps(detail::schedule_pool<R> const& pool,
                                         std::span<std::uint32_t const> items,
-                                        detail::schedule_draws const& draws, std::size_t of_rank) {
+                                        detail::schedule_rng const& draws, std::size_t of_rank) {
     detail::schedule_shape const& shape = pool.shape;
     auto const items_of = [&](std::uint32_t step) {
       return items.subspan(std::size_t{step} * shape.ranks, shape.ranks);

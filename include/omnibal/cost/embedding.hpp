@@ -27,23 +27,25 @@ struct embedding {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::held;
+    using detail::tensor_sharding;
     using detail::int128;
     constexpr std::int64_t index_bytes = 8;
     constexpr char const* name = "embedding";
-    detail::layer_tally tally(name, degrees, bytes, training, detail::remade::nothing);
+    detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
     detail::check_width(name, "vocabulary", vocabulary);
     detail::check_width(name, "hidden", hidden);
     detail::check_between(name, "positions", positions, 0, detail::max_width);
     detail::check_sequences(name, "documents", batch.documents);
     int128 const rows = tally.in_sequence(batch.documents.tokens);
     int128 const output_bytes = tally.activation_bytes(rows * hidden);
-    tally.parameters(detail::rounded_up(vocabulary, tally.tensor()) * hidden, held::split);
-    tally.parameters(int128{positions} * hidden, held::whole);
-    tally.keep(index_bytes * rows, held::whole, detail::needed::for_weights);
-    tally.moved(2 * output_bytes, held::at_norm);
-    tally.widest(output_bytes, held::at_norm);
-    return tally.result({index_bytes * rows, held::whole}, {output_bytes, held::at_norm});
+    tally.parameters(detail::rounded_up(vocabulary, tally.tensor()) * hidden,
+                     tensor_sharding::split);
+    tally.parameters(int128{positions} * hidden, tensor_sharding::whole);
+    tally.keep(index_bytes * rows, tensor_sharding::whole, detail::backward_use::for_weights);
+    tally.moved(2 * output_bytes, tensor_sharding::at_norm);
+    tally.widest(output_bytes, tensor_sharding::at_norm);
+    return tally.result({index_bytes * rows, tensor_sharding::whole},
+                        {output_bytes, tensor_sharding::at_norm});
   }
 };
 
@@ -73,9 +75,9 @@ struct patch_embedding {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::held;
+    using detail::tensor_sharding;
     using detail::int128;
-    detail::layer_tally tally(name, degrees, bytes, training, detail::remade::nothing);
+    detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
     check();
     std::int64_t const in_tile =
         image_size == 0 ? 0 : detail::tile_tokens(name, image_size, patch_size, class_tokens);
@@ -87,13 +89,14 @@ struct patch_embedding {
     int128 const input_bytes = tally.activation_bytes(patches * pixels);
     int128 const output_bytes = tally.activation_bytes(rows * hidden);
     tally.parameters((pixels + (has_bias ? 1 : 0) + class_tokens + positions) * hidden,
-                     held::whole);
-    tally.linear_flops(2 * patches * pixels * hidden, held::whole);
-    tally.keep(input_bytes, held::whole, detail::needed::for_weights);
-    tally.moved(2 * output_bytes, held::whole);
-    tally.widest(input_bytes + output_bytes, held::whole);
+                     tensor_sharding::whole);
+    tally.linear_flops(2 * patches * pixels * hidden, tensor_sharding::whole);
+    tally.keep(input_bytes, tensor_sharding::whole, detail::backward_use::for_weights);
+    tally.moved(2 * output_bytes, tensor_sharding::whole);
+    tally.widest(input_bytes + output_bytes, tensor_sharding::whole);
     if (has_norm) detail::add_output_norm(tally, rows, hidden, norm);
-    return tally.result({input_bytes, held::whole}, {output_bytes, held::at_norm});
+    return tally.result({input_bytes, tensor_sharding::whole},
+                        {output_bytes, tensor_sharding::at_norm});
   }
 
  private:
@@ -135,11 +138,11 @@ struct language_head {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::held;
+    using detail::tensor_sharding;
     using detail::int128;
     constexpr std::int64_t probability_bytes = 4;
     constexpr char const* name = "language_head";
-    detail::layer_tally tally(name, degrees, bytes, training, detail::remade::nothing);
+    detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
     detail::check_width(name, "vocabulary", vocabulary);
     detail::check_width(name, "hidden", hidden);
     detail::check_sequences(name, "documents", batch.documents);
@@ -147,17 +150,17 @@ struct language_head {
     int128 const padded = detail::rounded_up(vocabulary, tally.tensor());
     detail::add_norm(tally, rows, hidden, norm);
     if (weights == head_weights::own || degrees.pipeline > 1) {
-      tally.parameters(padded * hidden, held::split);
+      tally.parameters(padded * hidden, tensor_sharding::split);
     } else {
-      tally.borrowed_parameters(padded * hidden, held::split);
+      tally.borrowed_parameters(padded * hidden, tensor_sharding::split);
     }
-    tally.linear_flops(2 * rows * hidden * padded, held::split);
+    tally.linear_flops(2 * rows * hidden * padded, tensor_sharding::split);
     int128 const probabilities = probability_bytes * rows * padded;
     int128 const around_softmax = tally.activation_bytes(rows * padded) + probabilities;
-    tally.keep(probabilities, held::split);
-    tally.moved(around_softmax, held::split);
-    tally.widest(around_softmax, held::split);
-    return tally.result({tally.activation_bytes(rows * hidden), held::at_norm}, {});
+    tally.keep(probabilities, tensor_sharding::split);
+    tally.moved(around_softmax, tensor_sharding::split);
+    tally.widest(around_softmax, tensor_sharding::split);
+    return tally.result({tally.activation_bytes(rows * hidden), tensor_sharding::at_norm}, {});
   }
 
   /// Returns the forward and backward FLOPs of the whole head by the length of a document.

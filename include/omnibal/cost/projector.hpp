@@ -44,7 +44,8 @@ struct projector {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    detail::layer_tally tally("projector", degrees, bytes, training, detail::remade::nothing);
+    detail::layer_tally tally("projector", degrees, bytes, training,
+                              detail::recomputed_tensors::nothing);
     check(tally);
     detail::int128 const rows = tally.in_sequence(tokens(batch));
     detail::int128 const input_bytes = tally.activation_bytes(rows * input);
@@ -53,7 +54,7 @@ struct projector {
       std::int64_t const width = norm_width == 0 ? input : norm_width;
       detail::add_norm(tally, rows * (input / width), width, norm);
     } else {
-      tally.keep(input_bytes, detail::held::at_norm, detail::needed::for_weights);
+      tally.keep(input_bytes, detail::tensor_sharding::at_norm, detail::backward_use::for_weights);
     }
     if (hidden == 0) {
       detail::add_whole(tally, rows, input, output, has_bias);
@@ -62,9 +63,9 @@ struct projector {
       detail::add_activation(tally, rows * hidden, mlp_kind::plain);
       detail::add_split_rows(tally, rows, hidden, output, has_bias);
     }
-    tally.widest(input_bytes + output_bytes, detail::held::at_norm);
-    return tally.result({input_bytes, detail::held::at_norm},
-                        {output_bytes, detail::held::at_norm});
+    tally.widest(input_bytes + output_bytes, detail::tensor_sharding::at_norm);
+    return tally.result({input_bytes, detail::tensor_sharding::at_norm},
+                        {output_bytes, detail::tensor_sharding::at_norm});
   }
 
  private:

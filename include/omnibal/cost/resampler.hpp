@@ -41,11 +41,12 @@ struct resampler {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::held;
+    using detail::tensor_sharding;
     using detail::int128;
-    detail::layer_tally tally(
-        name, degrees, bytes, training,
-        kernel == attention_kernel::flash ? detail::remade::elementwise : detail::remade::scores);
+    detail::layer_tally tally(name, degrees, bytes, training,
+                              kernel == attention_kernel::flash
+                                  ? detail::recomputed_tensors::elementwise
+                                  : detail::recomputed_tensors::scores);
     check(tally);
     sequences const images = detail::image_tokens(name, batch, tile_patches);
     if (images.tokens > 0 && images.count == 0) {
@@ -54,24 +55,26 @@ struct resampler {
     int128 const patches = tally.in_sequence(images.tokens);
     int128 const rows = tally.in_sequence(int128{images.count} * queries);
     int128 const input_bytes = tally.activation_bytes(patches * input);
-    tally.keep(input_bytes, held::at_norm, detail::needed::for_weights);
+    tally.keep(input_bytes, tensor_sharding::at_norm, detail::backward_use::for_weights);
     detail::add_whole(tally, patches, input, hidden, false);
     detail::add_norm(tally, patches, hidden, norm);
-    tally.parameters(int128{queries} * hidden, held::whole);
+    tally.parameters(int128{queries} * hidden, tensor_sharding::whole);
     detail::add_norm(tally, rows, hidden, norm);
     self().add_to(tally, rows, patches, tally.in_sequence(int128{images.tokens} * queries));
     if (mlp > 0) {
       detail::add_norm(tally, rows, hidden, norm);
       dense().add_to(tally, rows);
-      tally.moved(3 * tally.activation_bytes(rows * hidden), held::at_norm);
+      tally.moved(3 * tally.activation_bytes(rows * hidden), tensor_sharding::at_norm);
     }
     if (output > 0) {
-      tally.keep(tally.activation_bytes(rows * hidden), held::at_norm, detail::needed::for_weights);
+      tally.keep(tally.activation_bytes(rows * hidden), tensor_sharding::at_norm,
+                 detail::backward_use::for_weights);
       detail::add_whole(tally, rows, hidden, output, false);
     }
     int128 const output_bytes = tally.activation_bytes(rows * (output > 0 ? output : hidden));
-    tally.widest(input_bytes + tally.activation_bytes(patches * hidden), held::at_norm);
-    return tally.result({input_bytes, held::at_norm}, {output_bytes, held::at_norm});
+    tally.widest(input_bytes + tally.activation_bytes(patches * hidden), tensor_sharding::at_norm);
+    return tally.result({input_bytes, tensor_sharding::at_norm},
+                        {output_bytes, tensor_sharding::at_norm});
   }
 
  private:

@@ -4,8 +4,8 @@
 /// Best-fit packing of one resource in rounds, on a stream.
 
 #include <omnibal/check.hpp>
+#include <omnibal/cuda/best_fit_rounds/best_fit_rounds_kernels.hpp>
 #include <omnibal/cuda/best_fit_rounds/device_grid.cuh>
-#include <omnibal/cuda/best_fit_rounds/launches.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_sort.cuh>

@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
-#include <omnibal/cuda/cu_seqlens/launches.hpp>
+#include <omnibal/cuda/cu_seqlens/cu_seqlens_kernels.hpp>
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/device_grouping.hpp>

@@ -4,7 +4,7 @@
 /// Assignment of sorted samples to parts forth and back, on the device.
 
 #include <omnibal/cuda/concepts.hpp>
-#include <omnibal/cuda/deal/launches.hpp>
+#include <omnibal/cuda/deal/deal_kernels.hpp>
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>

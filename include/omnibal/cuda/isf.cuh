@@ -8,7 +8,7 @@
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/isf/launches.hpp>
+#include <omnibal/cuda/isf/isf_kernels.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>

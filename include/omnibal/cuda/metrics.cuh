@@ -11,7 +11,7 @@
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/metrics/launches.hpp>
+#include <omnibal/cuda/metrics/metric_kernels.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 

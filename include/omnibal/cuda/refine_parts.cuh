@@ -11,7 +11,7 @@
 #include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/refine_parts/launches.hpp>
+#include <omnibal/cuda/refine_parts/refine_kernels.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/grouping.hpp>
 

@@ -12,7 +12,7 @@
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/schedule_steps/launches.hpp>
+#include <omnibal/cuda/schedule_steps/schedule_steps_kernels.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/steps.hpp>
 
@@ -110,7 +110,7 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
     detail::schedule_steps(
         backend, loads, carried,
         omnibal::detail::shape_of_schedule(loads.size(), carried.size(), ranks, options.remainder),
-        omnibal::detail::schedule_draws(options.seed, options.epoch), options.max_dist_ratio,
+        omnibal::detail::schedule_rng(options.seed, options.epoch), options.max_dist_ratio,
         options.rounds, out);
   }
 };

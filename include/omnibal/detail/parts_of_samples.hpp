@@ -91,11 +91,11 @@ template <sample_range Samples>
 }
 
 /// Counts the items that user code names.
-class each_once {
+class permutation_check {
  public:
   /// `who` was given `count` things, which error texts call `things`, such as "samples".
-  each_once(std::string_view function, std::string_view who, std::string_view things,
-            std::size_t count)
+  permutation_check(std::string_view function, std::string_view who, std::string_view things,
+                    std::size_t count)
       : function_(function), who_(who), things_(things), seen_(count, 0) {}
 
   /// Counts items. Errors: `std::invalid_argument` for an item that does not exist or was named

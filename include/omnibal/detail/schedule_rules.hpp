@@ -135,9 +135,9 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
 }
 
 /// The random numbers of a schedule.
-class schedule_draws {
+class schedule_rng {
  public:
-  OMNIBAL_HOST_DEVICE constexpr schedule_draws(std::uint64_t seed, std::uint64_t epoch)
+  OMNIBAL_HOST_DEVICE constexpr schedule_rng(std::uint64_t seed, std::uint64_t epoch)
       : shuffle_{seed}, step_shuffle_{~seed}, words_(~seed, epoch), epoch_(epoch) {}
 
   /// Returns the random order of `count` groups.

@@ -93,7 +93,7 @@ template <length_packer Pack>
   for (std::uint32_t const sample : members) own.push_back(lengths[sample]);
   packing const packed =
       std::invoke(pack, std::span<std::int64_t const>(own), std::identity{}, capacity);
-  each_once named(function, "the packer", "samples", members.size());
+  permutation_check named(function, "the packer", "samples", members.size());
   named.take(packed.groups.items());
   named.finish();
   packing result{{}, {}, packed.report};

@@ -9,8 +9,8 @@
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/pack/improve_packing/annealing_fill.hpp>
 #include <omnibal/pack/improve_packing/bin_elimination.hpp>
-#include <omnibal/pack/improve_packing/exact_fill_walk.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/score.hpp>
@@ -58,7 +58,7 @@ template <class Layout>
                       " oversized samples, not the " + to_text(input.oversized.size()) +
                       " that exceed this capacity, or lists others, or not in ascending order");
   }
-  each_once named(function, "start", "samples", count);
+  permutation_check named(function, "start", "samples", count);
   named.take(given.oversized);
   named.take(given.groups.items());
   named.finish();
@@ -94,7 +94,7 @@ template <class Layout>
 }
 
 /// A search for packings with fewer groups, pass by pass. Passes exchange samples with a pool until
-/// a pass gains little; for integers an `exact_fill_walk` follows.
+/// a pass gains little; for integers an `annealing_fill` follows.
 template <class Layout>
 class group_search {
  public:
@@ -141,7 +141,7 @@ class group_search {
   measured<Layout> const& input_;
   std::uint64_t seed_;
   std::optional<group_reducer<Layout>> by_exchanges_;
-  std::optional<std::conditional_t<can_walk, exact_fill_walk<Layout>, int>> walk_;
+  std::optional<std::conditional_t<can_walk, annealing_fill<Layout>, int>> walk_;
   bool has_bound_ = false;
 };
 

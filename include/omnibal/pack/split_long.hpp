@@ -115,7 +115,7 @@ struct split_long_fn {
 
     std::span<text_piece const> const packed_pieces(result.pieces);
     packing packed = pack(packed_pieces, &text_piece::length, capacity);
-    detail::each_once named(name, "the packer", "pieces", packed_pieces.size());
+    detail::permutation_check named(name, "the packer", "pieces", packed_pieces.size());
     named.take(packed.groups.items());
     named.finish();
     result.groups = std::move(packed.groups);

@@ -39,7 +39,7 @@ struct stage_functions {
   step_time<std::int64_t> time;
   if (micro_batches != 0) time = {micro_batches - 1, 1};
   partition_result<std::int64_t> result;
-  if (find_stages(chain, time, result) == never<std::int64_t>) {
+  if (find_stages(chain, time, result) == infinite_cost<std::int64_t>) {
     result.status = solve_status::infeasible;
   }
   return result;
@@ -61,8 +61,8 @@ struct partition_throughput_fn {
   /// load. The schedule requires a multiple of the devices; the search rounds other numbers of
   /// micro-batches up, and `objective` uses the given number. The stages are the ones with the
   /// shortest step that a local search finds in the schedule, with a backward pass of two thirds of
-  /// each cost. Among its starts are equal counts of layers, if memory and rules allow them, with the
-  /// longer stages spread, first or last. `lower_bound` holds for `objective` and all cuts, and
+  /// each cost. Among its starts are equal counts of layers, if memory and rules allow them, with
+  /// the longer stages spread, first or last. `lower_bound` holds for `objective` and all cuts, and
   /// `proven` is false if the stages with the shortest step do not have the smallest objective.
   ///
   /// The search first finds the smallest bottleneck. Then it finds the smallest sum under limits

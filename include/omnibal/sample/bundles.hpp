@@ -89,7 +89,8 @@ struct bundle_loads_fn {
   [[nodiscard]] auto operator()(groups_argument bundles, Samples const& samples,
                                 Demand const& demand) const {
     auto loads = detail::add_up_groups(name, "demand", bundles, samples, demand);
-    detail::each_once named(name, "the list of bundles", "samples", std::ranges::size(samples));
+    detail::permutation_check named(name, "the list of bundles", "samples",
+                                    std::ranges::size(samples));
     named.take(bundles.items());
     named.finish();
     return loads;

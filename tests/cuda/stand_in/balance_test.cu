@@ -10,9 +10,9 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine_parts.hpp>
-#include <omnibal/cuda/deal/launches.hpp>
+#include <omnibal/cuda/deal/deal_kernels.hpp>
 #include <omnibal/cuda/detail/lpt.hpp>
-#include <omnibal/cuda/refine_parts/launches.hpp>
+#include <omnibal/cuda/refine_parts/refine_kernels.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/best_fit_rounds/launches.hpp>
+#include <omnibal/cuda/best_fit_rounds/best_fit_rounds_kernels.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>

@@ -3,10 +3,10 @@
 /// \file
 /// A number of parts within a capacity, with even costs.
 
+#include <omnibal/balance/detail/pair_repartition.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
-#include <omnibal/balance/detail/split_walk.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
@@ -204,7 +204,7 @@ template <class Layout>
       order_descending(shares.size(), [&shares](std::size_t k) { return sum_of(shares[k]); });
 
   std::vector<typename Layout::room_type> rooms(parts, input.layout.empty_room());
-  compared_loads<kinds + 1> shared(parts);
+  vector_load_index<kinds + 1> shared(parts);
   std::vector<std::uint32_t> part_of(input.size());
   for (std::uint32_t const sample : order) {
     auto const& demand = input.demands[sample];

@@ -4,7 +4,7 @@
 /// The loads and counts of parts, the best part for a sample, and lower bounds on the largest load.
 
 #include <omnibal/balance/count_policy.hpp>
-#include <omnibal/balance/detail/compared_loads.hpp>
+#include <omnibal/balance/detail/vector_load_index.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
@@ -105,9 +105,9 @@ class load_key {
 
 /// Loads of one kind.
 template <class Word>
-class ranked_loads {
+class load_heap {
  public:
-  explicit ranked_loads(std::size_t parts) : rank_(parts) { reset(parts); }
+  explicit load_heap(std::size_t parts) : rank_(parts) { reset(parts); }
 
   /// Resets to `parts` parts without loads, in the same memory.
   void reset(std::size_t parts) {
@@ -215,10 +215,10 @@ void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& 
 }
 
 /// Assigns samples with zero cost to the parts with the fewest samples.
-inline void place_costless(std::span<std::uint32_t const> samples, count_limits& room,
-                           std::vector<std::uint32_t>& part_of) {
+inline void place_zero_cost(std::span<std::uint32_t const> samples, count_limits& room,
+                            std::vector<std::uint32_t>& part_of) {
   if (samples.empty()) return;
-  ranked_loads<uint128> counts(room.parts());
+  load_heap<uint128> counts(room.parts());
   for (std::size_t part = 0; part != room.parts(); ++part) {
     counts.add(part, {static_cast<std::int64_t>(room[part])});
     if (room.is_full(part)) counts.close(part);
@@ -241,14 +241,14 @@ template <std::size_t R>
     place(std::span(order).first(costly), cost, loads, room, part_of);
   };
   if constexpr (R > 1) {
-    place_costly(compared_loads<R>(room.parts()));
+    place_costly(vector_load_index<R>(room.parts()));
   } else if (std::int64_t const total = sum_of(total_of(costs));
              load_key<std::uint64_t>::can_hold(total, room.parts())) {
-    place_costly(ranked_loads<std::uint64_t>(room.parts()));
+    place_costly(load_heap<std::uint64_t>(room.parts()));
   } else {
-    place_costly(ranked_loads<uint128>(room.parts()));
+    place_costly(load_heap<uint128>(room.parts()));
   }
-  place_costless(std::span(order).subspan(costly), room, part_of);
+  place_zero_cost(std::span(order).subspan(costly), room, part_of);
   return part_of;
 }
 

@@ -249,7 +249,7 @@ void join_groups(schedule_pool<R>& pool, std::uint32_t groups_per_rank) {
 /// Joins steps to steps of several groups for each rank, whose bundles are the `items` afterwards.
 template <std::size_t R>
 void join_steps(schedule_pool<R>& pool, std::vector<std::uint32_t>& items,
-                std::uint32_t groups_per_rank, schedule_draws const& draws) {
+                std::uint32_t groups_per_rank, schedule_rng const& draws) {
   std::uint32_t const ranks = pool.shape.ranks;
   // Steps of one cell are neighbors; a random order makes the bundles random at first.
   auto const order = draws.steps(pool.shape.steps);

@@ -190,7 +190,7 @@ void deal_last_step(schedule_pool<R>& pool, load_levels<R> const& levels,
 /// ranks have several groups.
 template <std::size_t R>
 [[nodiscard]] schedule_pool<R> draw_pool(load_levels<R> const& levels, schedule_shape const& shape,
-                                         schedule_draws const& draws,
+                                         schedule_rng const& draws,
                                          std::span<std::uint32_t const> carried,
                                          std::uint32_t groups_per_rank) {
   schedule_pool<R> result;
@@ -278,7 +278,7 @@ class sorted_cells {
   }
 
   /// Cuts cells according to the rule; returns false if no cut helps or is necessary.
-  bool cut_round(std::array<std::int64_t, R> const& goals, schedule_draws const& draws,
+  bool cut_round(std::array<std::int64_t, R> const& goals, schedule_rng const& draws,
                  std::uint32_t round) {
     cut_rule const rule = find_rule(goals);
     if (rule.kind == R) return false;

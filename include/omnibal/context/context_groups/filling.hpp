@@ -5,9 +5,9 @@
 
 #include <omnibal/context/context_groups/blocks.hpp>
 #include <omnibal/context/context_groups/bound.hpp>
-#include <omnibal/context/context_groups/group_levels.hpp>
+#include <omnibal/context/context_groups/bucket_queue.hpp>
+#include <omnibal/context/context_groups/free_rank_pool.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
-#include <omnibal/context/context_groups/rank_rooms.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -152,13 +152,13 @@ class context_filling {
   };
 
   /// The longest group and the rank-seconds of a micro-step.
-  struct step_load {
+  struct micro_step_load {
     double longest = 0;
     double area = 0;
   };
 
-  [[nodiscard]] step_load load_from(std::size_t first_group) const {
-    step_load load;
+  [[nodiscard]] micro_step_load load_from(std::size_t first_group) const {
+    micro_step_load load;
     for (std::size_t g = first_group; g != groups_.size(); ++g) {
       load.longest = std::max(load.longest, groups_[g].time);
       load.area += groups_[g].time * instance_->degrees[groups_[g].degree].ranks;
@@ -196,7 +196,7 @@ class context_filling {
       std::uint32_t const first = next(0);
       if (first >= target_.end) return;
       double const needed = area_left_ / instance_->ranks;
-      step_load const load = load_from(first_group);
+      micro_step_load const load = load_from(first_group);
       if (is_late(std::max(load.longest, needed + load.area / instance_->ranks))) return;
       step = std::max({needed, 2 * step, min_postponement * deadline_});
       postpone(deadline_ + step, first_group);
@@ -301,7 +301,7 @@ class context_filling {
     std::int64_t const bytes = bytes_of(sample, degree);
     std::int64_t const max_bytes = instance_->capacity - bytes;
     if (!(max_load >= 0) || max_bytes < 0) return false;
-    group_levels& levels = levels_[slot_of_[degree]];
+    bucket_queue& levels = levels_[slot_of_[degree]];
     auto const has_room = [&](std::uint32_t g) {
       return groups_[g].time <= max_load && groups_[g].bytes <= max_bytes;
     };
@@ -309,16 +309,16 @@ class context_filling {
     // bytes may have no room in the other.
     double const by_time = max_load * per_time_;
     double const by_bytes = static_cast<double>(max_bytes) * per_byte_;
-    std::size_t const sure = group_levels::level_of(std::min(by_time, by_bytes));
-    std::size_t const above = group_levels::level_of(std::max(by_time, by_bytes));
+    std::size_t const sure = bucket_queue::level_of(std::min(by_time, by_bytes));
+    std::size_t const above = bucket_queue::level_of(std::max(by_time, by_bytes));
     std::uint32_t group = levels.take_below(sure, asked_groups, next_group_, has_room);
-    if (group == group_levels::none && sure != 0) {
+    if (group == bucket_queue::none && sure != 0) {
       group = levels.take_below(sure - 1, asked_groups, next_group_, has_room);
     }
-    if (group == group_levels::none && above != sure) {
+    if (group == bucket_queue::none && above != sure) {
       group = levels.take_below(above, asked_groups, next_group_, has_room);
     }
-    if (group == group_levels::none) return false;
+    if (group == bucket_queue::none) return false;
     add(i, group, bytes);
     insert(group);
     return true;
@@ -332,7 +332,7 @@ class context_filling {
   void insert(std::uint32_t group) {
     filled_group const& own = groups_[group];
     levels_[slot_of_[own.degree]].insert(
-        group, group_levels::level_of(share_of(own.time, own.bytes)), next_group_);
+        group, bucket_queue::level_of(share_of(own.time, own.bytes)), next_group_);
   }
 
   void open(std::uint32_t i, std::uint32_t degree) {
@@ -383,7 +383,7 @@ class context_filling {
     }
     for (used_degree const& used : used_) {
       std::uint32_t const degree = used.degree;
-      group_levels const& levels = levels_[slot_of_[degree]];
+      bucket_queue const& levels = levels_[slot_of_[degree]];
       if (levels.empty()) continue;
       if (found == samples.begin() + i) break;
       degree_time const& time = instance_->degrees[degree].time;
@@ -395,7 +395,7 @@ class context_filling {
         };
       };
       // Most degrees have no room even for the shortest of them.
-      if (is_too_long(1 + 1e-9 - group_levels::share_of(levels.lowest()))(found[-1])) continue;
+      if (is_too_long(1 + 1e-9 - bucket_queue::share_of(levels.lowest()))(found[-1])) continue;
       found = std::partition_point(samples.begin() + i, found,
                                    is_too_long(1 + 1e-9 - min_share(levels)));
     }
@@ -403,16 +403,16 @@ class context_filling {
   }
 
   /// The share of the least loaded group, or less.
-  [[nodiscard]] double min_share(group_levels const& levels) const {
+  [[nodiscard]] double min_share(bucket_queue const& levels) const {
     std::size_t asked = 0;
     double least = 1;
     std::uint32_t group = levels.first(levels.lowest());
-    for (; group != group_levels::none && asked != max_compared; ++asked) {
+    for (; group != bucket_queue::none && asked != max_compared; ++asked) {
       least = std::min(least, share_of(groups_[group].time, groups_[group].bytes));
       group = next_group_[group];
     }
-    if (group == group_levels::none) return least;
-    return group_levels::share_of(levels.lowest());
+    if (group == bucket_queue::none) return least;
+    return bucket_queue::share_of(levels.lowest());
   }
 
   /// The length above which samples surely take longer than `room`.
@@ -454,9 +454,9 @@ class context_filling {
   /// The degrees of this micro-step, and the positions of their groups.
   std::vector<used_degree> used_;
   std::vector<std::uint32_t> slot_of_;
-  std::vector<group_levels> levels_;
+  std::vector<bucket_queue> levels_;
   std::vector<std::uint32_t> next_group_;
-  rank_rooms rooms_;
+  free_rank_pool rooms_;
   block_rooms blocks_;
 };
 

@@ -34,7 +34,7 @@ constexpr void check_bytes(std::string_view function, byte_sizes const& bytes) {
 }
 
 /// The placement of numbers on tensor-parallel ranks.
-enum class held {
+enum class tensor_sharding {
   whole,    ///< each rank has all of them
   at_norm,  ///< as `parallel_degrees::norms` says
   split,    ///< each rank has its share
@@ -42,11 +42,11 @@ enum class held {
 };
 
 /// The purpose for which the backward pass needs a kept tensor.
-enum class needed { always, for_weights };
+enum class backward_use { always, for_weights };
 
 /// The tensors that `selective` recomputes: none, outputs of norms and activations, or unfused
 /// scores.
-enum class remade { nothing, elementwise, scores };
+enum class recomputed_tensors { nothing, elementwise, scores };
 
 /// Returns the forward and backward passes of a product of activations with parameters, for each
 /// forward pass.
@@ -63,7 +63,7 @@ enum class remade { nothing, elementwise, scores };
 /// Bytes of all ranks together, and their placement.
 struct placed_bytes {
   int128 bytes = 0;
-  held where = held::whole;
+  tensor_sharding where = tensor_sharding::whole;
 };
 
 struct int128_work {
@@ -75,7 +75,7 @@ struct int128_work {
 class layer_tally {
  public:
   layer_tally(std::string_view function, parallel_degrees const& degrees, byte_sizes const& bytes,
-              training_mode training, remade selective)
+              training_mode training, recomputed_tensors selective)
       : function_(function),
         degrees_(degrees),
         bytes_(bytes),
@@ -96,29 +96,31 @@ class layer_tally {
     return numbers * bytes_.activation;
   }
 
-  void parameters(int128 count, held where) { parameters(count, where, count); }
+  void parameters(int128 count, tensor_sharding where) { parameters(count, where, count); }
   /// Adds parameters, of which each token uses `active`.
-  void parameters(int128 count, held where, int128 active) {
-    (where == held::expert ? expert_parameters_ : dense_parameters_) += on_rank(count, where);
-    active_parameters_ += share_of(active, where == held::whole ? 1 : degrees_.tensor);
+  void parameters(int128 count, tensor_sharding where, int128 active) {
+    (where == tensor_sharding::expert ? expert_parameters_ : dense_parameters_) +=
+        on_rank(count, where);
+    active_parameters_ += share_of(active, where == tensor_sharding::whole ? 1 : degrees_.tensor);
   }
 
   /// Adds parameters that the layer uses and another layer of the stage counts.
-  void borrowed_parameters(int128 count, held where) {
+  void borrowed_parameters(int128 count, tensor_sharding where) {
     borrowed_parameters_ += on_rank(count, where);
   }
 
   /// Adds products of activations with parameters.
-  void linear_flops(int128 flops, held where) { linear_flops_ += on_rank(flops, where); }
+  void linear_flops(int128 flops, tensor_sharding where) { linear_flops_ += on_rank(flops, where); }
   /// Adds products of activations with activations.
-  void score_flops(int128 flops) { score_flops_ += on_rank(flops, held::split); }
-  void moved(int128 bytes, held where) { moved_bytes_ += on_rank(bytes, where); }
+  void score_flops(int128 flops) { score_flops_ += on_rank(flops, tensor_sharding::split); }
+  void moved(int128 bytes, tensor_sharding where) { moved_bytes_ += on_rank(bytes, where); }
 
-  void keep(int128 bytes, held where, needed why = needed::always) {
+  void keep(int128 bytes, tensor_sharding where, backward_use why = backward_use::always) {
     if (is_kept(why)) kept_bytes_ += on_rank(bytes, where);
   }
   /// Keeps the output of the operation `how`, which costs `again`.
-  void keep(int128 bytes, held where, needed why, remade how, int128_work const& again) {
+  void keep(int128 bytes, tensor_sharding where, backward_use why, recomputed_tensors how,
+            int128_work const& again) {
     moved(again.moved_bytes, where);
     keep(bytes, where, why);
     if (how != selective_ || !is_kept(why)) return;
@@ -128,7 +130,7 @@ class layer_tally {
   }
 
   /// Considers the bytes into and out of one operation.
-  void widest(int128 bytes, held where) {
+  void widest(int128 bytes, tensor_sharding where) {
     widest_bytes_ = std::max(widest_bytes_, on_rank(bytes, where));
   }
 
@@ -158,18 +160,18 @@ class layer_tally {
   }
 
  private:
-  [[nodiscard]] bool is_kept(needed why) const {
+  [[nodiscard]] bool is_kept(backward_use why) const {
     return training_ == training_mode::all ||
-           (training_ == training_mode::input_gradients && why == needed::always);
+           (training_ == training_mode::input_gradients && why == backward_use::always);
   }
 
-  [[nodiscard]] int128 on_rank(int128 amount, held where) const {
+  [[nodiscard]] int128 on_rank(int128 amount, tensor_sharding where) const {
     switch (where) {
-      case held::whole: return amount;
-      case held::at_norm:
+      case tensor_sharding::whole: return amount;
+      case tensor_sharding::at_norm:
         return degrees_.norms == norm_regions::split ? share_of(amount, degrees_.tensor) : amount;
-      case held::split: return share_of(amount, degrees_.tensor);
-      case held::expert: return share_of(amount, degrees_.tensor * degrees_.expert);
+      case tensor_sharding::split: return share_of(amount, degrees_.tensor);
+      case tensor_sharding::expert: return share_of(amount, degrees_.tensor * degrees_.expert);
     }
     return amount;
   }
@@ -228,7 +230,7 @@ class layer_tally {
   parallel_degrees degrees_;
   byte_sizes bytes_;
   training_mode training_;
-  remade selective_;
+  recomputed_tensors selective_;
 
   int128 dense_parameters_ = 0;
   int128 expert_parameters_ = 0;
@@ -283,41 +285,42 @@ constexpr void check_images(std::string_view function, micro_batch_work const& b
 /// Adds a matrix whose outputs the tensor-parallel ranks share.
 inline void add_split_columns(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                               bool has_bias) {
-  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), held::split);
-  tally.linear_flops(2 * rows * inputs * outputs, held::split);
+  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::split);
+  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::split);
 }
 
 /// Adds a matrix whose inputs the tensor-parallel ranks share; each rank has the whole bias.
 inline void add_split_rows(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                            bool has_bias) {
-  tally.parameters(inputs * outputs, held::split);
-  tally.parameters(has_bias ? outputs : 0, held::whole);
-  tally.linear_flops(2 * rows * inputs * outputs, held::split);
+  tally.parameters(inputs * outputs, tensor_sharding::split);
+  tally.parameters(has_bias ? outputs : 0, tensor_sharding::whole);
+  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::split);
 }
 
 /// Adds a matrix that every rank has, for its tokens between norms.
 inline void add_whole(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                       bool has_bias) {
-  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), held::whole);
-  tally.linear_flops(2 * rows * inputs * outputs, held::at_norm);
+  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::whole);
+  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::at_norm);
 }
 
 /// Adds a norm whose output is the input of a matrix: the norm keeps both its input and its output.
 inline void add_norm(layer_tally& tally, int128 rows, int128 width, norm_kind kind) {
-  tally.parameters(kind == norm_kind::layer ? 2 * width : width, held::whole);
+  tally.parameters(kind == norm_kind::layer ? 2 * width : width, tensor_sharding::whole);
   int128 const bytes = tally.activation_bytes(rows * width);
-  tally.keep(bytes, held::at_norm);
-  tally.keep(bytes, held::at_norm, needed::for_weights, remade::elementwise, {0, 2 * bytes});
-  tally.widest(2 * bytes, held::at_norm);
+  tally.keep(bytes, tensor_sharding::at_norm);
+  tally.keep(bytes, tensor_sharding::at_norm, backward_use::for_weights,
+             recomputed_tensors::elementwise, {0, 2 * bytes});
+  tally.widest(2 * bytes, tensor_sharding::at_norm);
 }
 
 /// Adds a norm whose output goes into a residual sum, which does not keep it.
 inline void add_output_norm(layer_tally& tally, int128 rows, int128 width, norm_kind kind) {
-  tally.parameters(kind == norm_kind::layer ? 2 * width : width, held::whole);
+  tally.parameters(kind == norm_kind::layer ? 2 * width : width, tensor_sharding::whole);
   int128 const bytes = tally.activation_bytes(rows * width);
-  tally.keep(bytes, held::at_norm);
-  tally.moved(2 * bytes, held::at_norm);
-  tally.widest(2 * bytes, held::at_norm);
+  tally.keep(bytes, tensor_sharding::at_norm);
+  tally.moved(2 * bytes, tensor_sharding::at_norm);
+  tally.widest(2 * bytes, tensor_sharding::at_norm);
 }
 
 /// One attention with its projections, without the norms around it.
@@ -377,11 +380,11 @@ struct attention {
       add_split_columns(tally, context_rows, context_width, value_width, input_bias);
     }
     int128 const inputs = rows * query_width + context_rows * (key_width + value_width);
-    tally.keep(tally.activation_bytes(inputs), held::split);
+    tally.keep(tally.activation_bytes(inputs), tensor_sharding::split);
     add_head_norms(tally, rows * query_width, context_rows * key_width);
     add_scores(tally, pairs);
-    tally.keep(tally.activation_bytes(rows * output_width), held::split);
-    tally.widest(tally.activation_bytes(inputs + rows * output_width), held::split);
+    tally.keep(tally.activation_bytes(rows * output_width), tensor_sharding::split);
+    tally.widest(tally.activation_bytes(inputs + rows * output_width), tensor_sharding::split);
     add_split_rows(tally, rows, output_width, hidden, output_bias);
   }
 
@@ -423,12 +426,14 @@ struct attention {
     if (head_norm == query_key_norm::none) return;
     std::int64_t const sets = norm == norm_kind::layer ? 2 : 1;
     if (head_norm == query_key_norm::each_head) {
-      tally.parameters(sets * 2 * int128{key_size()}, held::whole);
+      tally.parameters(sets * 2 * int128{key_size()}, tensor_sharding::whole);
     } else {
-      tally.parameters(sets * (int128{heads} + key_heads(tally)) * key_size(), held::split);
+      tally.parameters(sets * (int128{heads} + key_heads(tally)) * key_size(),
+                       tensor_sharding::split);
     }
     int128 const normed = tally.activation_bytes(queries + keys);
-    tally.keep(normed, held::split, needed::always, remade::elementwise, {0, 2 * normed});
+    tally.keep(normed, tensor_sharding::split, backward_use::always,
+               recomputed_tensors::elementwise, {0, 2 * normed});
   }
 
   void add_scores(layer_tally& tally, int128 pairs) const {
@@ -437,12 +442,13 @@ struct attention {
     tally.score_flops(flops);
     if (kernel == attention_kernel::flash) return;
     int128 const scores = tally.activation_bytes(pairs * heads);
-    tally.keep(scores, held::split, needed::always, remade::scores, {flops, 2 * scores});
-    tally.widest(2 * scores, held::split);
+    tally.keep(scores, tensor_sharding::split, backward_use::always, recomputed_tensors::scores,
+               {flops, 2 * scores});
+    tally.widest(2 * scores, tensor_sharding::split);
     if (!dropout) return;
     int128 const masks = pairs * heads;
-    tally.keep(scores + masks, held::split, needed::always, remade::scores,
-               {0, 2 * scores + masks});
+    tally.keep(scores + masks, tensor_sharding::split, backward_use::always,
+               recomputed_tensors::scores, {0, 2 * scores + masks});
   }
 };
 
@@ -455,9 +461,10 @@ struct attention {
 inline void add_activation(layer_tally& tally, int128 numbers, mlp_kind kind) {
   int128 const output = tally.activation_bytes(numbers);
   int128 const input = matrices_in(kind) * output;
-  tally.keep(input, held::split);
-  tally.keep(output, held::split, needed::for_weights, remade::elementwise, {0, input + output});
-  tally.widest(input + output, held::split);
+  tally.keep(input, tensor_sharding::split);
+  tally.keep(output, tensor_sharding::split, backward_use::for_weights,
+             recomputed_tensors::elementwise, {0, input + output});
+  tally.widest(input + output, tensor_sharding::split);
 }
 
 /// Two or three matrices with an activation in between.
@@ -498,16 +505,17 @@ struct expert_mixture {
   void add_to(layer_tally& tally, int128 rows) const {
     constexpr std::int64_t probability_bytes = 4;
     add_whole(tally, rows, hidden, experts.routed, false);
-    tally.keep(probability_bytes * rows * experts.routed, held::at_norm);
+    tally.keep(probability_bytes * rows * experts.routed, tensor_sharding::at_norm);
 
     int128 const one_expert = int128{matrices_in(kind) + 1} * hidden * experts.mlp;
-    tally.parameters(experts.routed * one_expert, held::expert, experts.active * one_expert);
-    tally.linear_flops(2 * rows * experts.active * one_expert, held::split);
+    tally.parameters(experts.routed * one_expert, tensor_sharding::expert,
+                     experts.active * one_expert);
+    tally.linear_flops(2 * rows * experts.active * one_expert, tensor_sharding::split);
     // Each token is sent to its experts and returns; the router learns from the returned values.
     int128 const sent = tally.activation_bytes(rows * experts.active * hidden);
-    tally.keep(sent, held::at_norm, needed::for_weights);
-    tally.keep(sent, held::at_norm);
-    tally.moved(4 * sent, held::at_norm);
+    tally.keep(sent, tensor_sharding::at_norm, backward_use::for_weights);
+    tally.keep(sent, tensor_sharding::at_norm);
+    tally.moved(4 * sent, tensor_sharding::at_norm);
     add_activation(tally, rows * experts.active * experts.mlp, kind);
 
     if (experts.shared == 0) return;
@@ -516,8 +524,8 @@ struct expert_mixture {
     if (!experts.shared_gate) return;
     add_whole(tally, rows, hidden, 1, false);
     int128 const weighed = tally.activation_bytes(rows * hidden);
-    tally.keep(weighed, held::at_norm);
-    tally.moved(2 * weighed, held::at_norm);
+    tally.keep(weighed, tensor_sharding::at_norm);
+    tally.moved(2 * weighed, tensor_sharding::at_norm);
   }
 };
 
@@ -538,7 +546,8 @@ struct transformer_block {
   [[nodiscard]] layer_cost cost(sequences const& tokens, cross_context const& context,
                                 parallel_degrees const& degrees, byte_sizes const& bytes) const {
     layer_tally sums(function, degrees, bytes, training,
-                     kernel == attention_kernel::flash ? remade::elementwise : remade::scores);
+                     kernel == attention_kernel::flash ? recomputed_tensors::elementwise
+                                                       : recomputed_tensors::scores);
     check(sums);
     int128 const rows = sums.in_sequence(tokens.tokens);
     if (self) {
@@ -555,7 +564,7 @@ struct transformer_block {
     if (dense) dense->add_to(sums, rows);
     if (experts) experts->add_to(sums, rows);
     add_to_residual(sums, rows);
-    placed_bytes const output{sums.activation_bytes(rows * hidden), held::at_norm};
+    placed_bytes const output{sums.activation_bytes(rows * hidden), tensor_sharding::at_norm};
     return sums.result(output, output);
   }
 
@@ -572,7 +581,8 @@ struct transformer_block {
     if (placement != norm_placement::after) {
       add_norm(sums, rows, hidden, norm);
     } else {
-      sums.keep(sums.activation_bytes(rows * hidden), held::at_norm, needed::for_weights);
+      sums.keep(sums.activation_bytes(rows * hidden), tensor_sharding::at_norm,
+                backward_use::for_weights);
     }
   }
 
@@ -581,15 +591,15 @@ struct transformer_block {
     int128 const numbers = rows * hidden;
     int128 const output = sums.activation_bytes(numbers);
     if (layer_scale) {
-      sums.parameters(hidden, held::whole);
-      sums.keep(output, held::at_norm, needed::for_weights);
-      sums.moved(2 * output, held::at_norm);
+      sums.parameters(hidden, tensor_sharding::whole);
+      sums.keep(output, tensor_sharding::at_norm, backward_use::for_weights);
+      sums.moved(2 * output, tensor_sharding::at_norm);
     }
     if (dropout) {
-      sums.keep(numbers, held::at_norm);
-      sums.moved(2 * output + numbers, held::at_norm);
+      sums.keep(numbers, tensor_sharding::at_norm);
+      sums.moved(2 * output + numbers, tensor_sharding::at_norm);
     }
-    sums.moved(3 * output, held::at_norm);
+    sums.moved(3 * output, tensor_sharding::at_norm);
   }
 };
 

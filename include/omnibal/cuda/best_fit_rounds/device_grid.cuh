@@ -207,8 +207,8 @@ struct grid_launch {
   static void run(cudaStream_t stream, std::size_t threads, std::size_t shared_bytes, F f,
                   unsigned char* exchange) {
     static_assert(is_kernel_functor<F>);
-    static device_answers processors;
-    static device_answers allowed;
+    static device_attribute_cache processors;
+    static device_attribute_cache allowed;
     auto* const kernel = &grid_kernel<Threads, F>;
     std::size_t const bytes = shared_bytes + device_block<Threads>::reserved_bytes;
     allow_shared_bytes(reinterpret_cast<void const*>(kernel), bytes, allowed);

@@ -85,7 +85,7 @@ static_assert(max_shared_bytes + device_block<512>::reserved_bytes <= 99 * 1024)
 
 /// The answers of the driver for each device, requested once: positive numbers, so that zero means
 /// no answer yet. Several threads at once may reach the driver, which returns the same to all.
-class device_answers {
+class device_attribute_cache {
  public:
   /// Returns `ask(device)` for the current device.
   template <class Ask>
@@ -113,7 +113,8 @@ class device_answers {
 /// Allows a kernel more shared memory than the default, up to the limit of the device. Therefore
 /// two threads that launch it with different amounts cannot reduce each other's limit. `done` is
 /// for this kernel only.
-inline void allow_shared_bytes(void const* kernel, std::size_t bytes, device_answers& done) {
+inline void allow_shared_bytes(void const* kernel, std::size_t bytes,
+                               device_attribute_cache& done) {
   constexpr std::size_t usual_bytes = 48 * 1024;
   if (bytes <= usual_bytes) return;
   static_cast<void>(done([&](int device) {
@@ -131,7 +132,7 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
   if (blocks > 0x7fffffffu) omnibal::detail::throw_length("gpu", "a launch of blocks", blocks);
   auto* const kernel = &for_each_block_kernel<Threads, F>;
   std::size_t const bytes = shared_bytes + device_block<Threads>::reserved_bytes;
-  static device_answers allowed;
+  static device_attribute_cache allowed;
   allow_shared_bytes(reinterpret_cast<void const*>(kernel), bytes, allowed);
   void* arguments[] = {&f};
   check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(Threads), arguments,

@@ -30,7 +30,7 @@ struct lpt_tuning {
 
 /// Limits on the numbers of samples of parts: parts with `floor` or more samples are full, except
 /// that `extra` of them may have one more. No limit by default.
-struct count_limits {
+struct part_rooms {
   std::uint32_t floor = ~std::uint32_t{0};
   std::uint32_t extra = 0;
 
@@ -74,7 +74,7 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place(Block& block, Samples const& samples, std::uint32_t count,
                                  std::uint32_t costly, std::uint32_t parts,
-                                 count_limits limits) const {
+                                 part_rooms limits) const {
     block.for_each(parts, [&](std::size_t part) {
       loads[part] = 0;
       counts[part] = 0;
@@ -85,7 +85,7 @@ struct longest_first {
                             [&](std::size_t i) { samples.put(static_cast<std::uint32_t>(i), 0); });
     }
     place_costly(block, samples, costly, parts, limits);
-    place_costless(block, samples, costly, count, parts);
+    place_zero_cost(block, samples, costly, count, parts);
   }
 
  private:
@@ -93,7 +93,7 @@ struct longest_first {
 
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place_costly(Block& block, Samples const& samples, std::uint32_t costly,
-                                        std::uint32_t parts, count_limits& limits) const {
+                                        std::uint32_t parts, part_rooms& limits) const {
     std::uint32_t turn = 0;
     for (std::uint32_t next = 0; next != costly; turn ^= 1) {
       std::uint32_t const open = rank_open_parts(block, parts, limits);
@@ -117,7 +117,7 @@ struct longest_first {
   /// Ranks the parts, parts with room before full parts. Returns the number of parts with room.
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t rank_open_parts(Block& block, std::uint32_t parts,
-                                                    count_limits const& limits) const {
+                                                    part_rooms const& limits) const {
     if (limits.are_any()) {
       ranking.rank(block, parts, [&](std::uint32_t part) { return loads[part]; });
       return parts;
@@ -138,7 +138,7 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t place_round(Block& block, Samples const& samples,
                                                 std::uint32_t next, std::uint32_t run,
-                                                count_limits& limits) const {
+                                                part_rooms& limits) const {
     if (limits.extra != 0) run = up_to_last_extra(block, run, limits);
     block.for_each(run, [&](std::size_t i) {
       auto const place = next + static_cast<std::uint32_t>(i);
@@ -154,7 +154,7 @@ struct longest_first {
   /// Subtracts these samples from `limits.extra`. Returns the number of parts in the round.
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t up_to_last_extra(Block& block, std::uint32_t run,
-                                                     count_limits& limits) const {
+                                                     part_rooms& limits) const {
     auto const is_extra = [&](std::size_t rank) {
       return counts[ranking.parts[rank]] == limits.floor;
     };
@@ -180,7 +180,7 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t place_in_turn(Block& block, Samples const& samples,
                                                   std::uint32_t next, std::uint32_t last,
-                                                  std::uint32_t open, count_limits& limits) const {
+                                                  std::uint32_t open, part_rooms& limits) const {
     block.once([&] {
       std::uint32_t place = next;
       std::uint32_t extra = limits.extra;
@@ -219,8 +219,8 @@ struct longest_first {
   /// within a level in the order of the parts. Limits on the counts hold without a check, because
   /// there is room for all samples.
   template <class Block, class Samples>
-  OMNIBAL_HOST_DEVICE void place_costless(Block& block, Samples const& samples, std::uint32_t next,
-                                          std::uint32_t last, std::uint32_t parts) const {
+  OMNIBAL_HOST_DEVICE void place_zero_cost(Block& block, Samples const& samples, std::uint32_t next,
+                                           std::uint32_t last, std::uint32_t parts) const {
     while (next != last) {
       std::uint32_t const level = block.reduce(
           parts, [&](std::size_t part) { return counts[part]; }, take_smaller{}, none);
@@ -252,9 +252,9 @@ struct longest_first {
 
 /// Returns the limits of a policy for a step of `samples` samples. Raises a fault if counts must be
 /// equal but the parts do not divide the samples.
-[[nodiscard]] OMNIBAL_HOST_DEVICE inline count_limits room_of(count_policy policy,
-                                                              std::uint32_t samples,
-                                                              std::uint32_t parts, fault* faults) {
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline part_rooms room_of(count_policy policy,
+                                                            std::uint32_t samples,
+                                                            std::uint32_t parts, fault* faults) {
   if (policy == count_policy::any) return {};
   std::uint32_t const extra = samples % parts;
   if (policy == count_policy::equal && extra != 0) raise(faults, fault::uneven_counts);

@@ -93,7 +93,7 @@ class isf_rounds {
       std::iota(order.begin(), order.end(), std::uint32_t{0});
       shuffle(std::span<std::uint32_t>(order), round);
       std::string const who = "shuffle in round " + to_text(round);
-      each_once named("isf", who, "indices", order.size());
+      permutation_check named("isf", who, "indices", order.size());
       named.take(order);
       gather([&order](std::size_t i) { return order[i]; });
     } else if constexpr (rng::random_access_shuffler<Shuffle>) {

@@ -31,7 +31,7 @@ namespace omnibal::inline v0::detail {
 /// Returns an amount in another type, rounded up. The result is limited so that two results can be
 /// added.
 template <class T>
-[[nodiscard]] T rounded_up(double amount) {
+[[nodiscard]] T rounded_to(double amount) {
   if constexpr (std::floating_point<T>) {
     return std::min(amount, std::numeric_limits<T>::max() / 4);
   } else {
@@ -69,7 +69,7 @@ struct capacity_axis {
   [[nodiscard]] std::vector<T> values_near(double amount, std::size_t levels) const {
     std::vector<T> result;
     auto const add = [&](double value) {
-      T const capacity = next_multiple(rounded_up<T>(value), granularity);
+      T const capacity = next_multiple(rounded_to<T>(value), granularity);
       if (capacity >= first && capacity <= last) result.push_back(capacity);
     };
     for (std::size_t level = 0; level <= levels; ++level) {
@@ -192,10 +192,10 @@ class capacity_grid {
   [[nodiscard]] capacity_axis<T> axis_of(double target, T granularity,
                                          amount_profile<T> const& profile) const {
     T const finest = std::max(granularity, std::integral<T> ? T{1} : T{0});
-    T const need = std::max(profile.reach, rounded_up<T>(target * profile.mean));
+    T const need = std::max(profile.reach, rounded_to<T>(target * profile.mean));
     // If no sample requires the resource, any capacity is right.
     T const first = next_multiple(need > T{} ? need : T{1}, finest);
-    T const last = next_multiple(rounded_up<T>(spare * largest_group_ * profile.mean), finest);
+    T const last = next_multiple(rounded_to<T>(spare * largest_group_ * profile.mean), finest);
     return {first, std::max(first, last), finest, profile.commonest, profile.mean};
   }
 
@@ -306,7 +306,7 @@ class capacity_grid {
       result = std::max(1.0, std::round(unit)) * granularity *
                static_cast<double>(amount / lead.granularity);
     }
-    return std::clamp(next_multiple(rounded_up<T>(result), axis.granularity), axis.first,
+    return std::clamp(next_multiple(rounded_to<T>(result), axis.granularity), axis.first,
                       axis.last);
   }
 
@@ -469,7 +469,7 @@ class capacity_search {
     tuned_capacity<R, T> judged{
         .capacity = capacity, .groups = packed.groups.size(), .oversized = packed.oversized.size()};
     std::size_t const placed = packed.groups.item_count();
-    each_once named(name, "the packer", "samples", part.size());
+    permutation_check named(name, "the packer", "samples", part.size());
     named.take(packed.groups.items());
     named.take(packed.oversized);
     named.finish();

@@ -50,10 +50,10 @@ struct as_sum {
 
   [[nodiscard]] C operator()(C cost, C rest) const {
     constexpr std::string_view name = "the sum over the stages";
-    if (rest == never<C>) return rest;
+    if (rest == infinite_cost<C>) return rest;
     checked_add(function, name, rest, cost);
     // The largest value means impossible stages.
-    if (rest == never<C>) throw_overflow(function, name);
+    if (rest == infinite_cost<C>) throw_overflow(function, name);
     return rest;
   }
   [[nodiscard]] bool may_be_less(C least, C rest, C best) const {
@@ -72,8 +72,8 @@ class chain_dp {
   /// Returns the cost of the best stages none of which is above the limit, or `never`.
   [[nodiscard]] C run(C limit) {
     limit_ = limit;
-    most_ = limit == never<C> ? just_below(limit) : limit;
-    if (!windows_.narrow(stages_, limit)) return never<C>;
+    most_ = limit == infinite_cost<C> ? just_below(limit) : limit;
+    if (!windows_.narrow(stages_, limit)) return infinite_cost<C>;
     std::size_t const count = stages_.stages();
     cells_.resize(windows_.offsets[count + 1]);
     cells_.back() = C{};
@@ -81,7 +81,7 @@ class chain_dp {
       find_least_up_to(s + 1);
       fill_row(s);
     }
-    return Rule::hides_costs || cells_.front() <= most_ ? cells_.front() : never<C>;
+    return Rule::hides_costs || cells_.front() <= most_ ? cells_.front() : infinite_cost<C>;
   }
 
   /// Finds the first boundaries, in lexicographic order, of the result of `run`; returns their
@@ -130,7 +130,7 @@ class chain_dp {
   /// before this position.
   void find_least_up_to(std::size_t boundary) {
     least_.resize(windows_.size(boundary));
-    C least = never<C>;
+    C least = infinite_cost<C>;
     for (std::size_t i = 0; i != least_.size(); ++i) {
       least = std::min(least, cells_[windows_.offsets[boundary] + i]);
       least_[i] = least;
@@ -143,7 +143,7 @@ class chain_dp {
     std::size_t high = windows_.last[s + 1];
     for (std::size_t first = windows_.last[s] + std::size_t{1}; first-- != windows_.first[s];) {
       C& cell = cells_[windows_.cell(s, first)];
-      cell = never<C>;
+      cell = infinite_cost<C>;
       if (rules.may_cut[first] == 0) continue;
       if (rules.may_be_empty && windows_.contains(s + 1, first)) cell = after(s + 1, first);
       std::size_t const low = std::max(next_first, first + rules.shortest[s]);
@@ -193,17 +193,17 @@ class bottleneck_search {
   /// Returns the smallest bottleneck, or `never`.
   [[nodiscard]] C run() {
     C const walked = walked_bottleneck();
-    if (walked == never<C>) {
+    if (walked == infinite_cost<C>) {
       // A limit of twice the bound is much less work than no limit.
       C const least = stages_.bound().min_bottleneck();
-      if (least > C{} && least < never<C> / 4) {
+      if (least > C{} && least < infinite_cost<C> / 4) {
         C const found = cuts_.run(static_cast<C>(2 * least));
-        if (found != never<C>) return found;
+        if (found != infinite_cost<C>) return found;
       }
     }
     C const found = cuts_.run(walked);
     // The walk has found stages within this limit.
-    if (found == never<C> && walked != never<C>) {
+    if (found == infinite_cost<C> && walked != infinite_cost<C>) {
       stages_.throw_changed(0, 0, 1, stages_.rules().last_cut[1]);
     }
     return found;
@@ -219,22 +219,22 @@ class bottleneck_search {
   /// Returns the bottleneck of some stages, mostly not far from the best; `never` if none are
   /// found.
   [[nodiscard]] C walked_bottleneck() const {
-    if (!stages_.bound().is_known()) return never<C>;
+    if (!stages_.bound().is_known()) return infinite_cost<C>;
     C low = stages_.bound().min_bottleneck();
     C gap = static_cast<C>(low / 16 + (std::integral<C> ? 1 : 0));
-    C high = never<C>;
-    for (std::size_t tries = 0; tries != 8 && high == never<C>; ++tries) {
-      if (gap > never<C> / 2 - low) return never<C>;
+    C high = infinite_cost<C>;
+    for (std::size_t tries = 0; tries != 8 && high == infinite_cost<C>; ++tries) {
+      if (gap > infinite_cost<C> / 2 - low) return infinite_cost<C>;
       C const limit = static_cast<C>(low + gap);
       high = walk(limit);
-      if (high == never<C>) low = limit;
+      if (high == infinite_cost<C>) low = limit;
       gap = static_cast<C>(gap * 2);
     }
-    for (std::size_t tries = 0; tries != 6 && high != never<C>; ++tries) {
+    for (std::size_t tries = 0; tries != 6 && high != infinite_cost<C>; ++tries) {
       if (high - low <= high / 256) break;
       C const limit = middle(low, high);
       C const walked = walk(limit);
-      (walked == never<C> ? low : high) = walked == never<C> ? limit : walked;
+      (walked == infinite_cost<C> ? low : high) = walked == infinite_cost<C> ? limit : walked;
     }
     return high;
   }
@@ -246,12 +246,12 @@ class bottleneck_search {
     std::size_t first = 0;
     for (std::size_t s = 0; s != stages_.stages(); ++s) {
       walked_stage const walked = walk_stage(s, first, limit);
-      if (walked.cost != never<C>) {
+      if (walked.cost != infinite_cost<C>) {
         bottleneck = std::max(bottleneck, walked.cost);
         first = walked.last;
       } else if (!rules.may_be_empty || first < rules.first_cut[s + 1] ||
                  first > rules.last_cut[s + 1]) {
-        return never<C>;
+        return infinite_cost<C>;
       }
     }
     return bottleneck;
@@ -273,7 +273,7 @@ class bottleneck_search {
       C const cost = stages_(s, first, last);
       if (cost <= limit && stages_.fits(s, first, last)) return {cost, last};
     }
-    return {never<C>, first};
+    return {infinite_cost<C>, first};
   }
 
   stage_costs<C, Cost, Fits> const& stages_;

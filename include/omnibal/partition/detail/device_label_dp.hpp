@@ -207,12 +207,12 @@ class device_label_dp {
   void find_least_before() {
     if (kinds_ == 0) return;
     auto const& rules = stages_.rules();
-    min_before_.assign(windows_.offsets[stages_.stages() + 1], never<C>);
+    min_before_.assign(windows_.offsets[stages_.stages() + 1], infinite_cost<C>);
     min_before_.front() = C{};
     for (std::size_t s = 0; s != stages_.stages(); ++s) {
       for (std::size_t first = windows_.first[s]; first <= windows_.last[s]; ++first) {
         C const before = min_before_[windows_.cell(s, first)];
-        if (before == never<C> || rules.may_cut[first] == 0) continue;
+        if (before == infinite_cost<C> || rules.may_cut[first] == 0) continue;
         if (rules.may_be_empty && windows_.contains(s + 1, first)) {
           C& cell = min_before_[windows_.cell(s + 1, first)];
           cell = std::min(cell, before);
@@ -222,10 +222,10 @@ class device_label_dp {
           if (stages_.is_over(s, first, last, limit_)) break;
           C& cell = min_before_[windows_.cell(s + 1, last)];
           C const cost = stages_(s, first, last);
-          if (cost == never<C>) continue;
+          if (cost == infinite_cost<C>) continue;
           // A sum that leaves its type is at least this large.
-          C const sum =
-              cost < never<C> - before ? static_cast<C>(before + cost) : just_below(never<C>);
+          C const sum = cost < infinite_cost<C> - before ? static_cast<C>(before + cost)
+                                                         : just_below(infinite_cost<C>);
           if (sum < cell && stages_.fits(s, first, last)) cell = sum;
         }
       }
@@ -237,7 +237,7 @@ class device_label_dp {
     std::size_t const cell = windows_.cell(s, first);
     begins_[cell] = labels_.size();
     auto const& rules = stages_.rules();
-    bool const is_reached = kinds_ == 0 || min_before_[cell] != never<C>;
+    bool const is_reached = kinds_ == 0 || min_before_[cell] != infinite_cost<C>;
     if (rules.may_cut[first] != 0 && is_reached) {
       if (rules.may_be_empty && windows_.contains(s + 1, first)) extend(s, first, first, C{});
       auto const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
@@ -246,7 +246,7 @@ class device_label_dp {
         std::size_t const next = windows_.cell(s + 1, last);
         if (begins_[next] == ends_[next]) continue;
         C const cost = stages_(s, first, last);
-        if (cost <= limit_ && cost != never<C> && stages_.fits(s, first, last)) {
+        if (cost <= limit_ && cost != infinite_cost<C> && stages_.fits(s, first, last)) {
           extend(s, first, last, cost);
         }
       }
@@ -291,7 +291,7 @@ class device_label_dp {
     if (kinds_ == 0) return true;
     C& load = loads_[device(s)];
     if (load > limit_ || cost > limit_ - load) {
-      if (limit_ == never<C>) throw_overflow(stages_.function(), "the load of a device");
+      if (limit_ == infinite_cost<C>) throw_overflow(stages_.function(), "the load of a device");
       return false;
     }
     load = static_cast<C>(load + cost);
@@ -409,7 +409,8 @@ class device_label_dp {
     std::vector<C> loads(behind.begin(), behind.end());
     for (std::size_t s = costs.size(); s-- != 0 && kinds_ != 0;) {
       C& load = loads[device(s)];
-      load = costs[s] > never<C> - load ? never<C> : static_cast<C>(load + costs[s]);
+      load =
+          costs[s] > infinite_cost<C> - load ? infinite_cost<C> : static_cast<C>(load + costs[s]);
     }
     return max_of(loads);
   }
@@ -441,10 +442,10 @@ template <class C, class Search>
   C gap = static_cast<C>(least / 64 + (std::integral<C> ? 1 : 0));
   C limit = least;
   while (!devices.run(limit)) {
-    if (limit == never<C>) return false;
+    if (limit == infinite_cost<C>) return false;
     // A very large limit is as good as no limit, and far from an overflow.
-    bool const is_much = gap == C{} || gap / 4 > least || gap > never<C> / 16 - least;
-    limit = is_much ? never<C> : static_cast<C>(least + gap);
+    bool const is_much = gap == C{} || gap / 4 > least || gap > infinite_cost<C> / 16 - least;
+    limit = is_much ? infinite_cost<C> : static_cast<C>(least + gap);
     if (!is_much) gap = static_cast<C>(8 * gap);
   }
   return true;

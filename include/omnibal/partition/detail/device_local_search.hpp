@@ -95,7 +95,7 @@ class device_local_search {
     for (std::size_t s = 0; s != costs_.size(); ++s) {
       if (!is_legal_stage(now_, s)) return false;
       costs_[s] = cost_of(now_, s);
-      if (costs_[s] == never<C>) return false;
+      if (costs_[s] == infinite_cost<C>) return false;
     }
     return true;
   }
@@ -132,7 +132,7 @@ class device_local_search {
     std::size_t const last = boundaries[s + 1];
     if (first == last) return rules.may_be_empty;
     if (last - first < rules.shortest[s]) return false;
-    return !stages_.is_over(s, first, last, never<C>) && stages_.fits(s, first, last);
+    return !stages_.is_over(s, first, last, infinite_cost<C>) && stages_.fits(s, first, last);
   }
 
   [[nodiscard]] C cost_of(std::span<std::uint32_t const> boundaries, std::size_t s) const {
@@ -238,7 +238,7 @@ class device_local_search {
     for (std::size_t s = a; s <= b; ++s) {
       if (!is_legal_stage(next_, s)) return false;
       next_costs_[s] = cost_of(next_, s);
-      if (next_costs_[s] == never<C>) return false;
+      if (next_costs_[s] == infinite_cost<C>) return false;
     }
     device_quality<C> const quality = quality_of(next_costs_, aim);
     if (!is_less(quality, now_quality_, aim)) return false;

@@ -31,7 +31,7 @@ template <class C, class Stages>
   auto const function = stages.function();
   stage_memory const unlimited(function, stages.layers(), stages.stages(), {});
   stage_bound<std::int64_t> const unknown(function, stages.layers(), stages.stages(), {}, {});
-  std::int64_t most = never<std::int64_t>;
+  std::int64_t most = infinite_cost<std::int64_t>;
   auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return std::clamp<std::int64_t>(stages.missing_bytes(stage, first, last), 0, most);
   };
@@ -42,16 +42,16 @@ template <class C, class Stages>
                           "missing_bytes");
   bottleneck_search finder(chain);
   std::int64_t missing = finder.run();
-  if (missing == never<std::int64_t>) {
+  if (missing == infinite_cost<std::int64_t>) {
     // The missing bytes can have this value too. In that case all stages have a shortfall that is
     // cut off here.
-    most = never<std::int64_t> - 1;
+    most = infinite_cost<std::int64_t> - 1;
     missing = finder.run();
   }
-  if (missing == 0 || missing == never<std::int64_t>) return false;
+  if (missing == 0 || missing == infinite_cost<std::int64_t>) return false;
   std::vector<std::uint32_t> boundaries;
   finder.cut_leftmost(missing, boundaries);
-  missing += never<std::int64_t> - most;
+  missing += infinite_cost<std::int64_t> - most;
   std::size_t stage = 0;
   while (boundaries[stage] == boundaries[stage + 1] ||
          stages.missing_bytes(stage, boundaries[stage], boundaries[stage + 1]) != missing) {
@@ -139,7 +139,7 @@ template <class Stages, class Bytes>
   bottleneck_search finder(chain);
   std::vector<std::uint32_t> result;
   std::int64_t const bytes = finder.run();
-  if (bytes != never<std::int64_t>) finder.cut_leftmost(bytes, result);
+  if (bytes != infinite_cost<std::int64_t>) finder.cut_leftmost(bytes, result);
   return result;
 }
 
@@ -149,7 +149,7 @@ template <class C, class Stages>
 [[nodiscard]] bool report_missing_on_devices(Stages const& stages, std::size_t labels,
                                              partition_result<C>& result) {
   // Stages with similar bytes are tried first: they leave each boundary a short window.
-  constexpr std::int64_t most = never<std::int64_t>;
+  constexpr std::int64_t most = infinite_cost<std::int64_t>;
   auto const bytes_of = [&](std::size_t, std::size_t first, std::size_t last) {
     return std::min(stages.memory().bytes(first, last), most - 1);
   };
@@ -227,7 +227,7 @@ void search_throughput(stage_costs<C, Cost, Fits> const& stages, step_time<C> co
   C const least = result.bottleneck;
   chain_dp sums(stages, as_sum<C>{stages.function()});
   C const first_sum = sums.run(least);
-  if (first_sum == never<C>) stages.throw_changed(0, 0, 1, stages.rules().last_cut[1]);
+  if (first_sum == infinite_cost<C>) stages.throw_changed(0, 0, 1, stages.rules().last_cut[1]);
   wide_weight<C> best = time(least, first_sum);
   static_cast<void>(sums.cut_leftmost(result.boundaries));
 
@@ -254,7 +254,7 @@ template <class C, class Stages>
 [[nodiscard]] C min_sum_within(Stages const& stages, C limit) {
   chain_dp sums(stages, as_sum<C>{stages.function()});
   C const found = sums.run(limit);
-  return found == never<C> ? stages.bound().min_sum() : found;
+  return found == infinite_cost<C> ? stages.bound().min_sum() : found;
 }
 
 /// Finds the best stages that share devices, by the rules of `partition_layers` and
@@ -271,7 +271,7 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
   bool const has_steps = one.of_sum != 0;
   bottleneck_search bottlenecks(stages);
   C const least = bottlenecks.run();
-  if (least == never<C>) return report_infeasible(stages, labels, result);
+  if (least == infinite_cost<C>) return report_infeasible(stages, labels, result);
 
   device_local_search search(stages, has_steps ? one.of_bottleneck + 1 : 0);
   for (longer_stages const longer : {longer_stages::spread, longer_stages::spread_from_first,
@@ -327,7 +327,7 @@ template <class C, class Stages>
                             partition_result<C>& result) {
   bottleneck_search bottlenecks(chain);
   C const least = bottlenecks.run();
-  if (least == never<C>) return least;
+  if (least == infinite_cost<C>) return least;
   result.bottleneck = least;
   if (time.of_sum == 0) {
     bottlenecks.cut_leftmost(least, result.boundaries);
@@ -357,7 +357,7 @@ template <class C, class Cost, class Fits, class Options>
   partition_result<C> result;
   if (memory.devices() != stages) {
     share_devices(chain, time, options.labels, result);
-  } else if (find_stages(chain, time, result) == never<C>) {
+  } else if (find_stages(chain, time, result) == infinite_cost<C>) {
     report_infeasible(chain, options.labels, result);
   }
   return result;

@@ -170,7 +170,7 @@ class stage_memory {
 
 /// The cost of an impossible stage.
 template <class C>
-inline constexpr C never = std::numeric_limits<C>::max();
+inline constexpr C infinite_cost = std::numeric_limits<C>::max();
 
 /// A chain with all known properties of its stages. `C` is a `working_weight`.
 template <class C, class Cost, class Fits>
@@ -224,7 +224,7 @@ class stage_costs {
     if constexpr (!memory_predicate<Fits>) {
       if (!fits(stage, first, last)) return false;
     }
-    return valid_cost(stage, first, last) != never<C>;
+    return valid_cost(stage, first, last) != infinite_cost<C>;
   }
 
   /// Returns whether memory limits the stages.
@@ -246,8 +246,8 @@ class stage_costs {
 
   /// Returns true if the layers may be that stage at some cost.
   [[nodiscard]] bool can_be(std::size_t stage, std::size_t first, std::size_t last) const {
-    return !is_over(stage, first, last, never<C>) && fits(stage, first, last) &&
-           (*this)(stage, first, last) != never<C>;
+    return !is_over(stage, first, last, infinite_cost<C>) && fits(stage, first, last) &&
+           (*this)(stage, first, last) != infinite_cost<C>;
   }
 
   /// Returns true if the layers may be that stage and cost at most `limit`.
@@ -350,7 +350,7 @@ struct cut_windows {
     first = stages.rules().first_cut;
     last = stages.rules().last_cut;
     if (!narrow_by_bound(stages, limit)) return false;
-    if (stages.bound().is_known() && limit != never<C> && !narrow_by_cost(stages, limit)) {
+    if (stages.bound().is_known() && limit != infinite_cost<C> && !narrow_by_cost(stages, limit)) {
       return false;
     }
     offsets.resize(stages.stages() + 2);
@@ -456,19 +456,19 @@ struct step_time {
   /// add up to at least `sum`.
   [[nodiscard]] C highest_bottleneck(wide_weight<C> time, C sum) const {
     using wide = wide_weight<C>;
-    if (of_bottleneck == 0) return never<C>;
+    if (of_bottleneck == 0) return infinite_cost<C>;
     wide const rest = std::max(wide{}, time - static_cast<wide>(of_sum) * static_cast<wide>(sum));
     wide result = rest / static_cast<wide>(of_bottleneck);
     // The difference may have lost a few bits of `time`.
     if constexpr (std::floating_point<C>) result += time * C{0x1p-50};
-    return static_cast<C>(std::min(result, static_cast<wide>(never<C>)));
+    return static_cast<C>(std::min(result, static_cast<wide>(infinite_cost<C>)));
   }
 };
 
 /// Returns `time` in the type of a cost; throws if it leaves that type.
 template <class C>
 [[nodiscard]] C checked_time(std::string_view function, wide_weight<C> time) {
-  if (!(time <= static_cast<wide_weight<C>>(never<C>))) {
+  if (!(time <= static_cast<wide_weight<C>>(infinite_cost<C>))) {
     throw_overflow(function, "the time of a step");
   }
   return static_cast<C>(time);

@@ -321,9 +321,9 @@ struct transient_levels {
 /// that it may keep. The bound uses sums over the layers for a few prices and for each level of
 /// transient bytes. Therefore the bound of a long run costs no more time than the bound of a short
 /// run.
-class run_lower_bounds {
+class segment_bounds {
  public:
-  explicit run_lower_bounds(integer_layers const& layers)
+  explicit segment_bounds(integer_layers const& layers)
       : size_(layers.size()), levels_(layers.transient_bytes()), fewest_(layers, levels_.most) {
     choose_prices(layers);
     for (std::size_t k = 0; k != levels_.size(); ++k) add_level(layers, k);
@@ -491,7 +491,7 @@ class stage_lower_bounds {
 
   integer_layers const& layers_;
   stage_budgets const& rooms_;
-  run_lower_bounds runs_;
+  segment_bounds runs_;
   std::int64_t limit_ = no_time;
   /// The times by stage and first layer, then by the number of layers.
   std::vector<std::vector<std::int64_t>> times_;

@@ -98,7 +98,7 @@ inline void check_schedule(std::string_view function, steps const& schedule, std
     throw_invalid(function, "the scheduler gives steps of " + to_text(schedule.ranks()) +
                                 " ranks, not of " + to_text(ranks));
   }
-  each_once named(function, "the scheduler", "groups", entries);
+  permutation_check named(function, "the scheduler", "groups", entries);
   for (std::size_t step = 0; step != schedule.size(); ++step) {
     for (std::size_t rank = 0; rank != ranks; ++rank) {
       auto const cell = schedule(step, rank);

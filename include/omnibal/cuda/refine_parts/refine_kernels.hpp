@@ -22,7 +22,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 /// A sample that leaves a part and a sample that replaces it, as positions among the samples of
 /// their parts. `nothing` is valid for the second.
-struct part_exchange {
+struct pair_exchange {
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
   /// The larger load of the two parts afterwards.
@@ -36,8 +36,8 @@ struct part_exchange {
 /// Returns the better exchange: the exchange with the least `largest`, of equal ones the one with
 /// the first sample to leave.
 struct take_better_exchange {
-  OMNIBAL_HOST_DEVICE constexpr part_exchange operator()(part_exchange const& left,
-                                                         part_exchange const& right) const {
+  OMNIBAL_HOST_DEVICE constexpr pair_exchange operator()(pair_exchange const& left,
+                                                         pair_exchange const& right) const {
     bool const is_right = right.largest < left.largest ||
                           (right.largest == left.largest && right.leaves < left.leaves);
     return is_right ? right : left;
@@ -47,7 +47,7 @@ struct take_better_exchange {
 /// The samples of each part, by ascending place in the order of falling costs, one part after the
 /// other in one array. Exchanges of a round are noted first and then carried out at once, by
 /// writing all lists anew: each sample finds its new position independently.
-struct part_lists {
+struct sorted_part_lists {
   std::uint32_t samples;
   std::uint32_t parts;
   /// Arrays by place.
@@ -95,8 +95,8 @@ struct part_lists {
     block.for_each(parts, [&](std::size_t part) {
       sizes[part] = 0;
       loads[part] = 0;
-      leaving[part] = part_exchange::nothing;
-      coming[part] = part_exchange::nothing;
+      leaving[part] = pair_exchange::nothing;
+      coming[part] = pair_exchange::nothing;
     });
     block.for_each(samples, [&](std::size_t place) {
       static_cast<void>(atomic_add(&sizes[part_of[place]], std::uint32_t{1}));
@@ -110,7 +110,7 @@ struct part_lists {
   /// `heavy` has the larger load. In the result no sample leaves if no exchange reduces this load.
   /// Each sample that may leave searches for its two best partners, by the excess of the load.
   template <class Warp>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE part_exchange best_exchange(Warp& warp, std::uint32_t heavy,
+  [[nodiscard]] OMNIBAL_HOST_DEVICE pair_exchange best_exchange(Warp& warp, std::uint32_t heavy,
                                                                 std::uint32_t light,
                                                                 bool may_move) const {
     std::uint32_t const* const from = places + offsets[heavy];
@@ -119,12 +119,12 @@ struct part_lists {
     auto const load = static_cast<std::int64_t>(loads[heavy]);
     auto const other_load = static_cast<std::int64_t>(loads[light]);
     std::int64_t const half_excess = (load - other_load) / 2;
-    part_exchange const none{loads[heavy], part_exchange::nothing, part_exchange::nothing};
+    pair_exchange const none{loads[heavy], pair_exchange::nothing, pair_exchange::nothing};
     return warp.reduce(
         load == other_load ? 0 : sizes[heavy],
         [&](std::size_t i) {
           auto const leaves = static_cast<std::int64_t>(costs[from[i]]);
-          part_exchange best = none;
+          pair_exchange best = none;
           auto const consider = [&](std::uint32_t comes, std::int64_t moved) {
             auto const largest = static_cast<std::uint64_t>(
                 larger_of<std::int64_t>(load - moved, other_load + moved));
@@ -133,7 +133,7 @@ struct part_lists {
           auto const cost = [&](std::uint32_t k) {
             return static_cast<std::int64_t>(costs[to[k]]);
           };
-          if (may_move) consider(part_exchange::nothing, leaves);
+          if (may_move) consider(pair_exchange::nothing, leaves);
           std::uint32_t const low = first_false(std::uint32_t{0}, size, [&](std::uint32_t k) {
             return cost(k) > leaves - half_excess;
           });
@@ -146,11 +146,11 @@ struct part_lists {
 
   /// Notes an exchange, as one thread. A part can be in one exchange at a time.
   OMNIBAL_HOST_DEVICE void note(std::uint32_t heavy, std::uint32_t light,
-                                part_exchange const& swap) const {
+                                pair_exchange const& swap) const {
     std::uint32_t const leaves = places[offsets[heavy] + swap.leaves];
-    bool const comes_any = swap.comes != part_exchange::nothing;
+    bool const comes_any = swap.comes != pair_exchange::nothing;
     std::uint32_t const comes =
-        comes_any ? places[offsets[light] + swap.comes] : part_exchange::nothing;
+        comes_any ? places[offsets[light] + swap.comes] : pair_exchange::nothing;
     leaving[heavy] = swap.leaves;
     leaving[light] = swap.comes;
     coming[heavy] = comes;
@@ -185,8 +185,8 @@ struct part_lists {
       next_places[next_offsets[part] + rank - (leaving[part] < rank ? 1u : 0u) + before] = place;
     });
     block.for_each(parts, [&](std::size_t part) {
-      leaving[part] = part_exchange::nothing;
-      coming[part] = part_exchange::nothing;
+      leaving[part] = pair_exchange::nothing;
+      coming[part] = pair_exchange::nothing;
     });
     exchange(places, next_places);
     exchange(offsets, next_offsets);
@@ -215,11 +215,11 @@ struct part_lists {
 struct refine_memory {
   part_ranking ranking;
   /// One exchange for each part.
-  part_exchange* swaps;
+  pair_exchange* swaps;
 
   template <class Arena>
   OMNIBAL_HOST_DEVICE void take(Arena& arena, std::size_t parts) {
-    swaps = arena.template take<part_exchange>(parts);
+    swaps = arena.template take<pair_exchange>(parts);
     ranking = part_ranking::take(arena, parts, swaps);
   }
 };
@@ -230,8 +230,8 @@ struct round_refiner {
   bool may_move;
 
   template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, part_lists& lists, refine_memory const& memory,
-                                      std::uint64_t target) const {
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, sorted_part_lists& lists,
+                                      refine_memory const& memory, std::uint64_t target) const {
     part_ranking const& ranking = memory.ranking;
     std::uint32_t const last = lists.parts - 1;
     for (std::uint64_t left = rounds; left != 0; --left) {
@@ -247,7 +247,8 @@ struct round_refiner {
   /// help the most loaded part, notes its best exchange with any other part. Returns false if no
   /// exchange helps this part. One loop serves both cases, because the search is long.
   template <class Block>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE bool note_exchanges(Block& block, part_lists const& lists,
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool note_exchanges(Block& block,
+                                                        sorted_part_lists const& lists,
                                                         refine_memory const& memory,
                                                         std::uint64_t target) const {
     part_ranking const& ranking = memory.ranking;
@@ -260,7 +261,7 @@ struct round_refiner {
       };
       std::uint32_t const count = is_alone ? lists.parts : pairs;
       block.for_each_warp(count, [&](auto& warp, std::size_t rank) {
-        part_exchange const found =
+        pair_exchange const found =
             lists.best_exchange(warp, heavy(rank), ranking.parts[rank], may_move);
         warp.once([&] { memory.swaps[rank] = found; });
       });
@@ -282,7 +283,7 @@ struct round_refiner {
   /// Returns the first rank of the least swap that helps, or `count`.
   template <class Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static std::uint32_t best_rank(Block& block,
-                                                                   part_exchange const* swaps,
+                                                                   pair_exchange const* swaps,
                                                                    std::uint32_t count) {
     struct candidate {
       std::uint64_t largest;
@@ -349,7 +350,7 @@ struct given_parts {
   /// place and the places of each part.
   template <class Block>
   OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
-                                std::size_t step, part_lists& lists) const {
+                                std::size_t step, sorted_part_lists& lists) const {
     step_range range = table[step];
     if (!match(block, table, step, range)) range.size = 0;
     lists.samples = range.size;
@@ -381,7 +382,8 @@ struct given_parts {
   /// sample.
   template <class Backend>
   void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
-                ordered_samples const& order, part_lists const& lists, std::uint32_t* keys) const;
+                ordered_samples const& order, sorted_part_lists const& lists,
+                std::uint32_t* keys) const;
 };
 
 /// Writes for each sample the number of its part in its step, one larger.
@@ -430,7 +432,7 @@ struct read_places {
 
 template <class Backend>
 void given_parts::read_all(Backend& backend, cost_steps const& steps, step_table const& table,
-                           ordered_samples const& order, part_lists const& lists,
+                           ordered_samples const& order, sorted_part_lists const& lists,
                            std::uint32_t* keys) const {
   std::size_t const count = steps.costs.size();
   backend.fill_zero(lists.next_places, count);
@@ -445,7 +447,7 @@ struct deal_places {
   step_table table;
   std::uint32_t parts;
   std::uint32_t const* samples;
-  part_lists lists;
+  sorted_part_lists lists;
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
     std::uint32_t const step = table.step_of(samples[i]);
     step_range const range = step == table.steps() ? step_range{0, 0} : table[step];
@@ -464,7 +466,7 @@ struct dealt_parts {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
-                                std::size_t step, part_lists& lists) const {
+                                std::size_t step, sorted_part_lists& lists) const {
     step_range const range = table[step];
     lists.samples = range.size;
     static_cast<void>(write_in_order(block, table, range, lists.costs, lists.next_places));
@@ -479,7 +481,7 @@ struct dealt_parts {
 
   template <class Backend>
   void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
-                ordered_samples const& order, part_lists const& lists,
+                ordered_samples const& order, sorted_part_lists const& lists,
                 std::uint32_t* /*keys*/) const {
     backend.for_each(steps.costs.size(), deal_places{table, parts, order.samples, lists});
   }
@@ -488,7 +490,8 @@ struct dealt_parts {
 /// Returns a lower bound on the largest load plus the share `max_overload` of the bound, or at most
 /// the largest integer.
 template <class Block>
-[[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block, part_lists const& lists,
+[[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block,
+                                                            sorted_part_lists const& lists,
                                                             double max_overload) {
   std::uint64_t const sum = block.reduce(
       lists.samples, [&](std::size_t place) { return lists.costs[place]; }, add_saturating{},
@@ -518,7 +521,7 @@ struct refine_in_block {
 
   template <class Arena>
   OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t samples, std::size_t parts,
-                                       part_lists& lists, refine_memory& memory) {
+                                       sorted_part_lists& lists, refine_memory& memory) {
     lists.take_samples(arena, static_cast<std::uint32_t>(samples));
     lists.take_parts(arena, static_cast<std::uint32_t>(parts));
     memory.take(arena, parts);
@@ -526,7 +529,7 @@ struct refine_in_block {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    part_lists lists{};
+    sorted_part_lists lists{};
     refine_memory memory{};
     take(block, table.largest(), out.parts, lists, memory);
     start.read(block, table, out, step, lists);
@@ -539,7 +542,7 @@ struct refine_in_block {
  private:
   template <class Block>
   OMNIBAL_HOST_DEVICE void write(Block& block, std::size_t step, step_range const& range,
-                                 part_lists const& lists) const {
+                                 sorted_part_lists const& lists) const {
     write_part_offsets(block, out, step, range, lists.sizes);
     block.for_each_load(range.size, [&](std::size_t place) {
       lists.next_places[out.items[range.first + place] - range.first] = lists.part_of[place];
@@ -558,12 +561,12 @@ struct refine_of_sorted {
   round_refiner search;
   double max_overload;
   /// The lists of all steps.
-  part_lists all;
+  sorted_part_lists all;
   Arrays arrays;
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    part_lists lists = all;
+    sorted_part_lists lists = all;
     refine_memory memory{};
     auto&& arena = arrays.of(block, step);
     lists.take_parts(arena, out.parts);
@@ -595,7 +598,7 @@ void refine_parts(Backend& backend, cost_steps const& steps, Start const& start,
   step_table const table = with_whole_costs(backend, steps, out.faults.data());
   part_writer const writer(steps, parts, out);
   if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
-  part_lists lists{};
+  sorted_part_lists lists{};
   refine_memory memory{};
   std::size_t const bytes = arena_bytes([&](arena_meter& arena) {
     refine_in_block<Start>::take(arena, steps.largest_step, parts, lists, memory);

@@ -1,6 +1,6 @@
 #include "samples.hpp"
 
-#include <omnibal/balance/detail/compared_loads.hpp>
+#include <omnibal/balance/detail/vector_load_index.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ omnibal::resources<R> cost_of(std::string const& shape, test::random_amounts& ra
 template <std::size_t R>
 void compare(std::size_t parts, std::string const& shape) {
   test::random_amounts random(parts + R);
-  omnibal::detail::compared_loads<R> loads(parts);
+  omnibal::detail::vector_load_index<R> loads(parts);
   naive_loads<R> naive{std::vector<omnibal::resources<R>>(parts), std::vector<bool>(parts)};
   std::size_t open = parts;
   for (std::size_t k = 0; k != 6 * parts; ++k) {
@@ -88,7 +88,7 @@ TEST_CASE("the part for a sample of several kinds is that of a look at every par
 }
 
 TEST_CASE("loads that are used again begin without loads") {
-  omnibal::detail::compared_loads<2> loads(1000);
+  omnibal::detail::vector_load_index<2> loads(1000);
   for (std::size_t part = 0; part != 1000; ++part) loads.add(part, {1, 3});
   loads.reset(300);
   for (std::uint32_t part = 0; part != 300; ++part) {

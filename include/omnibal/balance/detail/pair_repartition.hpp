@@ -121,12 +121,12 @@ struct split_candidate {
 ///
 /// Source: Haouari, Jemmali, "Tight bounds for the identical parallel machine-scheduling problem:
 /// Part II", 2008, for the neighborhood; they solve each pair by dynamic programming.
-class split_walk {
+class pair_repartition {
  public:
   /// Creates the walk. `order` contains the samples, `part_of` the part of each. The costs must
   /// outlive this object.
-  split_walk(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
-             std::span<std::uint32_t const> part_of, std::size_t parts, std::uint64_t seed)
+  pair_repartition(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
+                   std::span<std::uint32_t const> part_of, std::size_t parts, std::uint64_t seed)
       : costs_(costs),
         samples_(parts),
         loads_(parts, 0),
@@ -321,7 +321,7 @@ std::int64_t even_parts(integer_costs<1> const& costs, std::span<std::uint32_t c
   // If many subsets have the same sum, a few splits for each part bring all parts to the mean. The
   // limit on splits per sample saves time for few samples.
   std::size_t const in_vain = std::min(effort.splits, 32 * order.size()) + 4 * parts;
-  split_walk walk(costs, order, part_of, parts, effort.seed);
+  pair_repartition walk(costs, order, part_of, parts, effort.seed);
   walk.run(target, left, in_vain, may_move, exchanges);
   walk.for_each_sample([&](std::uint32_t sample, std::uint32_t part) { part_of[sample] = part; });
   return walk.largest_load();

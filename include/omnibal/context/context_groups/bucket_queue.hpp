@@ -13,12 +13,12 @@ namespace omnibal::inline v0::detail {
 
 /// A bucket queue (Dial, 1969) of the groups of one degree: lists of groups of similar load, linked
 /// through an array that all degrees share.
-class group_levels {
+class bucket_queue {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   static constexpr std::size_t count = 128;
 
-  group_levels() { clear(); }
+  bucket_queue() { clear(); }
 
   void clear() {
     std::fill(first_, first_ + count, none);

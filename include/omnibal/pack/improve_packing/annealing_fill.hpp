@@ -25,10 +25,10 @@
 namespace omnibal::inline v0::detail {
 
 /// The temperature of simulated annealing, in integers.
-class cooling {
+class annealing_schedule {
  public:
   /// Begins with the temperature `size / parts`, the mean of the largest accepted loss.
-  cooling(std::int64_t size, std::uint64_t parts)
+  annealing_schedule(std::int64_t size, std::uint64_t parts)
       : first_(static_cast<uint128>(size) * fraction / parts + 1) {}
 
   /// Sets the temperature at `step` of `steps`. The temperature falls by a constant factor per
@@ -274,7 +274,7 @@ class partial_packing {
   }
 
   /// Performs one step and returns its work. Precondition: groups and pool are not empty.
-  std::size_t step(cooling const& temperature, rng::engine& words) {
+  std::size_t step(annealing_schedule const& temperature, rng::engine& words) {
     // The work of a step besides the filling, in operations on a word.
     constexpr std::size_t other_work = 64;
     std::swap(pool_[rng::below(words, pool_.size())], pool_.back());
@@ -512,10 +512,10 @@ class partial_packing {
 /// weight annealing heuristic", 2008; Buljubasic, Vasquez, "Consistent neighborhood search for
 /// one-dimensional bin packing and two-dimensional vector packing", 2016.
 template <class Layout>
-class exact_fill_walk {
+class annealing_fill {
  public:
   /// `input` must outlive this object.
-  exact_fill_walk(measured<Layout> const& input, std::uint64_t seed)
+  annealing_fill(measured<Layout> const& input, std::uint64_t seed)
       : input_(input), words_(seed, stream), state_(input), temperature_(first_temperature()) {}
 
   /// Performs one pass over `groups`, which never increases their number. No packing has fewer than
@@ -573,9 +573,9 @@ class exact_fill_walk {
 
   /// Returns a fraction of the mean value. With one kind, the fraction is an 80th if values are
   /// sizes and a fifth if values rise. With several kinds, the fraction is a 28th.
-  [[nodiscard]] cooling first_temperature() const {
+  [[nodiscard]] annealing_schedule first_temperature() const {
     std::uint64_t const parts = kinds != 1 ? 28 : state_.are_sizes() ? 80 : 5;
-    return cooling(mean_value(), parts);
+    return annealing_schedule(mean_value(), parts);
   }
 
   /// Returns the work of a pass, in operations on words: with one kind, similar to a pass by
@@ -662,7 +662,7 @@ class exact_fill_walk {
   measured<Layout> const& input_;
   rng::engine words_;
   partial_packing<Layout> state_;
-  cooling temperature_;
+  annealing_schedule temperature_;
   grouping packed_;
   std::size_t max_saved_ = static_cast<std::size_t>(-1);
   std::size_t save_ = 0;

@@ -12,7 +12,7 @@ namespace omnibal::inline v0::detail {
 
 /// The free ranks by node. Groups within a node come from the back of the nodes, by best fit.
 /// Groups of whole nodes come from the front, so that untouched nodes stay together.
-class rank_rooms {
+class free_rank_pool {
  public:
   void reset(std::uint32_t ranks, std::uint32_t ranks_per_node) {
     ranks_per_node_ = ranks_per_node;

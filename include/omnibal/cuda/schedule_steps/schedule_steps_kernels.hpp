@@ -24,7 +24,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 using omnibal::detail::cut_rule;
 using omnibal::detail::load_level;
-using omnibal::detail::schedule_draws;
+using omnibal::detail::schedule_rng;
 using omnibal::detail::schedule_shape;
 
 /// The state that the launches of the algorithm share, in device memory.
@@ -199,7 +199,7 @@ struct copy_pool {
 template <class Backend, class Load>
 [[nodiscard]] schedule_items draw_items(Backend& backend, device_span<Load const> loads,
                                         device_span<std::uint32_t const> carried,
-                                        schedule_shape const& shape, schedule_draws const& draws,
+                                        schedule_shape const& shape, schedule_rng const& draws,
                                         schedule_state<omnibal::detail::kinds_of<Load>>* state,
                                         fault* faults, std::uint32_t* out) {
   constexpr std::size_t R = omnibal::detail::kinds_of<Load>;
@@ -464,7 +464,7 @@ struct find_rule {
 template <std::size_t R>
 struct find_cut {
   schedule_cells<R> cells;
-  schedule_draws draws;
+  schedule_rng draws;
   std::uint32_t round;
 
   template <class Block>
@@ -615,7 +615,7 @@ struct make_cells {
 /// Returns the cells after at most `rounds` rounds.
 template <class Backend, std::size_t R>
 [[nodiscard]] schedule_cells<R> cut_cells(Backend& backend, schedule_items const& items,
-                                          schedule_shape const& shape, schedule_draws const& draws,
+                                          schedule_shape const& shape, schedule_rng const& draws,
                                           schedule_state<R>* state, std::int64_t allowed,
                                           std::uint32_t rounds) {
   std::size_t const pool = shape.pool();
@@ -719,7 +719,7 @@ struct write_steps {
 template <class Backend, class Load>
 void schedule_steps(Backend& backend, device_span<Load const> loads,
                     device_span<std::uint32_t const> carried, schedule_shape const& shape,
-                    schedule_draws const& draws, double max_dist_ratio, std::uint32_t rounds,
+                    schedule_rng const& draws, double max_dist_ratio, std::uint32_t rounds,
                     schedule_span const& out) {
   using omnibal::detail::whole_step;
   constexpr std::size_t R = omnibal::detail::kinds_of<Load>;

@@ -21,11 +21,11 @@ namespace omnibal::inline v0::detail {
 /// kinds are in the same block. Each block stores a lower bound of its parts, and so does each run
 /// of blocks; a search therefore skips most blocks. Memory: 48 + 8R bytes per part.
 template <std::size_t R>
-class compared_loads {
+class vector_load_index {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  explicit compared_loads(std::size_t parts) { reset(parts); }
+  explicit vector_load_index(std::size_t parts) { reset(parts); }
 
   /// Resets to `parts` parts without loads, in the same memory.
   void reset(std::size_t parts) {
