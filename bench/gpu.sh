@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Everything that needs a GPU, in steps, within nine minutes a call: builds the programs of tests/cuda,
 # tests/nccl and bench/cuda with nvcc alone, compares with the host, replays graphs, repeats, times, runs
 # the tests again under compute-sanitizer, and prints a table last.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Finds NCCL, NVIDIA's library of collectives: the target NCCL::nccl, and NCCL_VERSION from its header.
 # NCCL_ROOT, or CUDAToolkit_ROOT, names the folder of an installation; a package of Python has one too,
 # nvidia/nccl, whose library has no name without a version.

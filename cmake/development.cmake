@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the project's own tests, benchmarks and examples share. Users of the library get none of it.
 
 set(omnibal_warnings -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` installs: the headers, the package of CMake and the file of pkg-config. None of
 # it depends on an architecture, so nothing goes into a lib/.
 

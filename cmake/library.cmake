@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The header-only library: its target and those of its components.
 
 # The headers of another project's subdirectory do not change while that project is built.

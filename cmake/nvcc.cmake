@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # CMake 3.25 knows no C++20 for CUDA, so the project's own CUDA files are compiled by nvcc itself: with
 # nvcc_command, unless nvcc_missing says why it cannot be called.
 

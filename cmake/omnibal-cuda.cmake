@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The target omnibal::cuda, for the headers in omnibal/cuda. Needs omnibal::omnibal and the targets of
 # CUDAToolkit. C++ files may include the .hpp of that folder, CUDA files the .cuh too.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The target omnibal::mpi, for omnibal/comm/mpi.hpp. Needs omnibal::omnibal and
 # MPI::MPI_CXX.
 

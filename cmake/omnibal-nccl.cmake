@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The target omnibal::nccl, for the headers in omnibal/cuda/nccl. Needs omnibal::cuda and NCCL::nccl.
 # C++ files may include the .hpp of that folder, CUDA files the .cuh too.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The target omnibal::torch, for omnibal/comm/c10d.hpp. Needs omnibal::omnibal and what
 # find_package(Torch) gives.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Doxygen's input filter: awk -f doxygen.awk FILE. The files of the project are written for readers of
 # the files; this makes of them what Doxygen 1.9.4 and later show well.
 #

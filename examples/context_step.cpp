@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training step whose long document runs on several ranks: docs/long_context.md. Its ranks are
 // four threads, or with any argument those of mpirun.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a caller has to look at: docs/contract.md.
 
 #include <omnibal/balance/balance_under_capacity.hpp>

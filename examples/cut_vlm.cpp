@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Cuts vision-language models into the stages of a pipeline by several rules and shows how even
 /// these are: `cut_vlm --help`.

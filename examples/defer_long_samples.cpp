@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Long samples wait until a step is even with them: docs/long_context.md.
 
 #include <omnibal/context/context_groups.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rank learns the lengths of all samples over NCCL, and all make the same plan by which
 // samples would move so that loads are even. One process for each rank:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainer that has a communicator of its data-parallel ranks and a stream evens the loads of its
 // ranks: before the forward pass the tokens of samples move to where they are trained, and one
 // number for each sample, such as its loss, comes back. nvcc -std=c++20 -c; see

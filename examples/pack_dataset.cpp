@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Reads the lengths of a data set, packs its samples into groups under a capacity, schedules the
 /// groups on ranks, and writes the plan: `pack_dataset --help`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Chooses levels of length for a mixture of long and short samples, packs it in them, and compares
 /// a simulated epoch with that of plain packing; or compares what runs given steps, groups of ranks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packs the samples of a data set on the device and on the host: by isf under a capacity for images
 // and tokens, where both give the same groups, bit for bit, and by best fit under one for tokens,
 // in rounds on the device and one sample after the other on the host, where the device may have a

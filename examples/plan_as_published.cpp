@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Plans the training of models as OmniBal was published, beside this library's own levers:
 /// `plan_as_published --help`. Its assumptions are those of plan_vlm.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Plans the training of models lever by lever, as in OmniBal's ablation: `plan_vlm --help`. Its
 /// assumptions are in support/vlm_assumptions.hpp.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Balances global batches of text, images and sound after they were drawn, each phase of a
 /// multimodal model by itself, and moves the samples: `post_balance --help`.

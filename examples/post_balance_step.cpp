@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One training step on four ranks that even their work first: docs/post_balancing.md.
 
 #include <omnibal/comm/gather_lengths.hpp>

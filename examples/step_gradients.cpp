@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an optimizer sees of even steps: the gradients of steps against that of the epoch, and the
 // loss after an epoch, for a linear model that is solved exactly. docs/even_steps.md has the table.
 

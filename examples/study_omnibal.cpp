@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Prints the tables of docs/study.md about OmniBal, one at a time: as published in the paper, as
 /// published and computed here, and by this library. `study_omnibal SECTION`

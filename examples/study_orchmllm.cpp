@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The tables and pictures of docs/study.md about balancing after the draw (OrchMLLM, arXiv
 /// 2503.23830). The times of steps come from cost models; only the section `planning` measures.

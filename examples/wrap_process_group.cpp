@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainer's own process group as a communicator: docs/post_balancing.md.
 
 #include "support/trainer_group.hpp"

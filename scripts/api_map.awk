@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Lists the public names of headers: awk -f api_map.awk HEADER... gives lines of
 # group, name, kind, header, first sentence, separated by tabs. See api_map.sh.
 

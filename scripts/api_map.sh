@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Writes docs/api.md, the public names by group with their headers, from the headers.
 # usage: api_map.sh [--check]    with --check it fails where the page is another one
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds and runs the benchmarks and prints what they promise and measure as tables in markdown.
 # usage: bench.sh [--quick]    (--quick: fewer repetitions, at most 1.2 million samples)
 # OMNIBAL_BENCH_LENGTHS names a folder of length files in which groups are counted too.
@@ -15,7 +16,7 @@ case ${1:-} in
     options=(--benchmark_repetitions=3 --benchmark_min_time=0.02)
     options+=('--benchmark_filter=-n:10000000/')
     ;;
-  *) sed -n '3,4s/^# //p' "$0" >&2; exit 2 ;;
+  *) sed -n '4,5s/^# //p' "$0" >&2; exit 2 ;;
 esac
 
 "$root/scripts/setup.sh" ci

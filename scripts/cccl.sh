@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Compiles every algorithm for a device, without warnings, with the CCCL of CUDA 12.8 and with the newest, and
 # calls with memory resources of the newest CCCL and RMM; all taken from Python's package index and kept.
 # usage: cccl.sh [folder]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The site: pages, recipes and the reference of all names, as HTML that needs no network.
 # usage: docs.sh [FOLDER], by default build/site; then open FOLDER/html/index.html
 set -euo pipefail

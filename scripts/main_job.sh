@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the example program pack_dataset and packs a data set into balanced mini-batches.
 # usage: main_job.sh [OPTIONS OF pack_dataset]    (none: a synthetic data set; the plan goes to ./plan)
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What takes longer than .ci/run: sanitizers, the other compiler, planted bugs, compile time, fuzzing.
 # FUZZ_SECONDS (default 60) bounds each fuzzer. With the word cuda only what concerns omnibal/cuda.
 # usage: nightly.sh [cuda]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Plants each bug of tests/planted/bugs.txt in a copy of the headers, one at a time, and demands that a
 # test of the folder named with it fails. Compiles one file of tests after the other until one does, and
 # demands of each that it passes without a bug.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the package for Python and makes a wheel of it, whose path it prints last. First installs what
 # is missing, or names it. Nothing is installed into a Python.
 # It is for $PYTHON, or else for the python3 of the path, if that has NumPy and its headers.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Checks that two commits differ in comments only: compares the tokens of all headers without
 # comments.
 # usage: same_code.sh OLD [NEW]    NEW is the working tree if it is left out

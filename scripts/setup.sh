@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs what the project needs and this machine lacks: Debian 12 and 13, Ubuntu 24.04 or later.
 # usage: setup.sh main_job | docs | wheel | training | test | ci | nightly
 # Without root and sudo it names the missing packages instead. It does nothing where nothing is missing.

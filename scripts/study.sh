@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Writes the tables and pictures of docs/study.md. A comment on the page names the command that
 # prints what follows, of the programs in examples/:
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds and runs the tests with one compiler: that of CXX, else the system's. Without CUDA, libtorch,
 # the interfaces to C and Python and the certificates; these, and what takes longer, are in .ci/run and
 # scripts/nightly.sh.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Wraps the paragraphs of comments that have a line of more than 100 columns.
 
 usage: wrap_comments.py FILE...

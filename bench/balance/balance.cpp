@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The balancers on costs with a heavy tail. The yardstick is `std::sort` of the costs, which
 /// balances nothing yet.

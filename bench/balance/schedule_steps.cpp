@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Schedules of packed groups: the time, against `std::sort` of as many 64-bit keys, and the curve
 /// between even and random steps.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Balancing with conditions: where samples are, what a part may hold, costs that are not sums. The
 /// yardstick is `std::sort` of the costs.

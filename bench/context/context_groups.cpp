@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Groups of ranks for steps of long and short samples, over the lower bound and beside what
 /// trainers do: counters over three models and two mixtures of lengths.

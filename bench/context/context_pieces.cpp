@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The pieces of steps of context groups and their exchange: times beside that of the plan, how
 /// even causal attention is and what is padded.

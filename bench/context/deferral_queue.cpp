@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Evenness against staleness: how long steps take where long samples may wait, and how long they
 /// wait. Counters over a stream of steps of one mixture of lengths.

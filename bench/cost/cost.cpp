@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The costs of samples. The yardstick is a plain polynomial, which checks nothing, of the same
 /// lengths.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of what balances a step, and many steps in one launch.
 
 #include "device_program.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of best-fit packing beside kernels that copy memory all the time.
 
 #include "beside.cuh"

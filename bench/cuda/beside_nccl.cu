@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of best-fit packing beside an all-reduce that runs: of one rank, which is a copy, and of
 // two ranks that share the device.
 

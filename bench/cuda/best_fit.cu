@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of best-fit packing of one resource.
 
 #include "device_program.hpp"

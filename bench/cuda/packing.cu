@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of what packs: isf, the loads of groups, a written permutation.
 
 #include "device_program.hpp"

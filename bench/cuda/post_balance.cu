@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of post-balancing on one GPU: the lengths of 64 ranks and the plan, apart from the
 // collective, and what an exchange copies, apart from the network.
 

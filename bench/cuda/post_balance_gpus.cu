@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of exchanges between two or more GPUs, each a rank, beside a bare group of sends and
 // receives of the same bytes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Times of the schedule of a whole epoch.
 
 #include "device_program.hpp"

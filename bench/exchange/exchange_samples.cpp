@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Two ranks that are threads exchange bytes. The yardstick is both copying as many bytes at once
 /// with `std::memcpy`.

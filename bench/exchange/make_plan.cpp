@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Plans for a global batch. The yardstick is `std::sort` of the costs.
 

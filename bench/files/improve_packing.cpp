@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Local search on packings of all length files in the folder that the environment variable
 /// OMNIBAL_BENCH_LENGTHS names.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "length_files.hpp"
 
 #include "progress.hpp"

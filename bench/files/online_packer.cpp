@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The streaming packer on the length files in the folder that the environment variable
 /// OMNIBAL_BENCH_LENGTHS names, all of them together in random order.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Groups over the lower bound on the length files in the folder that the environment variable
 /// OMNIBAL_BENCH_LENGTHS names: on all of them together and on each by itself.

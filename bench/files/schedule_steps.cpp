@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The curve between even and random steps on all length files in the folder that the environment
 /// variable OMNIBAL_BENCH_LENGTHS names: at a capacity that the reference implementation's search

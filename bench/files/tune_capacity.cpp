@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The choice of a capacity for a mean batch of 4 on all length files in the folder that the
 /// environment variable OMNIBAL_BENCH_LENGTHS names.

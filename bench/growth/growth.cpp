@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// How the time of an algorithm grows when its input doubles: the counter `exponent` is the binary
 /// logarithm of the time over that of half the size. 1 is linear; a bend would show in it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Draws what bench_growth or instructions.sh prints: time or instructions against size, both axes
 # logarithmic. Along the gray lines they double with the size.
 # usage: bench_growth --benchmark_filter=-large >growth.txt

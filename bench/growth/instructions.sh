@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Counts the instructions of what bench_growth times, for each item and in the mean of its runs. Valgrind
 # counts them, so that caches and other work on the machine do not matter.
 # usage: instructions.sh bench_growth >instructions.txt

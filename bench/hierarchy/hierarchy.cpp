@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Packing in levels, its steps and its sampler, in turn with best-fit decreasing of the same
 /// samples under the length of the longest level.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Balances published instances of P||Cmax, and of bin packing with the least number of parts under
 /// strict caps, which a folder of the user's holds, and compares parts and bounds with what is

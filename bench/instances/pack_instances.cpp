@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Packs published instances of bin packing and vector packing, which a folder of the user's holds,
 /// and compares groups and bounds with what is known of them.

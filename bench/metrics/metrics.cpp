@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Loads and metrics of groups of nine images and 4096 tokens, per sample, against one pass over
 /// the samples.

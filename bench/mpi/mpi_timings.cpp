@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Samples that change their rank over MPI, beside a bare `MPI_Alltoallv` of the same bytes in the
 /// same run, where all samples leave; and what balancing costs in a step of training. To be run by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// How time grows with the number of samples on data that a packer may stumble over: ten times the
 /// samples should take about ten times as long.

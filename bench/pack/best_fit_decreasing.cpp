@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Best-fit decreasing: of the tokens alone, and of images and tokens. The yardstick is a radix
 /// sort of the tokens with their indices, which packs nothing yet.

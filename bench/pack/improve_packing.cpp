@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Local search on packings of the generated data sets: groups above the lower bound against time.
 

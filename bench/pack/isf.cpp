@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Iterative sampling and filtering, 50 rounds, per item-round.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The streaming packer against a plain shuffle, and its groups over those of best-fit
 /// decreasing of the whole stream.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The lower bound on the number of groups against one pass over the data.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The choice of a capacity for a mean batch of 4, per sample, against one packing of all samples.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Cutting chains of layers. The yardsticks are a sum over the first layers where costs add up, and
 /// plain dynamic programming where they do not.

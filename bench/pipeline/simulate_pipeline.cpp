@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Simulated steps of pipelines. The yardstick is the table of maxima that any simulation of a
 /// pipeline contains: an operation ends a time after the later of two others.

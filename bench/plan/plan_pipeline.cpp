@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Cuts and choices together. The yardstick cuts the same layers with everything recomputed, which
 /// chooses nothing yet.

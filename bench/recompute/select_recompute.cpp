@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Choices for recomputation. The yardstick is the usual dynamic program over a budget in slots,
 /// which rounds bytes and has no bound.

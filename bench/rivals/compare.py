@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times other systems beside omnibal, from C++ and from Python, in one process and prints tables:
 compare.py LIBRARY [--quick].
 

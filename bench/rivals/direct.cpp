@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The library as a program in C++ calls it, and the synthetic data set, for compare.py: a shared
 /// library, so that all calls run in one process. Only the call itself is timed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What other systems do, written anew from what they publish: to be compared with, not to be used.
 
 Each has the order of growth of the original, so that times may be compared too.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The shufflers on 64-bit and 32-bit items, each against the plain loop that it replaces.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Samplers and mixtures. The yardstick of those that make no array is the plain shuffle of one:
 /// the time per sample to have an epoch in random order. That of step_sampler is its scheduler.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Runs the benchmarks of a program with a heap that keeps what is freed.
 ///

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Packages of Debian: libomnibal-dev has the headers, libomnibal-doc the pages and pictures. `cpack` in
 # the build folder makes both.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** \file
  * omnibal for C: groups, parts and steps as offsets and items, errors as codes with a text.
  *

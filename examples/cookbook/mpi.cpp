@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/mpi.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>

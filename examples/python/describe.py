@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints where the headers of this Python are and how its modules end; fails where it lacks them or
 NumPy."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the comments of the library's headers as docstrings of C++: docstrings.py INCLUDE OUTPUT.
 
 The contract of an algorithm `name` is the first block of `///` in `struct name_fn`, that of a class

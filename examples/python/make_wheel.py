@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a wheel of a built package: make_wheel.py PACKAGE VERSION OUTPUT.
 
 PACKAGE is the folder that holds `omnibal`. Needs nothing but Python; prints the path of the wheel.

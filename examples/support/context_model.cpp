@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "context_model.hpp"
 
 #include <omnibal/cost/layered_model.hpp>

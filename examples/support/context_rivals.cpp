@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "context_rivals.hpp"
 
 #include <omnibal/solve_status.hpp>

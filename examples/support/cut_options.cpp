@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cut_options.hpp"
 
 #include "machine_options.hpp"

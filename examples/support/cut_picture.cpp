@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cut_picture.hpp"
 
 #include "chart.hpp"

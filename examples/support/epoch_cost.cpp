@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "epoch_cost.hpp"
 
 #include "table.hpp"

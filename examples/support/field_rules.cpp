@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "field_rules.hpp"
 
 #include "input_error.hpp"

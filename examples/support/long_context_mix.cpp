@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "long_context_mix.hpp"
 
 #include <omnibal/rng/engine.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "packing_rivals.hpp"
 
 #include <omnibal/pack/packing_bound.hpp>

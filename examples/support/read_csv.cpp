@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "csv_records.hpp"
 #include "input_error.hpp"
 #include "readers.hpp"

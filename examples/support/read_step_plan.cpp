@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "read_step_plan.hpp"
 
 #include "file_text.hpp"

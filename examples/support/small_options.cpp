@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "small_options.hpp"
 
 #include "length_options.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "step_plan_writer.hpp"
 
 #include "pack_options.hpp"

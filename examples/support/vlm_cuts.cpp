@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vlm_cuts.hpp"
 
 #include <omnibal/cost/device_model.hpp>

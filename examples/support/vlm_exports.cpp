@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "vlm_exports.hpp"
 
 #include "pack_options.hpp"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Demands that every block of C++ on PAGE stands in a file of FOLDER, however its lines are broken, that all
 # headers of FOLDER stand there, and each line that PROGRAM prints.
 
@@ -18,6 +19,7 @@ file(GLOB programs "${FOLDER}/*.cpp")
 set(sources "")
 foreach(file IN LISTS headers programs)
   file(READ "${file}" code)
+  string(REGEX REPLACE "^// SPDX[^\n]*\n" "" code "${code}")
   string(FIND "${page}" "```cpp\n${code}```" position)
   if(file IN_LIST headers AND position EQUAL -1)
     message(SEND_ERROR "${PAGE} does not contain:\n```cpp\n${code}```")

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "brute_force.hpp"
 #include "error_text.hpp"
 #include "parts.hpp"

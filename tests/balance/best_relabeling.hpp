@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Which rank takes which part, so that the most bytes stay: exact, for small numbers of ranks.

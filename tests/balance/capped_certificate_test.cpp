@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What balancers under a capacity find, and what they call impossible, compared with all ways to
 // place the samples; the same for costs that are not sums.
 

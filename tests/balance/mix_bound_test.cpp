@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bound of the benchmarks on how alike the totals of steps can be, against schedules.
 
 #include "mix_bound.hpp"

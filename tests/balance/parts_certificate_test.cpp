@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What balancers without a capacity promise and prove, compared with the best parts by brute force.
 
 #include "brute_force.hpp"

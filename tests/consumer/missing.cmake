@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a project is told at configure where the CUDA toolkit or MPI is missing, where the toolkit is too old,
 # where the project has not looked for it, and where OMNIBAL_WITH_CUDA switches the component off. The
 # toolkits are folders with an nvcc that only says its version; that of 13.0 has no nvToolsExt.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bounds, proofs and shortages of `context_groups`, compared with all plans of small instances, and
 // how far its heuristic is from the best.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samplers that draw the samples of steps of context groups go on where they stopped, also with
 // other ranks, and every token is trained once.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Demands that each table of a page begins with a column of calls, and that what stands as code in it is
 # compiled: it is found in the sources below the folders, whatever its spaces and without `omnibal::`.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Demands that the figures in README are those of docs/study.md, which are compared with what study_omnibal
 # prints, and that the bars beside them are as long.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Demands that every link between pages leads to a page and a heading that there are, that README leads
 # to every recipe and names nothing that no recipe has, and that index.md and the contents that
 # it leads to have every page.

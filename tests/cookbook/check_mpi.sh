@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Demands that a page shows what a command prints.
 #
 # usage: check_mpi.sh PAGE COMMAND...

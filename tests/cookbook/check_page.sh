@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Demands that a page of docs/cookbook shows the recipes of a program and what they print: behind each
 # heading the code of the function of that name, what stands before it in the source, and its output.
 #
@@ -32,7 +33,7 @@ awk '
     else output[name] = output[name] $0 "\n"
     next
   }
-  /^#include "recipes.hpp"$/ || /^namespace cookbook \{$/ || /^}  \/\/ namespace cookbook$/ { next }
+  /^\/\/ SPDX-/ || /^#include "recipes.hpp"$/ || /^namespace cookbook \{$/ || /^}  \/\/ namespace cookbook$/ { next }
   /^int main\(/ { exit }
   /^void [a-z_0-9]+\(\) \{$/ {
     name = $2

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Demands that each block of C++ on a page stands in one of the sources, whatever its indentation.
 #
 # usage: check_quotes.sh PAGE SOURCE...

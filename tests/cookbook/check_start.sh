@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Follows the first lines of docs/start.md in an empty folder, as a newcomer would, and compares what the
 # programs print with the page. The copy of the repository is a link, nothing is optimized, and the main
 # job is left to others.

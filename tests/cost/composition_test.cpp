@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs as partitioning and recomputation take them, without adaptors.
 
 #include <omnibal/cost/device_model.hpp>

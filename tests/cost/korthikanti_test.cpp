@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The classic form of Korthikanti et al., "Reducing activation recomputation in large transformer
 // models", 2022 (arXiv 2205.05198): unfused attention, dropout, kept bytes of tables 1 and 2.
 

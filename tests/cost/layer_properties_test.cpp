@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Laws that hold for every configuration.
 
 #include "random_layers.hpp"

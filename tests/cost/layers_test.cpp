@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums made by hand, with small numbers.
 
 #include <omnibal/cost/audio_transformer.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Figures of public configurations and papers.
 
 #include <omnibal/cost/layered_model.hpp>

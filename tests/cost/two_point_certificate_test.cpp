@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a line through two readings says of the layers to checkpoint, compared with all numbers of
 // them.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the host can check before anything is submitted: no device is needed.
 
 #include <omnibal/cuda/device_array.hpp>

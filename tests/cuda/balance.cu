@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The balancers of the device give what those of the host give, for one step, for many at once, and
 // from a graph that is captured once and replayed with other costs.
 

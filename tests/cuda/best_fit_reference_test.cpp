@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "brute_force.hpp"
 #include "packing_faults.hpp"
 #include "reference/best_fit_rounds.hpp"

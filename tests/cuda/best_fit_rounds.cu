@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packing in rounds on the device is that of the host.
 
 #include "device_program.hpp"

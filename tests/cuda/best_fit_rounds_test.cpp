@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "reference/best_fit_rounds.hpp"
 
 #include "samples.hpp"

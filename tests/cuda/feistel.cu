@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Feistel order of the device is that of the host.
 
 #include "device_program.hpp"

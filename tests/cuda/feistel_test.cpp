@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/feistel.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loads and the cumulative lengths of groups on the device are those of the host.
 
 #include "device_program.hpp"

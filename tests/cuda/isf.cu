@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // isf on a device gives what it gives on the host: for every size, captured in a graph and
 // replayed, and on two streams at once.
 

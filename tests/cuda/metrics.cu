@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metrics of the device are those of the host to the last bit.
 
 #include "device_program.hpp"

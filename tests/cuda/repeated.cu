@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is done again and again gives what the host gives each time: graphs whose first call is made
 // while they are captured, and calls with other seeds beside a kernel that takes the memory.
 // usage: repeated [graphs | seeds]     both where nothing is said

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schedule that the device makes is that of the host, also from a graph that is captured once
 // and replayed with other loads.
 

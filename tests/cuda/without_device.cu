@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program with CUDA that runs where there is no driver, or where the driver shows no device, is
 // told so. The test hides the devices of a machine that has some.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A program that needs a device and sees none says so in one line and returns 77.
 # usage: without_device.sh PROGRAM ARGUMENT...
 set -uo pipefail

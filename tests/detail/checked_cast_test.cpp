@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "../support/error_text.hpp"
 
 #include <omnibal/detail/conversions.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Evaluates host-and-device code on the host and in a kernel and demands equal results. Returns 77
 // where there is no device.
 

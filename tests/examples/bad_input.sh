@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Bad input to pack_dataset: a message that names file, record, field and value, an exit status that
 # is not zero, and no plan.
 #

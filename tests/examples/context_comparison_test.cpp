@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "context_comparison.hpp"
 
 #include "context_model.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # context_step prints the same for threads and for processes of MPI, and finds all outputs right on
 # other numbers of them.
 #

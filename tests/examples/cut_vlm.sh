@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # cut_vlm prints its table and draws it, replaces modeled times by measured ones, and where
 # something is wrong says what, with an exit status that is not zero and no picture.
 #

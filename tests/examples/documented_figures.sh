@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The tables and pictures in docs/ have the figures that the programs print.
 #
 # usage: documented_figures.sh PROGRAM DOCS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the scripts of this folder: sets `python` to the first python3 that has NumPy, else to the
 # first one that runs, and goes to a folder `work` that is removed at the end. Exit status 77: there
 # is no python3. OMNIBAL_PYTHON is tried first.

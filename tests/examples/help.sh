@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Every program with options explains them alike: what it does, groups, what an option takes and what
 # it is where it is left out, the exit status; and length files are read by the same options.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The same numbers give the same plan in every format and with every option, and a sample that is in
 # no group is never a secret.
 #

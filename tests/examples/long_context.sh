@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # pack_long_context on files of several formats, its pictures and plans, and input that it refuses.
 #
 # usage: long_context.sh PROGRAM

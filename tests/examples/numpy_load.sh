@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # NumPy loads the arrays of a plan, and they agree with its JSON file. Exit status 77: no python3 has it.
 #
 # usage: numpy_load.sh PROGRAM

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The picture of pack_dataset appears together with the plan or not at all, and other programs read
 # it as XML where there are any.
 #

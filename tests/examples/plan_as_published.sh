@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # plan_as_published prints both methods, writes plans that plan_vlm simulates alike, and takes
 # measured cuts from a command.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # plan_vlm writes plans that give the printed figures again, all files or none.
 #
 # usage: plan_vlm.sh PROGRAM

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dataset.hpp"
 #include "model_file.hpp"
 #include "staged_files.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # post_balance prints the same table for threads, for processes of MPI and for simulated ranks, finds
 # all gradients equal, and says what is wrong with its options.
 #

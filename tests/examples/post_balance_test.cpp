@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "balanced_training.hpp"
 #include "batch_source.hpp"
 #include "error_text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Public configurations: the totals of their models to the digit, or a refusal that names the field.
 
 #include "input_error.hpp"

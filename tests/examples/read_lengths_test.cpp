@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "read_lengths.hpp"
 
 #include "input_error.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "schedule_groups.hpp"
 
 #include "balance_report.hpp"

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # scripts/study.sh writes what commands print into a page, and tells where a page differs.
 #
 # usage: study.sh SCRIPT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Sourced by the scripts of this folder: sets `program` from their first argument, goes to a folder
 # that is removed at the end, and counts what `complain` is called for.
 

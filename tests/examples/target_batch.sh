@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # pack_dataset chooses a capacity for a wanted mean batch, packs under it, and warns of a hopeless one.
 # usage: target_batch.sh PROGRAM
 # shellcheck source=support.sh

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples that are of another size each time they are asked: an error, never a crash.
 
 #include "error_text.hpp"

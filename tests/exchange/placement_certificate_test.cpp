@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What placements prove, compared with all placements, and the bytes that plans report.
 
 #include "certificate.hpp"

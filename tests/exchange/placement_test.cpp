@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "../balance/best_relabeling.hpp"
 #include "error_text.hpp"
 #include "parts.hpp"

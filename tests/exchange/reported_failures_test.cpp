@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What fails in other trainers at this point of a step, by their public reports, and cannot here.
 // docs/post_balancing.md names the reports.
 

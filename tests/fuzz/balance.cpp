@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts, micro-batches and steps of whatever costs the bytes describe, checked by their definition.
 
 #include "byte_reader.hpp"

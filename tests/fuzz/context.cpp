@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of ranks for whatever the bytes describe, checked by their definition, and steps of
 // samples that wait, compared with a naive queue.
 

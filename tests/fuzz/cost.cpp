@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fits and tables through whatever points the bytes describe: finite where they return, exact where
 // they say so.
 

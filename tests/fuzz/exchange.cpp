@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans by which ranks exchange samples, for whatever lengths and places the bytes describe: every
 // sample arrives once, the inverse brings it back, and placements move no more than they say.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packs of several lengths, their steps and the choice of levels, for whatever lengths and readings
 // the bytes describe.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packs whatever the bytes describe with every packer and compares with naive ones.
 
 #include "packers.hpp"

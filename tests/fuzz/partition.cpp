@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stages of whatever chains the bytes describe, under whatever constraints: two algorithms for one
 // question agree, and what is proven is so.
 

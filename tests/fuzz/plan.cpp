@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kept activations, pipeline plans and schedules for whatever layers the bytes describe: budgets
 // hold, bounds are bounds, and what a simulation says of a plan is what the plan says.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samplers that are saved and restored after any step, also with other ranks, on states that no
 // sampler wrote, and mixtures: nothing is lost and nothing runs twice.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Builds AREA.cpp with COMPILER at LEVEL and compares what it prints with expected/AREA.txt.
 
 execute_process(

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a digest of the groups of ranks that seeded lengths get, of the pieces of their samples,
 // and of what runs in which step where some wait.
 // expected/context.txt has these lines; where they change on purpose, replace it by the output of

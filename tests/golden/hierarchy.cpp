@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a digest of what hierarchies of packs give for seeded integers.
 // expected/hierarchy.txt has these lines; where they change on purpose, replace it by the output of
 // this program.

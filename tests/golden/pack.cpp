@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a digest of what every packer gives for seeded integers.
 // expected/pack.txt has these lines; where they change on purpose, replace it by the output of
 // this program.

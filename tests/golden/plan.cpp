@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a digest of what plans of pipelines give for seeded integers.
 // expected/plan.txt has these lines; where they change on purpose, replace it by the output of
 // this program.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What headers and programs cost to compile with -O2: user time, and its ratio to a program that uses
 # the standard library alone.
 # usage: compile_time.sh [--table] COMPILER INCLUDE_DIR [NAME[=BUDGET]...]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What each CUDA header costs to compile alone, in seconds of processor time.
 # usage: nvcc_time.sh INCLUDE_DIR HEADER... -- NVCC OPTIONS...
 # Fails where a header costs more than BUDGET (default 12) seconds.

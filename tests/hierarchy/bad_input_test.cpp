@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bad input to the functions on hierarchies of packs: each text names function, argument and value.
 
 #include "error_text.hpp"

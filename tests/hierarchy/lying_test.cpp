@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Profiles and packers that say something else each time they are asked: an error or some answer,
 // and never a crash.
 

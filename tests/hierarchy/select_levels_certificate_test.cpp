@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The levels, the missing bytes and the time of an epoch, compared with all settings and all sets
 // of levels of small searches.
 

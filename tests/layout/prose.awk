@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Counts what makes comments hard to read, in files of C++: awk -f prose.awk FILE...
 # Prints one line for each place: pattern, file, line of the comment, the sentence.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # prose.sh FOLDER: the comments of headers keep to rule 15 of CONTRIBUTING.md. Fails with the places if a
 # pattern that readers stumble over occurs more often than the limit below.
 set -euo pipefail

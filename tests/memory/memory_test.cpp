@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much memory the packers and the scheduler take at most, results included, by counting every
 // allocation of this program.
 

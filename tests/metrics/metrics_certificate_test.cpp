@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ratios compared with those of exact sums, up to the largest numbers that can be added.
 
 #include "certificate.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "dealt_steps.hpp"
 
 #include <omnibal/metrics.hpp>

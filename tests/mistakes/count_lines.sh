@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # count_lines.sh [--check FILE] [-I FOLDER] [COMPILER...]: compiles each mistake of mistakes.cpp alone and
 # prints a row for each: compiler, number, lines of the message, the line at which one of the expected words
 # stands ("-" where none does), and the mistake. With --check the numbers are limits, in a file of such rows, and

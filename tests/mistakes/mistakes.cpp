@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls that must not compile, one for each number of MISTAKE. count_lines.sh reads the lines that
 // begin with "//|": number, the words of which the message must have one, what is wrong.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bodies that every communicator must satisfy, over MPI. Run by mpirun with 1, 2 and 4 ranks.
 
 #include "comm_bodies.hpp"

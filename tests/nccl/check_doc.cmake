@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Demands that DOC shows what SOURCE has from the line that begins with FIRST on, and what PROGRAM
 # prints, word for word; each where it is given.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The component nccl where NCCL is missing or old: off, or a clear error where it was asked for. NCCL is
 # a header of FOLDER here, which says that it is of an old version, or forbidden.
 #

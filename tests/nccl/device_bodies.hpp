@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // What the calls on a stream must do. The same bodies run over the stand-in, by threads, and over

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real NCCL over real MPI: ids are shared without a device, and a communicator is made where there
 // is one for each process, or is a clear error. Under mpirun. Returns 1 where something is wrong.
 

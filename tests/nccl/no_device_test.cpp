@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real NCCL on a machine without a device: what can be done there works, and the rest is a clear
 // error within seconds. Where there is a device the tests of errors say nothing.
 

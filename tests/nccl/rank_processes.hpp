@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Starts this program again as several processes, each a rank of NCCL. They may share a device,

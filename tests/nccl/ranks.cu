@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real NCCL on real devices: the bodies of the tests over processes, one for each rank, which may
 // share a device.
 //

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs the tests of omnibal/cuda/nccl over real NCCL: 1, 2 and 4 processes, each a rank, which may
 # all share one device, and again with a rank that dies.
 # usage: run_ranks.sh [program [number of ranks ...]]

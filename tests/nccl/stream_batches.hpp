@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Batches for the calls on a stream, their plans, and the way to the device and back.

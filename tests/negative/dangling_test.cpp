@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What would refer to an object that is gone does not compile; what lives long enough does.
 
 #include <omnibal/balance/lpt.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Functors that give another answer at every call, throw, or return nonsense: an error or some
 // result, never a crash. Meant for the sanitizers.
 

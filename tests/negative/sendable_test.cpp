@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Samples that refer to memory of this rank are not sent as bytes.
 
 #include <omnibal/exchange/exchange_samples.hpp>

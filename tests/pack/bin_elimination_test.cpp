@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "samples.hpp"
 
 #include <omnibal/pack/improve_packing.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the packers promise and prove, compared with the fewest groups by brute force.
 
 #include "brute_force.hpp"

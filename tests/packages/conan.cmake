@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The recipe for Conan makes a package, in a home of its own and without any server, and its own test
 # uses that.
 #

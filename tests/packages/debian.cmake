@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Both packages of Debian are made and looked into; the examples that libomnibal-dev has compile with
 # what it has, in another folder.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The port for vcpkg with stand-ins for its functions, which do what their documentation says; what it
 # has installed is used.
 #

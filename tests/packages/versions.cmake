@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The version of the headers is that of the README, the changelogs, the citation and the recipes, which
 # have the fields that their formats want.
 #

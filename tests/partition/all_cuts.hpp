@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // All ways to cut a short chain, and what must hold of the stages that a constraint allows.

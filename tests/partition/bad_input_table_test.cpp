@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is wrong with a chain is said by every function that takes one: the function, the argument
 // and the value; or that no stages fit, which stage lacks memory, and how much.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // partition_layers and partition_throughput against all cuts of short chains, under every
 // constraint.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs, predicates and memory rules that say something else at every call: an error, or stages of
 // the chain, and an end in any case.
 

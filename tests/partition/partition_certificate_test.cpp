@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What partitions prove, compared with all cuts of short chains.
 
 #include "all_cuts.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainer's own layers, cost and memory rule go through every function as they are.
 
 #include <omnibal/partition/neighbors.hpp>

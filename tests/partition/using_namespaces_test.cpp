@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs that take all names of both namespaces compile, with nothing qualified.
 
 #include <omnibal/omnibal.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // A pipeline as one would write it down first: lists of operations, and a queue of events.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Schedules and functors of a user that misbehave: an error, never a crash.
 
 #include "error_text.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // The best plan of a pipeline by trying all cuts and all choices.

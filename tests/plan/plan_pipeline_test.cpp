@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "every_pipeline.hpp"
 #include "samples.hpp"
 

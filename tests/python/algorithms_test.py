@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of the package: what goes in and out, properties, errors."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions with other systems' names: the cases that those systems publish for theirs, written
 anew, and properties on random lengths, beside their algorithms written anew."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package as a whole: stubs, docstrings, the page."""
 
 import ast

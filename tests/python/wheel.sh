@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A wheel of the built package installs without a network and works from there.
 # usage: wheel.sh PYTHON PACKAGE FOLDER
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Choices that are others each time they are asked for.
 
 #include <omnibal/recompute/select_recompute.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "error_text.hpp"
 #include "every_plan.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What select_recompute proves, compared with all plans of small models.
 
 #include "certificate.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "every_plan.hpp"
 #include "noisy_layers.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a trainer writes: a loop with checkpoints that may end at any time.
 
 #include "samples.hpp"

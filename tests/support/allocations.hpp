@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Counts the allocations of a program, of all its threads. To be included in one file of it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // How a fuzz body reads its bytes, and how it says what is wrong.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Catch2 3.x where it is installed, else the single header of Catch2 2.x. Tests write what both

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // What every communicator must do. The same bodies run over one rank, threads and processes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // What steps of context groups must satisfy on every communicator: causal attention over pieces is

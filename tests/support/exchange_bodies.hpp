@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // What exchanges must satisfy on every communicator. The same bodies run over one rank, threads and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Different numbers of values of every rank, for the test bodies of communicators.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Packers as one would write them down first: the oracles of the fast ones.

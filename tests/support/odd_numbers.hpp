@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Numbers that fuzz bodies read, and what calls may throw for them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // The list of all packers: a packer that stands here is tried by the tests of properties, bad

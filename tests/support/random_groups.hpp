@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Groups of sizes on which the division of work on a device fails most easily.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Samples and capacities on which a bound or a proof goes wrong most easily.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Checks in the bodies of ranks, which are threads or processes: a failure is an exception.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz body over every file of a folder, in the order of their names.
 
 #include <algorithm>

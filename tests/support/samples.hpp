@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Sets of samples on which packers fail most easily. The same seed gives the same samples

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // What trainers do without a joint plan: balance the model with everything recomputed, so that it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bodies that every communicator must satisfy, over Gloo: torch_test RANKS [leave | hang],
 // which starts as many processes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model of examples/train_vlm: a packed sample is trained as if it were alone.
 
 #include "contents.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What docs/contract.md says of all functions: ranges, functors and how often they are called,
 // threads, and what an exception leaves behind.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every call that takes a workspace, with nothing before it that has a default.
 
 #include "to_vector.hpp"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recipe of Conan 2, of the tree that it lies in: conan create cmake/packaging/conan"""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """omnibal: balanced mini-batches, micro-batches, steps, stages and recomputation for training.
 
 Samples are given as NumPy arrays, or what becomes one: a number for each sample, a row of numbers

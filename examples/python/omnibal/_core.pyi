@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from typing import Any, Iterator, List, Literal, Optional, Sequence, Tuple, Union
 
 import numpy as np

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "stopwatch.hpp"
 #include "table.hpp"
 #include "tasks.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Trains a small vision-language model on several processes, and measures what balance is worth:
 /// `train_vlm --help`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// \file
@@ -53,8 +54,8 @@ class sample_routes {
       coming_.push_back(std::uint64_t{source} << 32 | i);
       ++receive_counts_[source];
     }
-    sort_by_high_bits(leaving_, bits_of(plan.sample_count()));
-    sort_by_high_bits(coming_, bits_of(plan.ranks()));
+    sort_by_high_bits(leaving_, static_cast<unsigned>(std::bit_width(plan.sample_count())));
+    sort_by_high_bits(coming_, static_cast<unsigned>(std::bit_width(plan.ranks())));
   }
 
   [[nodiscard]] std::span<stay const> staying() const { return staying_; }
@@ -76,10 +77,6 @@ class sample_routes {
   }
 
  private:
-  [[nodiscard]] static unsigned bits_of(std::size_t largest) {
-    return static_cast<unsigned>(std::bit_width(largest));
-  }
-
   /// Sorts by the bits above the lowest 32, of which `bits` are used. Positions already ascend.
   void sort_by_high_bits(std::vector<std::uint64_t>& words, unsigned bits) {
     constexpr std::size_t few = 1024;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// \file
@@ -6,6 +7,7 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/bits.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/feistel.hpp>
@@ -24,27 +26,16 @@ inline constexpr std::int64_t whole_step = std::int64_t{1} << 30;
 /// A load as an integer: `largest * ranks` is below 2^62, so that sums over a step fit.
 using load_level = std::uint64_t;
 
-/// Returns the number of bits of an unsigned number.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int bits_of(std::uint64_t value) {
-  int bits = 0;
-  for (int half = 32; half != 0; half /= 2) {
-    if (value >> half == 0) continue;
-    value >>= half;
-    bits += half;
-  }
-  return bits + (value != 0 ? 1 : 0);
-}
-
 /// Returns the number of bits that levels may have.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int level_bits(std::uint64_t ranks) {
-  return 62 - bits_of(ranks);
+  return 62 - bit_width(ranks);
 }
 
 /// Returns the number of low bits that must be removed from the loads of a kind with this largest
 /// load.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int level_shift(std::uint64_t largest,
                                                             std::uint64_t ranks) {
-  int const shift = bits_of(largest) - level_bits(ranks);
+  int const shift = bit_width(largest) - level_bits(ranks);
   return shift < 0 ? 0 : shift;
 }
 
@@ -52,7 +43,7 @@ using load_level = std::uint64_t;
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t share_of_level(load_level level,
                                                                          load_level largest) {
   if (largest == 0) return 0;
-  int const bits = bits_of(largest);
+  int const bits = bit_width(largest);
   int const shift = bits < 32 ? 0 : bits - 32;
   return static_cast<std::uint32_t>(((level >> shift) << 31) / (largest >> shift));
 }

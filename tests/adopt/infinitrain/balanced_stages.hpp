@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "infini_train/include/nn/modules/transformer/transformer_config.h"

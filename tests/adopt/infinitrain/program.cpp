@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines of docs/adopt_infinitrain.md, over a stand-in of the trainer's interface.
 
 #include "balanced_rows.hpp"

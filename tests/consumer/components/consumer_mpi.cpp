@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program with the component mpi: all ranks learn the lengths of each other.
 
 #include <omnibal/comm/gather_lengths.hpp>

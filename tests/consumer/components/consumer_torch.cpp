@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program with the component torch: a trainer's process group becomes a communicator.
 
 #include <omnibal/comm/c10d.hpp>

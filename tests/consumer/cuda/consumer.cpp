@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program with the component cuda: a C++ file that owns device memory, and a CUDA file
 // with what runs on the device.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/feistel.cuh>

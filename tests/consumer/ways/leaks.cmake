@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Mistakes after which a project sees more of omnibal than it should: each turns way.cmake red.
 #
 # cmake -DREADME=... -DREPOSITORY=... -DPROGRAM=... -DWORK=... -DGENERATOR=... -DCOMPILER=... -P leaks.cmake

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A copy of the library's part of the tree and, where there is git, a repository of it with the tag of
 # its version.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a project can see of itself, to compare before and after it takes omnibal in.
 
 # Settings that CMake changes by itself, and the trace of the lines in between.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainer that packs documents into sequences.
 
 #include <omnibal/pack/next_fit.hpp>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A trainer built in one of the ways of README.md, by the very lines that it shows, with all warnings as
 # errors; and its project is as it was before these lines. With the way `component` it is the component mpi
 # in a folder, by the lines of docs/install.md.

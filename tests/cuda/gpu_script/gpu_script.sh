@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # bench/gpu.sh without a GPU: programs, nvcc, compute-sanitizer and the clock are stand-ins, so that no
 # busy machine changes what happens. Looks at what it runs, goes on with, gives up and prints.
 # usage: gpu_script.sh FOLDER

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # In place of nvcc: what it "compiles" are scripts that do what the environment says of their names.
 # FAILING, BROKEN, SLOW: programs that fail, that do not compile, and that last until they are stopped.
 # CALLS: a file that gets a line for each run. DEVICE: the name of the device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What CCCL calls a stream, a span and a vector goes into the algorithms as it is; nothing here
 // runs.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls every algorithm once, so that its kernels are compiled; nothing here runs.
 
 #include <omnibal/cuda/best_fit_rounds.cuh>

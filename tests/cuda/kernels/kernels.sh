@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What the compiler makes of each kernel and of each function that it does not inline, for one
 # architecture: registers, bytes of stack, of spills and of static shared memory, and, where nvdisasm
 # is found, instructions, barriers, and loads and stores that are local or generic.

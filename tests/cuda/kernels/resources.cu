@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory resources of CCCL and RMM go into the algorithms as they are; nothing here runs.
 
 #include <omnibal/cuda/device_array.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A shared library that shuffles, packs, balances and schedules on the device. Two of them contain
 // the same kernels; LIBRARY_FUNCTION names what each exports.
 

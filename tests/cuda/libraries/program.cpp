@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls two shared libraries with the same kernels, in turns. Returns 77 where there is no device.
 
 #include <omnibal/rng/feistel.hpp>

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Links two shared libraries that contain the same kernels, compiled for two architectures, into one
 # program and runs it. Neither may take from the other what has kernels or calls those that have: they
 # have no code for its own device, and CUB takes other temporary memory there.

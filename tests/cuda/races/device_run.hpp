@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Samples of which an algorithm of the device makes something, and whether it has reported a fault.

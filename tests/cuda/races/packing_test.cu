@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The packers, and what is asked of groups.
 
 #include "catch.hpp"

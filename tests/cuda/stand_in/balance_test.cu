@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The balancers on small blocks of the device: with the thread sanitizer tests/cuda/balance.cu does
 // not come to an end.
 

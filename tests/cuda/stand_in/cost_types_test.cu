@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Costs of all types are balanced as the host balances them.
 
 #include "catch.hpp"

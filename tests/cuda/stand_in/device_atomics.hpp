@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // The atomic functions of device code, for threads of the host: no other access is put in order,

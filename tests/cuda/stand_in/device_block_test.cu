@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device's own block against the serial one.
 
 #include "../support/serial_block.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device's own grid against the serial one.
 
 #include "../support/serial_grid.hpp"

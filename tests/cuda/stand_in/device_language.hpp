@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // What nvcc gives to device code, for a compiler of the host. Programs for a device are compiled

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often groups and packings on their way to the host and back ask the runtime.
 
 #include "catch.hpp"

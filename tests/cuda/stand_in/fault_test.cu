@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fault that nobody gave a word for is not lost: the device's work ends, and who waits is told.
 
 #include "catch.hpp"

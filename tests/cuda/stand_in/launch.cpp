@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The threads of a kernel as fibers.
 
 #include "launch.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Runs kernels on the host: each thread of a block is a fiber, and all of them take turns on the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What launches ask the driver, how many blocks a grid has, and whose errors are reported.
 
 #include "catch.hpp"

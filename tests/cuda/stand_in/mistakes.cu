@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels with one mistake each, which the stand-in or the thread sanitizer over it must report,
 // and the same kernels without it. usage: mistakes NAME wrong|right
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs each kernel of mistakes.cu with its mistake, which must be reported, and without it.
 # usage: mistakes.sh PROGRAM
 set -euo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Runs a functor on one block of the device, or on blocks that make one grid, and waits for its

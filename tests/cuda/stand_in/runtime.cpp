@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The functions of the CUDA runtime that the library and its tests call.
 
 #include "runtime.hpp"

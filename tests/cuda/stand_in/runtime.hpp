@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // NOT CUDA: a stand-in with the signatures of its runtime, for tests on machines without a device.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stand-in does what a device does, and shows what would be wrong on one.
 
 #include "catch.hpp"

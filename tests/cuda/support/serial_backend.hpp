@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // Runs the algorithms of cuda/ on one host thread, in place of `device_backend`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // A grid of blocks on one host thread, in place of `device_grid`.

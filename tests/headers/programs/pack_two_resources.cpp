@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One packing of two resources.
 
 #include <omnibal/demand.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One plan of a pipeline.
 
 #include <omnibal/plan/plan_pipeline.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Containers and sorting of the standard library alone: the yardstick of compile times.
 
 #include <algorithm>

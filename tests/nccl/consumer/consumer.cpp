@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program: finds headers and libraries, and asks NCCL for an id, which needs no device.
 
 #include <omnibal/comm/self_communicator.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Over the stand-in for NCCL and CUDA: what becomes of memory and of the caller when a rank does
 // not come to an exchange, and what an abort waits for.
 

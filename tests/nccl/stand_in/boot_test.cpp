@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How ranks meet by files, communicators and launchers, with real files; only the ids come from the
 // stand-in.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Over the stand-in for NCCL and CUDA: ranks that die, hang, throw or do not come, on ranks that
 // are threads.
 

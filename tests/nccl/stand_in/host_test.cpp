@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Over the stand-in for NCCL and CUDA: collectives of host memory, parts of communicators, devices
 // and nodes, on ranks that are threads.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL of the stand-in: communicators, how they start, split and end.
 
 #include "ranks.hpp"

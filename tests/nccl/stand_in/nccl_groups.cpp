@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL of the stand-in: groups, gathers and messages.
 
 #include "ranks.hpp"

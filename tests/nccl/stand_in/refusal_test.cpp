@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Over the stand-in for NCCL and CUDA: what the calls on a stream refuse, on all ranks where all
 // must agree, and that the next call works.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // NOT NCCL: a stand-in with its signatures, over that for CUDA in tests/cuda/stand_in. Ranks are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Over the stand-in for NCCL and CUDA: the calls on a stream, on 1, 2, 3 and 4 ranks that are
 // threads.
 

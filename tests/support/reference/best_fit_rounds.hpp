@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // What gpu::best_fit_rounds does, on one thread of the host: the same groups, the same report but

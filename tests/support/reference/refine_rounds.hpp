@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // What gpu::refine_parts does, on one thread of the host, for one step.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of callers as integers of 64 bits, and errors that name the function that was called.
 
 A float that is a whole number is welcome. Any other fraction is a ValueError, never cut off.

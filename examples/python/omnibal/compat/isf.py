@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OmniBal's iterative sampling and filtering, as its `dataset` and `fast_isf` have it.
 
 Token lengths are items `[index, images, tokens]`, as there. The groups and their order are the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LightBinPack's `pack` and the functions behind it, but for those of unlike nodes.
 
 There are never more bins than `obfd` and `ogbfd` have there: for one length the best fit of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LLaMA-Factory's `greedy_knapsack`, by which it packs the lengths of a data set."""
 
 from typing import List, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of LLaVA's and Transformers' length-grouped samplers.
 
 The order is random in the large and sorted in the small: samples of a megabatch are of any length,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The packing schedulers of Megatron-Core: `get_groups_and_subsamples` of lists of (id, length).
 
 The result is, for each micro-batch and each rank of the data and context parallel group, the ids of

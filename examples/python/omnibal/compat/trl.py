@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The strategies `bfd` and `bfd_split` of TRL's `pack_dataset`.
 
 `pack_examples` is what it maps over a data set:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VeOmni's batching strategy for text: samples wait in a buffer until a micro-batch is due.
 
 VeOmni takes the first samples that still fit. Here the oldest sample is in the micro-batch too, and

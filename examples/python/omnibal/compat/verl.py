@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of verl's `seqlen_balancing` that compute with lengths.
 
 Parts are evener than those of verl, and the cap of tokens is strict. What verl asserts is a

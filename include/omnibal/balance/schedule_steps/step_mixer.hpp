@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// \file
@@ -5,6 +6,7 @@
 
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/bits.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -30,7 +32,7 @@ template <std::size_t R>
   std::array<double, R> result{};
   for (std::size_t r = 0; r != R; ++r) {
     // Squares of 32 bits: 2^32 of them and their products with 2^32 fit.
-    int const shift = std::max(0, bits_of(largest[r]) - 32);
+    int const shift = std::max(0, bit_width(largest[r]) - 32);
     uint128 sum = 0;
     uint128 squares = 0;
     for (auto const& level : levels) {

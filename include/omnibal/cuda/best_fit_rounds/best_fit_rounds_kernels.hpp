@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// \file
@@ -10,6 +11,7 @@
 #include <omnibal/cuda/detail/sorted_pairs.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
+#include <omnibal/detail/bits.hpp>
 #include <omnibal/pack/packing.hpp>
 
 #include <cstddef>
@@ -594,13 +596,6 @@ struct fit_finish {
   }
 };
 
-/// Returns the number of bits of a value.
-[[nodiscard]] constexpr int bits_of(std::uint64_t value) {
-  int bits = 0;
-  for (; value != 0; value >>= 1) ++bits;
-  return bits;
-}
-
 /// Runs `gpu::best_fit_rounds` on any backend: two sorts, and one launch for all rounds.
 template <class Backend, class Amount>
 void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
@@ -610,13 +605,13 @@ void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
   backend.fill_zero(arrays.state, 1);
   backend.for_each(count,
                    fit_measure<Amount>{demands, capacity, arrays.keys, indices, out.faults.data()});
-  backend.sort_pairs(arrays.keys, indices, count, 0, bits_of(capacity + 1));
+  backend.sort_pairs(arrays.keys, indices, count, 0, omnibal::detail::bit_width(capacity + 1));
   backend.for_each(count, fit_sizes{arrays, capacity, count});
   std::size_t const blocks = smaller_of(max_blocks, max_grid_blocks);
   backend.template for_grid<best_fit_tuning::threads>(
       smaller_of(count / best_fit_tuning::min_indices, blocks * best_fit_tuning::threads - 1),
       fit_rounds::shared_bytes, fit_rounds{arrays, capacity});
-  backend.sort_pairs(arrays.group_of, indices, count, 0, bits_of(count));
+  backend.sort_pairs(arrays.group_of, indices, count, 0, omnibal::detail::bit_width(count));
   std::size_t const written = larger_of(count, out.groups.offsets.size());
   backend.for_each(written, fit_finish{arrays.group_of, indices, arrays.state, count, out});
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// \file
@@ -7,6 +8,7 @@
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/shared_memory.cuh>
+#include <omnibal/detail/bits.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -234,8 +236,9 @@ struct digit_sort {
     auto* const reserved = static_cast<unsigned char*>(__cvta_shared_to_generic(reserved_at));
     digit_sort const by_digits{reinterpret_cast<unsigned*>(reserved),
                                reinterpret_cast<std::uint16_t*>(reserved + Threads)};
-    unsigned const low = bit_length(differing & (0 - differing)) - 1;
-    unsigned const high = bit_length(differing);
+    auto const low =
+        static_cast<unsigned>(omnibal::detail::bit_width(differing & (0 - differing)) - 1);
+    auto const high = static_cast<unsigned>(omnibal::detail::bit_width(differing));
     unsigned const passes = (high - low + digit_bits - 1) / digit_bits;
     unsigned const width = (high - low + passes - 1) / passes;
     for (unsigned bit = low; bit < high; bit += width) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// \file
@@ -48,11 +49,6 @@ template <class Index, class Predicate>
 /// Returns the number of bits that are set.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t count_bits(std::uint32_t word) {
   return static_cast<std::uint32_t>(__builtin_popcount(word));
-}
-
-/// Returns the number of bits up to the highest one that is set, or zero for zero.
-[[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t bit_length(std::uint64_t number) {
-  return number == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(number));
 }
 
 /// Returns the sum, or the largest value if the sum exceeds it. Therefore sums do not depend on the

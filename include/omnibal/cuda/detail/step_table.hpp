@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// \file
@@ -10,6 +11,7 @@
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
+#include <omnibal/detail/bits.hpp>
 #include <omnibal/detail/conversions.hpp>
 
 #include <cmath>
@@ -227,13 +229,6 @@ struct restore_costs {
   }
 };
 
-/// Returns the bits of an unsigned number that is at most `largest`.
-[[nodiscard]] constexpr int bits_up_to(std::size_t largest) {
-  int bits = 0;
-  while (bits < 64 && (largest >> bits) != 0) ++bits;
-  return bits;
-}
-
 /// Sorts the samples of all steps by sorts of all samples at once. The samples of step s are in the
 /// places [offsets[s], offsets[s + 1]). The sums of costs are not checked.
 template <class Backend>
@@ -249,7 +244,8 @@ template <class Backend>
     // The costs are found again from their samples.
     auto* const keys = reinterpret_cast<std::uint32_t*>(result.costs);
     backend.for_each(count, write_step_keys{table, result.samples, keys});
-    backend.sort_pairs(keys, result.samples, count, 0, bits_up_to(steps.step_count));
+    backend.sort_pairs(keys, result.samples, count, 0,
+                       omnibal::detail::bit_width(steps.step_count));
   }
   backend.for_each(count, restore_costs{table, result});
   return result;
@@ -395,7 +391,8 @@ void write_parts_of_places(Backend& backend, cost_steps const& steps, step_table
                            std::uint32_t const* part_of_place, std::uint32_t* groups) {
   std::size_t const count = steps.costs.size();
   backend.for_each(count, name_parts{table, out, samples, part_of_place, groups});
-  backend.sort_pairs(groups, out.items, count, 0, bits_up_to(std::size_t{out.steps} * out.parts));
+  backend.sort_pairs(groups, out.items, count, 0,
+                     omnibal::detail::bit_width(std::size_t{out.steps} * out.parts));
 }
 
 #pragma GCC visibility pop

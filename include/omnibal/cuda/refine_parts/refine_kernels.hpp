@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 /// \file
@@ -11,6 +12,7 @@
 #include <omnibal/cuda/detail/step_table.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
+#include <omnibal/detail/bits.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -439,7 +441,8 @@ void given_parts::read_all(Backend& backend, cost_steps const& steps, step_table
   backend.for_each(count, read_given_parts{table, *this, lists.next_places});
   backend.for_each(count, read_places{table, *this, order.samples, lists.next_places, lists.part_of,
                                       lists.places, keys});
-  backend.sort_pairs(keys, lists.places, count, 0, bits_up_to(steps.step_count * parts));
+  backend.sort_pairs(keys, lists.places, count, 0,
+                     omnibal::detail::bit_width(steps.step_count * parts));
 }
 
 /// Finds the part of each place, and the places of each part, for dealt samples.

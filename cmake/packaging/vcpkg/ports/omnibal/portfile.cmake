@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A port of the tree that it lies in, for --overlay-ports. One for a registry has vcpkg_from_github or
 # vcpkg_from_git in place of these lines.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../../.." ABSOLUTE)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // A stand-in with the names of llmq's public interface that docs/adopt_llmq.md uses; so are the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 // A stand-in with the names of InfiniTrain's public interface that docs/adopt_infinitrain.md uses;
