@@ -86,7 +86,7 @@ static void test_balancing(int64_t const* costs, int64_t const* demands) {
   CHECK(omnibal_lpt(costs, samples, 7, &parts, &error) == OMNIBAL_OK);
   CHECK(omnibal_group_count(parts) == 7);
   check_complete(parts, samples);
-  CHECK(omnibal_refine(costs, samples, omnibal_offsets(parts), omnibal_items(parts), 7, &evener,
+  CHECK(omnibal_refine_parts(costs, samples, omnibal_offsets(parts), omnibal_items(parts), 7, &evener,
                        &error) == OMNIBAL_OK);
   check_complete(evener, samples);
   omnibal_free(parts);

@@ -45,25 +45,26 @@ std::string invalid(Call const& call) {
 TEST_CASE("a device model turns work into nanoseconds, rounded up") {
   constexpr device_model device{.flops_per_second = 2'000'000'000'000,
                                 .bytes_per_second = 1'000'000'000};
-  static_assert(device(work{}) == 0);
-  static_assert(device(work{.flops = 4'000'000}) == 2000);
-  static_assert(device(work{.flops = 1}) == 1);
-  static_assert(device(work{.flops = 4'000'000, .moved_bytes = 500}) == 2500);
+  static_assert(device(layer_work{}) == 0);
+  static_assert(device(layer_work{.flops = 4'000'000}) == 2000);
+  static_assert(device(layer_work{.flops = 1}) == 1);
+  static_assert(device(layer_work{.flops = 4'000'000, .moved_bytes = 500}) == 2500);
   constexpr device_model without_memory{.flops_per_second = 1'000'000'000};
-  static_assert(without_memory(work{.flops = 7, .moved_bytes = largest}) == 7);
-  static_assert(without_memory(work{.flops = largest}) == largest);
+  static_assert(without_memory(layer_work{.flops = 7, .moved_bytes = largest}) == 7);
+  static_assert(without_memory(layer_work{.flops = largest}) == largest);
 }
 
 TEST_CASE("impossible rates and work are errors") {
-  CHECK(invalid([] { return device_model{}(work{}); }) ==
+  CHECK(invalid([] { return device_model{}(layer_work{}); }) ==
         "omnibal::device_model: flops_per_second is 0, must be from 1 to 9223372036854775807");
-  CHECK(
-      invalid([] { return device_model{.flops_per_second = 5, .bytes_per_second = -1}(work{}); }) ==
-      "omnibal::device_model: bytes_per_second is -1, must be from 1 to 9223372036854775807");
-  CHECK(invalid([] { return device_model{.flops_per_second = 5}(work{.flops = -2}); }) ==
+  CHECK(invalid([] {
+          return device_model{.flops_per_second = 5, .bytes_per_second = -1}(layer_work{});
+        }) ==
+        "omnibal::device_model: bytes_per_second is -1, must be from 1 to 9223372036854775807");
+  CHECK(invalid([] { return device_model{.flops_per_second = 5}(layer_work{.flops = -2}); }) ==
         "omnibal::device_model: flops is -2, must be from 0 to 9223372036854775807");
   CHECK(test::error_text<std::overflow_error>([] {
-          static_cast<void>(device_model{.flops_per_second = 5}(work{.flops = largest}));
+          static_cast<void>(device_model{.flops_per_second = 5}(layer_work{.flops = largest}));
         }) ==
         "omnibal::device_model: the number of nanoseconds exceeds the largest value of its "
         "type");

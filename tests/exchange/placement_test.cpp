@@ -89,7 +89,8 @@ std::pair<std::int64_t, std::int64_t> min_moved(problem const& given, std::size_
 }
 
 /// The same by a dense assignment of parts to ranks.
-std::pair<std::int64_t, std::int64_t> min_moved(problem const& given, std::size_t ranks_per_node) {
+std::pair<std::int64_t, std::int64_t> min_moved_by_assignment(problem const& given,
+                                                              std::size_t ranks_per_node) {
   std::size_t const ranks = given.parts.size();
   std::vector<std::size_t> home_of(given.bytes.size());
   for (std::size_t rank = 0; rank != ranks; ++rank) {
@@ -160,7 +161,7 @@ TEST_CASE("placement is the optimum of an assignment of hundreds of ranks") {
         check_result(given, result, per_node);
         CHECK(result.proven);
         CHECK(std::pair(result.moved_bytes_across_nodes, result.moved_bytes) ==
-              min_moved(given, per_node));
+              min_moved_by_assignment(given, per_node));
       }
     }
   }
@@ -189,7 +190,7 @@ TEST_CASE("placement of many parts that want the same few ranks is the optimum")
         check_result(given, result, per_node);
         CHECK(result.proven);
         CHECK(std::pair(result.moved_bytes_across_nodes, result.moved_bytes) ==
-              min_moved(given, per_node));
+              min_moved_by_assignment(given, per_node));
       }
     }
   }
