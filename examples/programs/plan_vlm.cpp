@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Plans the training of models lever by lever, as in OmniBal's ablation: `plan_vlm --help`. Its
-/// assumptions are in support/vlm_assumptions.hpp.
+/// assumptions are in models/vlm_assumptions.hpp.
 
-#include "support/dataset.hpp"
-#include "support/model_file.hpp"
-#include "support/read_plan.hpp"
-#include "support/staged_files.hpp"
-#include "support/table.hpp"
-#include "support/vlm_exports.hpp"
-#include "support/vlm_options.hpp"
-#include "support/vlm_scenarios.hpp"
+#include "models/model_file.hpp"
+#include "options/vlm_options.hpp"
+#include "plans/vlm_scenarios.hpp"
+#include "readers/dataset.hpp"
+#include "readers/read_plan.hpp"
+#include "reports/staged_files.hpp"
+#include "reports/table.hpp"
+#include "reports/vlm_exports.hpp"
 
 #include <algorithm>
 #include <array>

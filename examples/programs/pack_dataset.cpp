@@ -3,22 +3,22 @@
 /// Reads the lengths of a data set, packs its samples into groups under a capacity, schedules the
 /// groups on ranks, and writes the plan: `pack_dataset --help`.
 
-#include "support/balance_report.hpp"
-#include "support/capacity_report.hpp"
-#include "support/dataset.hpp"
-#include "support/describe.hpp"
-#include "support/epoch_cost.hpp"
-#include "support/length_options.hpp"
-#include "support/measure_batches.hpp"
-#include "support/pack_options.hpp"
-#include "support/pack_samples.hpp"
-#include "support/packing_pictures.hpp"
-#include "support/plan_writer.hpp"
-#include "support/progress.hpp"
-#include "support/schedule_groups.hpp"
-#include "support/staged_files.hpp"
-#include "support/synthetic.hpp"
-#include "support/table.hpp"
+#include "options/length_options.hpp"
+#include "options/pack_options.hpp"
+#include "pictures/packing_pictures.hpp"
+#include "plans/epoch_cost.hpp"
+#include "plans/measure_batches.hpp"
+#include "plans/pack_samples.hpp"
+#include "plans/schedule_groups.hpp"
+#include "readers/dataset.hpp"
+#include "readers/progress.hpp"
+#include "readers/synthetic.hpp"
+#include "reports/balance_report.hpp"
+#include "reports/capacity_report.hpp"
+#include "reports/describe.hpp"
+#include "reports/plan_writer.hpp"
+#include "reports/staged_files.hpp"
+#include "reports/table.hpp"
 
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>

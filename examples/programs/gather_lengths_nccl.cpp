@@ -10,7 +10,7 @@
 //
 // gather_lengths_nccl --help says what it takes and returns.
 
-#include "support/small_options.hpp"
+#include "options/small_options.hpp"
 
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/cuda/error.hpp>

@@ -3,21 +3,21 @@
 /// Prints the tables of docs/study.md about OmniBal, one at a time: as published in the paper, as
 /// published and computed here, and by this library. `study_omnibal SECTION`
 
-#include "support/bars.hpp"
-#include "support/chart.hpp"
-#include "support/dataset.hpp"
-#include "support/machine_file.hpp"
-#include "support/model_file.hpp"
-#include "support/pipeline_picture.hpp"
-#include "support/published_plan.hpp"
-#include "support/study_sections.hpp"
-#include "support/svg.hpp"
-#include "support/synthetic.hpp"
-#include "support/table.hpp"
-#include "support/vlm_cuts.hpp"
-#include "support/vlm_exports.hpp"
-#include "support/vlm_scenarios.hpp"
-#include "support/vlm_training.hpp"
+#include "models/machine_file.hpp"
+#include "models/model_file.hpp"
+#include "pictures/bars.hpp"
+#include "pictures/chart.hpp"
+#include "pictures/pipeline_picture.hpp"
+#include "pictures/svg.hpp"
+#include "plans/published_plan.hpp"
+#include "plans/vlm_cuts.hpp"
+#include "plans/vlm_scenarios.hpp"
+#include "plans/vlm_training.hpp"
+#include "readers/dataset.hpp"
+#include "readers/synthetic.hpp"
+#include "reports/study_sections.hpp"
+#include "reports/table.hpp"
+#include "reports/vlm_exports.hpp"
 
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/demand.hpp>

@@ -3,15 +3,15 @@
 /// Balances global batches of text, images and sound after they were drawn, each phase of a
 /// multimodal model by itself, and moves the samples: `post_balance --help`.
 
-#include "support/balanced_training.hpp"
-#include "support/batch_source.hpp"
-#include "support/modality_mix.hpp"
-#include "support/phase_report.hpp"
-#include "support/post_balance_options.hpp"
-#include "support/progress.hpp"
-#include "support/run_on_ranks.hpp"
-#include "support/table.hpp"
-#include "support/toy_model.hpp"
+#include "models/toy_model.hpp"
+#include "options/post_balance_options.hpp"
+#include "plans/balanced_training.hpp"
+#include "plans/run_on_ranks.hpp"
+#include "readers/batch_source.hpp"
+#include "readers/modality_mix.hpp"
+#include "readers/progress.hpp"
+#include "reports/phase_report.hpp"
+#include "reports/table.hpp"
 
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/rebalance.hpp>

@@ -4,18 +4,18 @@
 /// a simulated epoch with that of plain packing; or compares what runs given steps, groups of ranks
 /// of different sizes among them: `pack_long_context --help`.
 
-#include "support/context_comparison.hpp"
-#include "support/context_model.hpp"
-#include "support/context_step_picture.hpp"
-#include "support/dataset.hpp"
-#include "support/long_context_mix.hpp"
-#include "support/long_context_options.hpp"
-#include "support/long_context_picture.hpp"
-#include "support/long_context_plans.hpp"
-#include "support/progress.hpp"
-#include "support/staged_files.hpp"
-#include "support/step_plan_writer.hpp"
-#include "support/table.hpp"
+#include "models/context_model.hpp"
+#include "options/long_context_options.hpp"
+#include "pictures/context_step_picture.hpp"
+#include "pictures/long_context_picture.hpp"
+#include "plans/context_comparison.hpp"
+#include "plans/long_context_plans.hpp"
+#include "readers/dataset.hpp"
+#include "readers/long_context_mix.hpp"
+#include "readers/progress.hpp"
+#include "reports/staged_files.hpp"
+#include "reports/step_plan_writer.hpp"
+#include "reports/table.hpp"
 
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>

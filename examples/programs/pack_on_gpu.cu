@@ -9,9 +9,9 @@
 //
 // Files are what pack_dataset reads, by the same options: --help has them and what it returns.
 
-#include "support/dataset.hpp"
-#include "support/small_options.hpp"
-#include "support/table.hpp"
+#include "options/small_options.hpp"
+#include "readers/dataset.hpp"
+#include "reports/table.hpp"
 
 #include <omnibal/cuda/best_fit_rounds.cuh>
 #include <omnibal/cuda/device_array.hpp>

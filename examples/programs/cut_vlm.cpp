@@ -3,13 +3,13 @@
 /// Cuts vision-language models into the stages of a pipeline by several rules and shows how even
 /// these are: `cut_vlm --help`.
 
-#include "support/cut_options.hpp"
-#include "support/cut_picture.hpp"
-#include "support/measured_layers.hpp"
-#include "support/staged_files.hpp"
-#include "support/table.hpp"
-#include "support/vlm_cuts.hpp"
-#include "support/vlm_layers.hpp"
+#include "models/measured_layers.hpp"
+#include "models/vlm_layers.hpp"
+#include "options/cut_options.hpp"
+#include "pictures/cut_picture.hpp"
+#include "plans/vlm_cuts.hpp"
+#include "reports/staged_files.hpp"
+#include "reports/table.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,16 +3,16 @@
 /// Plans the training of models as OmniBal was published, beside this library's own levers:
 /// `plan_as_published --help`. Its assumptions are those of plan_vlm.
 
-#include "support/dataset.hpp"
-#include "support/measure_command.hpp"
-#include "support/model_file.hpp"
-#include "support/published_plan.hpp"
-#include "support/staged_files.hpp"
-#include "support/table.hpp"
-#include "support/vlm_exports.hpp"
-#include "support/vlm_layers.hpp"
-#include "support/vlm_options.hpp"
-#include "support/vlm_scenarios.hpp"
+#include "models/model_file.hpp"
+#include "models/vlm_layers.hpp"
+#include "options/vlm_options.hpp"
+#include "plans/measure_command.hpp"
+#include "plans/published_plan.hpp"
+#include "plans/vlm_scenarios.hpp"
+#include "readers/dataset.hpp"
+#include "reports/staged_files.hpp"
+#include "reports/table.hpp"
+#include "reports/vlm_exports.hpp"
 
 #include <array>
 #include <cstddef>

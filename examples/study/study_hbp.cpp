@@ -3,14 +3,14 @@
 /// The tables and pictures of docs/study.md about hierarchical balance packing (HBP; Yao et al.,
 /// NeurIPS 2025). All times come from cost models.
 
-#include "support/bars.hpp"
-#include "support/long_context_mix.hpp"
-#include "support/long_context_plans.hpp"
-#include "support/machine_file.hpp"
-#include "support/model_file.hpp"
-#include "support/study_sections.hpp"
-#include "support/svg.hpp"
-#include "support/table.hpp"
+#include "models/machine_file.hpp"
+#include "models/model_file.hpp"
+#include "pictures/bars.hpp"
+#include "pictures/svg.hpp"
+#include "plans/long_context_plans.hpp"
+#include "readers/long_context_mix.hpp"
+#include "reports/study_sections.hpp"
+#include "reports/table.hpp"
 
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layered_model.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A trainer's own process group as a communicator: docs/post_balancing.md.
 
-#include "support/trainer_group.hpp"
+#include "plans/trainer_group.hpp"
 
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>

@@ -3,14 +3,14 @@
 /// The tables and pictures of docs/study.md about balancing after the draw (OrchMLLM, arXiv
 /// 2503.23830). The times of steps come from cost models; only the section `planning` measures.
 
-#include "support/chart.hpp"
-#include "support/machine_file.hpp"
-#include "support/modality_mix.hpp"
-#include "support/model_file.hpp"
-#include "support/orchestrated_step.hpp"
-#include "support/study_sections.hpp"
-#include "support/svg.hpp"
-#include "support/table.hpp"
+#include "models/machine_file.hpp"
+#include "models/model_file.hpp"
+#include "pictures/chart.hpp"
+#include "pictures/svg.hpp"
+#include "plans/orchestrated_step.hpp"
+#include "readers/modality_mix.hpp"
+#include "reports/study_sections.hpp"
+#include "reports/table.hpp"
 
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/pack/isf.hpp>
