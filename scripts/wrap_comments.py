@@ -56,7 +56,7 @@ def main():
             text = file.read()
         lines = wrap(text.split("\n"))
         for number, line in enumerate(lines, 1):
-            if len(line) > WIDTH:
+            if len(line) > WIDTH and "// " in line.partition('"')[0]:
                 print("%s:%d: %s" % (name, number, line.strip()))
         if "\n".join(lines) != text:
             with open(name, "w", encoding="utf-8") as file:
