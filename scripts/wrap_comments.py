@@ -35,7 +35,8 @@ def wrap(lines):
             continue
         prefix = match.group(1) + match.group(2) + " "
         end = place + 1
-        while end < len(lines):
+        is_command = match.group(4).startswith("\\")
+        while end < len(lines) and not is_command:
             other = COMMENT.match(lines[end])
             is_same = other and other.group(1) + other.group(2) + " " == prefix
             if not is_same or not other.group(4).strip() or re.match(r"[-*|`\\] |\\", other.group(4)):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file The vocabulary of layer models: micro-batches, configurations, parallel degrees, bytes and
-/// costs.
+/// \file
+/// The vocabulary of layer models: micro-batches, configurations, parallel degrees, bytes and costs.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -2,7 +2,7 @@
 // A training step whose long document runs on several ranks: docs/long_context.md. Its ranks are
 // four threads, or with any argument those of mpirun.
 
-#include "mean_attention.hpp"
+#include "models/mean_attention.hpp"
 #include "run_on_ranks.hpp"
 
 #include <omnibal/comm/gather_lengths.hpp>
