@@ -261,10 +261,10 @@ TEST_CASE("time makes the stages of the public models more even than parameters 
 TEST_CASE("measured times replace modeled ones, alone or in runs") {
   auto const modeled = model_layers(omnibal::internvl_6_20b, usual_setting(2));
   auto layers = modeled;
-  CHECK(complaint_about("note,layer,forward_ms,backward_ms\n"
-                        "x,1-45,10.5,20\n"
-                        "y,96,1e-6,0\n"
-                        "z, 0 ,0.1234567,1\n",
+  CHECK(complaint_about("backward_ms,layer,forward_ms\n"
+                        "20,1-45,10.5\n"
+                        "0,96,1e-6\n"
+                        "1, 0 ,0.1234567\n",
                         layers) == "");
   for (std::size_t l = 0; l != layers.size(); ++l) {
     bool const is_measured = l <= 45 || l == 96;

@@ -62,7 +62,7 @@ for name in "$@"; do
   done
   shared=(format token-field)
   [ "$short" = pack_long_context ] ||
-    shared+=(image-field text image-size-fields tile-size most-tiles tokens-per-tile)
+    shared+=(image-field text image-size-fields tile-size max-tiles tokens-per-tile)
   for option in seed "${shared[@]}"; do
     grep -qE -- "^ +--$option( |$)" options || complain "$short: no --$option"
   done
