@@ -13,6 +13,7 @@
 #include <omnibal/comm/communicator.hpp>
 
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -169,6 +170,8 @@ int run_rank(std::string const& meeting, int rank, int ranks, std::string const&
 }  // namespace
 
 int main(int argc, char** argv) {
+  // As Python does: a write to a rank that has left is an error of Gloo, and not the end.
+  std::signal(SIGPIPE, SIG_IGN);
   int const ranks = argc > 1 ? std::atoi(argv[1]) : 1;
   std::filesystem::path const folder = std::filesystem::temp_directory_path();
   std::string const meeting = folder / ("omnibal_torch_" + std::to_string(::getpid()));
