@@ -24,7 +24,7 @@ failed=0
 for file in "${files[@]}"; do
   new=$(mktemp --suffix=".${file##*.}")
   clang-format --style=file:"$root/.clang-format" --assume-filename="$file" <"$file" >"$new"
-  long=$("$here/wrap_comments.py" "$new") || true
+  long=$("$here/wrap_comments.py" "$new")
   if [[ -n $long ]]; then
     printf '%s has lines that are too long:\n%s\n' "$file" "${long//$new/$file}" >&2
     failed=1

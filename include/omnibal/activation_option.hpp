@@ -15,8 +15,7 @@
 namespace omnibal::inline v0 {
 
 /// One way of running a layer: keep all activations, recompute some of them, or recompute all. The
-/// type is an aggregate; `activation_option{0.8, 100}` is an
-/// `activation_option<double>`.
+/// type is an aggregate; `activation_option{0.8, 100}` is an `activation_option<double>`.
 template <scalar_measure Time = std::int64_t>
 struct activation_option {
   /// The time of one micro-batch, in any unit that all layers share. The time is the sum of
