@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Follows the first lines of docs/start.md in an empty folder, as a newcomer would, and compares what the
-# programs print with the page. The copy of the repository is a link, nothing is optimized, and the main
-# job is left to others.
+# programs print with the page. The copy of the repository is a link, nothing is optimized, and the wheel and
+# the main job are left to other tests.
 #
 # usage: check_start.sh ROOT CXX
 set -euo pipefail
@@ -25,9 +25,9 @@ printf '#!/bin/sh\nln -s "%s" omnibal\n' "$root" >bin/git
 chmod +x bin/*
 PATH=$work/bin:$PATH
 export OMNIBAL=$root
-cp cpp.1 second.cpp
+cp cpp.2 second.cpp
 bash -e sh.1 >output
 diff output text.1
 bash -e sh.2 >output
 diff output text.2
-grep -q '^omnibal/scripts/main_job.sh$' sh.3
+grep -q '^omnibal/scripts/main_job.sh lengths.txt ' sh.4

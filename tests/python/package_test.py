@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package as a whole: stubs, docstrings, the page."""
+"""The package as a whole: stubs, docstrings, the pages."""
 
 import ast
+import contextlib
 import inspect
+import io
 import os
 import pathlib
 import re
@@ -107,20 +109,28 @@ class Docstrings(unittest.TestCase):
                         self.assertTrue(ast.get_docstring(node), (path.name, node))
 
 
-class Page(unittest.TestCase):
-    """The programs of docs/python.md run, and print what stands below them."""
+class Pages(unittest.TestCase):
+    """The programs of README and docs/ in Python run, and print what stands below them.
+
+    The conversions of files on plan_format.md have a test of their own.
+    """
 
     def test_programs(self):
-        text = (ROOT / "docs/python.md").read_text()
-        programs = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, re.S)
-        self.assertGreater(len(programs), 2)
-        import contextlib
-        import io
-        for program, expected in programs:
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                exec(compile(program, "docs/python.md", "exec"), {})
-            self.assertEqual(printed.getvalue(), expected, program)
+        pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+        pages = [page for page in pages if page.name != "plan_format.md"]
+        with_programs = 0
+        for page in pages:
+            programs = re.findall(
+                r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text(), re.S
+            )
+            with_programs += bool(programs)
+            for program, expected in programs:
+                with self.subTest(page=page.name, program=program):
+                    printed = io.StringIO()
+                    with contextlib.redirect_stdout(printed):
+                        exec(compile(program, str(page), "exec"), {})
+                    self.assertEqual(printed.getvalue(), expected)
+        self.assertGreater(with_programs, 2)
 
 
 if __name__ == "__main__":

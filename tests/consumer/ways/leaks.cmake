@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Mistakes after which a project sees more of omnibal than it should: each turns way.cmake red.
 #
-# cmake -DREADME=... -DREPOSITORY=... -DPROGRAM=... -DWORK=... -DGENERATOR=... -DCOMPILER=... -P leaks.cmake
+# cmake -DPAGE=... -DREPOSITORY=... -DPROGRAM=... -DWORK=... -DGENERATOR=... -DCOMPILER=... -P leaks.cmake
 cmake_minimum_required(VERSION 3.25)
 
 # build(variable): the status of the trainer with omnibal in a folder of its own.
 function(build variable)
   execute_process(
     COMMAND
-      "${CMAKE_COMMAND}" -DWAY=folder "-DREADME=${README}" "-DREPOSITORY=${WORK}/omnibal"
+      "${CMAKE_COMMAND}" -DWAY=folder "-DPAGE=${PAGE}" "-DREPOSITORY=${WORK}/omnibal"
       "-DPROGRAM=${PROGRAM}" "-DWORK=${WORK}/folder" "-DGENERATOR=${GENERATOR}"
       "-DCOMPILER=${COMPILER}" -P "${CMAKE_CURRENT_LIST_DIR}/way.cmake"
     RESULT_VARIABLE status

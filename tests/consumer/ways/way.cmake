@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-# A trainer built in one of the ways of README.md, by the very lines that it shows, with all warnings as
-# errors; and its project is as it was before these lines. With the way `component` it is the component mpi
-# in a folder, by the lines of docs/install.md.
+# A trainer built in one of the ways of a page, by the very lines that the page shows, with all warnings as
+# errors; and its project is as it was before these lines. README.md has the ways `fetch` and `include`,
+# docs/install.md has the others. The way `component` is the component mpi in a folder.
 #
-# cmake -DWAY=fetch|folder|submodule|package|include|pkg_config|component -DREADME=... -DREPOSITORY=... -DPROGRAM=...
+# cmake -DWAY=fetch|folder|submodule|package|include|pkg_config|component -DPAGE=... -DREPOSITORY=... -DPROGRAM=...
 #       -DWORK=... -DGENERATOR=... -DCOMPILER=... -P way.cmake
 cmake_minimum_required(VERSION 3.25)
 
 set(warnings -Wall -Wextra -Wpedantic -Wconversion -Werror)
 
 # Blocks of the section, in order. A semicolon would end an element of a list.
-file(READ "${README}" readme)
-string(REPLACE ";" "<semicolon>" readme "${readme}")
-set(heading "Use it")
+file(READ "${PAGE}" text)
+string(REPLACE ";" "<semicolon>" text "${text}")
+set(heading "Other ways")
+if(WAY MATCHES "^(fetch|include)$")
+  set(heading Install)
+endif()
 if(WAY STREQUAL component)
   set(heading Components)
 endif()
-if(NOT readme MATCHES "\n## ${heading}\n(.*)")
-  message(FATAL_ERROR "${README} has no section '${heading}'")
+if(NOT text MATCHES "\n## ${heading}\n(.*)")
+  message(FATAL_ERROR "${PAGE} has no section '${heading}'")
 endif()
 set(section "${CMAKE_MATCH_1}")
 string(FIND "${section}" "\n## " end)
@@ -40,7 +43,7 @@ function(lines_with variable word)
   endwhile()
   list(LENGTH found count)
   if(NOT count EQUAL 1)
-    message(FATAL_ERROR "${count} blocks of ${README}, section '${heading}', have '${word}'")
+    message(FATAL_ERROR "${count} blocks of ${PAGE}, section '${heading}', have '${word}'")
   endif()
   string(REPLACE "https://example.org/omnibal.git" "${REPOSITORY}" found "${found}")
   string(REPLACE "<semicolon>" ";" found "${found}")
@@ -78,7 +81,7 @@ if(WAY STREQUAL include)
   return()
 endif()
 
-# Installed by the lines of README.md, into a folder that is then moved.
+# Installed by the lines of the page, into a folder that is then moved.
 set(installed "${WORK}/installed")
 if(WAY MATCHES "^(package|pkg_config)$")
   file(COPY "${REPOSITORY}" DESTINATION "${WORK}")
