@@ -196,7 +196,7 @@ function header(line) {
 FNR == 1 {
   is_page = FILENAME ~ /\.md$/
   page_name = base_of(FILENAME)
-  is_contents = page_name ~ /^(index|cookbook|guides|developing)$/
+  is_contents = page_name == "index"
   group = FILENAME
   sub(/^(.*\/)?include\/omnibal\//, "", group)
   if (!sub(/\/[^\/]*$/, "", group)) group = "vocabulary"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller has to look at: docs/contract.md.
+// What a caller has to look at: docs/reference/contract.md.
 
 #include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>

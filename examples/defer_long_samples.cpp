@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long samples wait until a step is even with them: docs/long_context.md.
+// Long samples wait until a step is even with them: docs/guides/long_contexts.md.
 
 #include <omnibal/context/context_groups.hpp>
 #include <omnibal/context/context_pieces.hpp>

@@ -2,7 +2,7 @@
 // A trainer that has a communicator of its data-parallel ranks and a stream evens the loads of its
 // ranks: before the forward pass the tokens of samples move to where they are trained, and one
 // number for each sample, such as its loss, comes back. nvcc -std=c++20 -c; see
-// docs/distributed.md.
+// docs/guides/distributed.md.
 
 #include <omnibal/cuda/nccl/communicator_ref.hpp>
 #include <omnibal/cuda/nccl/exchange_exact.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One training step on four ranks that even their work first: docs/post_balancing.md.
+// One training step on four ranks that even their work first: docs/guides/exchange.md.
 
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/thread_communicator.hpp>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes docs/api.md, the public names by group with their headers, from the headers.
+# Writes docs/reference/api.md, the public names by group with their headers, from the headers.
 # usage: api_map.sh [--check]    with --check it fails where the page is another one
 set -euo pipefail
 
@@ -36,7 +36,7 @@ TEXT
 rm -f "$page.names"
 
 if [[ ${1:-} == --check ]]; then
-  diff -u docs/api.md "$page" || { printf 'run scripts/api_map.sh\n' >&2; exit 1; }
+  diff -u docs/reference/api.md "$page" || { printf 'run scripts/api_map.sh\n' >&2; exit 1; }
 else
-  cp "$page" docs/api.md
+  cp "$page" docs/reference/api.md
 fi

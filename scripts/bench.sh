@@ -31,7 +31,7 @@ mkdir -p "$results"
 for program in "$build"/bench/bench_*; do
   area=${program##*/bench_}
   [[ $area != files || -n ${OMNIBAL_BENCH_LENGTHS:-} ]] || continue
-  # Minutes, and no promises; docs/reliability.md.
+  # Minutes, and no promises; docs/evidence/reliability.md.
   [[ $area != growth ]] || continue
   "$program" "${options[@]}" --benchmark_report_aggregates_only=true \
     --benchmark_out="$results/$area.json" --benchmark_out_format=json >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares the library, from C++ and from Python, with other systems in one process and prints the
-# tables of docs/rivals.md. What the package index gives of them is installed into an environment of
+# tables of docs/evidence/comparison.md. What the package index gives of them is installed into an environment of
 # its own under build/; the rest is left out and named.
 # usage: rivals.sh [--quick]
 set -euo pipefail

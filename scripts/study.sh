@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes the tables and pictures of docs/study.md. A comment on the page names the command that
+# Writes the tables and pictures of docs/evidence/study.md. A comment on the page names the command that
 # prints what follows, of the programs in examples/:
 #
 #   <!-- table: study_hbp models -->  TABLE  <!-- end -->
 #   <!-- picture study_hbp.svg: study_hbp picture -->          into docs/pictures/
-#   <!-- rows of training.md: REGEX -->  ROWS  <!-- end -->    the lines of that page which match
+#   <!-- rows of PAGE: REGEX -->  ROWS  <!-- end -->    the lines of another page which match
 #
 # `slow table` and `slow picture` are left out by --quick, `measured table`, whose figures are those
 # of the machine, by all but --measured.
@@ -16,7 +16,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-page=$root/docs/study.md
+page=$root/docs/evidence/study.md
 programs=
 checks=
 skipped=(measured)
@@ -55,6 +55,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/pictures"
 docs=$(dirname "$page")
+pictures=$docs/../pictures
 
 # run WORD... : what a program of the examples prints.
 run() {
@@ -88,7 +89,7 @@ renew() {
       kind=table speed=${BASH_REMATCH[2]} words=${BASH_REMATCH[3]}
     elif [[ $line =~ ^'<!-- '(slow' ')?picture' '([a-z0-9_]+\.svg)': '$call' -->'$ ]]; then
       kind=picture speed=${BASH_REMATCH[1]% } name=${BASH_REMATCH[2]} words=${BASH_REMATCH[3]}
-    elif [[ $line =~ ^'<!-- rows of '([a-z_]+\.md)': '(.+)' -->'$ ]]; then
+    elif [[ $line =~ ^'<!-- rows of '([a-z_/.]+\.md)': '(.+)' -->'$ ]]; then
       kind=rows speed='' name=${BASH_REMATCH[1]} words=${BASH_REMATCH[2]}
     elif [[ $line == '<!-- '* ]]; then
       fail "what does this ask for? $line"
@@ -124,13 +125,13 @@ renew <"$page" >"$work/page.md"
 shopt -s nullglob
 if [[ -z $checks ]]; then
   cp "$work/page.md" "$page"
-  for picture in "$work"/pictures/*; do cp "$picture" "$docs/pictures/"; done
+  for picture in "$work"/pictures/*; do cp "$picture" "$pictures/"; done
   exit 0
 fi
 differs=
 diff -u "$page" "$work/page.md" || differs=yes
 for picture in "$work"/pictures/*; do
-  cmp "$picture" "$docs/pictures/${picture##*/}" || differs=yes
+  cmp "$picture" "$pictures/${picture##*/}" || differs=yes
 done
 [[ -z $differs ]] || fail "$page is not what the programs print; ./scripts/study.sh writes it"
 echo "$(grep -cE '^<!-- .*(table|picture|rows)' "$page") sections are what the programs print"

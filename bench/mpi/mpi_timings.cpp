@@ -2,7 +2,7 @@
 /// \file
 /// Samples that change their rank over MPI, beside a bare `MPI_Alltoallv` of the same bytes in the
 /// same run, where all samples leave; and what balancing costs in a step of training. To be run by
-/// mpirun: see docs/benchmarks.md.
+/// mpirun: see docs/evidence/benchmarks.md.
 
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/mpi.hpp>

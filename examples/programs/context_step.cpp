@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step whose long document runs on several ranks: docs/long_context.md. Its ranks are
+// A training step whose long document runs on several ranks: docs/guides/long_contexts.md. Its ranks are
 // four threads, or with any argument those of mpirun.
 
 #include "models/mean_attention.hpp"

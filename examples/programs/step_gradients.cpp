@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an optimizer sees of even steps: the gradients of steps against that of the epoch, and the
-// loss after an epoch, for a linear model that is solved exactly. docs/even_steps.md has the table.
+// loss after an epoch, for a linear model that is solved exactly. docs/evidence/even_steps.md has the table.
 
 #include "dataset.hpp"
 #include "small_options.hpp"

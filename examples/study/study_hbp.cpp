@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The tables and pictures of docs/study.md about hierarchical balance packing (HBP; Yao et al.,
+/// The tables and pictures of docs/evidence/study.md about hierarchical balance packing (HBP; Yao et al.,
 /// NeurIPS 2025). All times come from cost models.
 
 #include "models/machine_file.hpp"

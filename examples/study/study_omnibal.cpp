@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Prints the tables of docs/study.md about OmniBal, one at a time: as published in the paper, as
+/// Prints the tables of docs/evidence/study.md about OmniBal, one at a time: as published in the paper, as
 /// published and computed here, and by this library. `study_omnibal SECTION`
 
 #include "models/machine_file.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The tables and pictures of docs/study.md about balancing after the draw (OrchMLLM, arXiv
+/// The tables and pictures of docs/evidence/study.md about balancing after the draw (OrchMLLM, arXiv
 /// 2503.23830). The times of steps come from cost models; only the section `planning` measures.
 
 #include "models/machine_file.hpp"

@@ -1,27 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Demands that each table of a page begins with a column of calls, and that what stands as code in it is
+# Demands that what stands as code in the first column of a table of pages, if that column is headed `call`, is
 # compiled: it is found in the sources below the folders, whatever its spaces and without `omnibal::`.
 #
-# usage: check_calls.sh PAGE FOLDER...
+# usage: check_calls.sh FOLDER... -- PAGE...
 set -euo pipefail
 export LC_ALL=C
 
-page=$1
+folders=()
+while [[ $1 != -- ]]; do
+  folders+=("$1")
+  shift
+done
 shift
-sources=$(find "$@" \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' \) -exec cat {} + |
+sources=$(find "${folders[@]}" \( -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' \) -exec cat {} + |
   tr -d '[:space:]' | sed 's/omnibal:://g')
 
 failed=0 calls=0
 while IFS= read -r call; do
   calls=$((calls + 1))
   [[ $sources == *"${call//[[:space:]]/}"* ]] && continue
-  printf '%s: in no source: %s\n' "$page" "$call"
+  printf 'in no source: %s\n' "$call"
   failed=1
 done < <(awk '
   !/^\|/ { row = 0; next }
-  ++row == 1 { if (!/^\| call \|/) print "a table without calls: " $0; next }
-  row == 2 { next }
+  ++row == 1 { has_calls = /^\| call \|/; next }
+  row == 2 || !has_calls { next }
   {
     cell = substr($0, 3)
     sub(/ \| .*/, "", cell)
@@ -31,5 +35,5 @@ done < <(awk '
       cell = substr(cell, RSTART + RLENGTH)
     }
   }
-' "$page")
+' "$@")
 [[ $calls != 0 && $failed == 0 ]]

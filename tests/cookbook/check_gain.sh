@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Demands that the figures of README.md that compare with other systems are those of the pages that hold
-# the measurements: docs/rivals.md, docs/training.md and docs/study.md.
+# the measurements: docs/evidence/comparison.md, docs/guides/trainer.md and docs/evidence/study.md.
 #
 # usage: check_gain.sh README RIVALS TRAINING STUDY
 set -euo pipefail
@@ -12,7 +12,7 @@ awk -F ' *[|] *' '
   FNR == 1 { ++page; heading = "" }
   page == 1 { readme = readme $0 "\n"; next }
 
-  # The paragraph above a table of rivals.md ends with the time of the first row.
+  # The paragraph above a table of comparison.md ends with the time of the first row.
   page == 2 && /^[^|]/ { heading = heading $0 " " }
   page == 2 && /^$/ {
     if (match(heading, /the first row takes [0-9.]+ ms/)) {

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Demands that every link between pages leads to a page and a heading that there are, that README leads
-# to every recipe and names nothing that no recipe has, and that index.md and the contents that
-# it leads to have every page.
+# Demands that every link between pages leads to a page and a heading that there are, that choosing.md leads
+# to every recipe and names nothing that no guide has, and that index.md leads to every page.
 #
 # usage: check_links.sh ROOT
 set -euo pipefail
@@ -36,23 +35,25 @@ awk '
   }
 
   FNR == 1 {
-    in_code = in_tasks = 0
+    in_code = in_tasks = in_recipes = 0
     pages[FILENAME] = 1
   }
+  /^<!-- recipes -->$/ { in_recipes = 1 }
+  /^<!-- end -->$/ { in_recipes = 0 }
   /^ *```/ { in_code = !in_code; next }
   in_code {
-    if (FILENAME ~ /cookbook\//) words = words " " $0
+    if (FILENAME ~ /guides\//) words = words " " $0
     next
   }
   /^#+ / {
     heading = $0
     sub(/^#+ /, "", heading)
-    in_tasks = FILENAME == "README.md" && (heading == "Algorithms by task" || (in_tasks && /^###/))
+    in_tasks = FILENAME == "docs/choosing.md" && (heading == "Functions by task" || (in_tasks && /^###/))
     key = FILENAME "#" slug_of(heading)
     anchors[key (count[key]++ ? "-" count[key] - 1 : "")] = 1
-    if (FILENAME ~ /cookbook\// && /^## /) recipes[key] = 1
+    if (in_recipes && /^## /) recipes[key] = 1
   }
-  FILENAME ~ /cookbook\// { words = words " " $0 }
+  FILENAME ~ /guides\// { words = words " " $0 }
   {
     line = $0
     while (in_tasks && match(line, /`[a-z_:0-9]+`/)) {
@@ -81,17 +82,16 @@ awk '
     }
     for (page in pages) {
       if (page == "docs/index.md" || ("docs/index.md " page) in links) continue
-      if (("docs/cookbook.md " page) in links || ("docs/guides.md " page) in links) continue
-      if (!(("docs/developing.md " page) in links)) complain("no contents lead to " page)
+      complain("docs/index.md does not lead to " page)
     }
     for (recipe in recipes) {
-      if (!(("README.md " recipe) in links)) complain("README.md does not lead to " recipe)
+      if (!(("docs/choosing.md " recipe) in links)) complain("docs/choosing.md does not lead to " recipe)
     }
     gsub(/[^a-z_:0-9]/, " ", words)
     words = words " "
     for (name in named) {
-      if (!index(words, name)) complain("no recipe has " name)
+      if (!index(words, name)) complain("no guide has " name)
     }
     exit failed
   }
-' README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/cookbook/*.md docs/dev/*.md
+' README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/*/*.md

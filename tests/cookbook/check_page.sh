@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Demands that a page of docs/cookbook shows the recipes of a program and what they print: behind each
-# heading the code of the function of that name, what stands before it in the source, and its output.
+# Demands that a page of docs/guides shows the recipes of a program and what they print, between its lines
+# `<!-- recipes -->` and `<!-- end -->`: behind each heading the code of the function of that name, what
+# stands before it in the source, and its output.
 #
 # usage: check_page.sh PROGRAM SOURCE PAGE [write]
 # With `write` the blocks of the page are replaced.
@@ -66,14 +67,19 @@ if [[ $mode == write ]]; then
       if (/^```$/) ++block
       next
     }
+    /^<!-- recipes -->$/ { in_recipes = 1 }
+    /^<!-- end -->$/ { in_recipes = 0 }
     in_block { if (/^```$/) in_block = 0; next }
-    /^```/ { in_block = 1; printf "%s", blocks[++used]; next }
+    in_recipes && /^```/ { in_block = 1; printf "%s", blocks[++used]; next }
     { print }
   ' "$work/expected" "$page" >"$work/page"
   cp "$work/page" "$page"
 fi
 
 awk '
+  /^<!-- recipes -->$/ { in_recipes = 1; next }
+  /^<!-- end -->$/ { in_recipes = 0 }
+  !in_recipes { next }
   /^```/ { in_block = !in_block; print; next }
   in_block { print; next }
   /^## / { slug = tolower(substr($0, 4)); gsub(/[^a-z0-9 _-]/, "", slug); gsub(/[ -]/, "_", slug); print "## " slug }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Files of other programs are named, and the programs of docs/plan_format.md convert each of them. One
+# Files of other programs are named, and the programs of docs/reference/files.md convert each of them. One
 # whose tool or package is not here is skipped by its name. Exit status 77: there is no python3.
 #
 # usage: conversions.sh PROGRAM PAGE

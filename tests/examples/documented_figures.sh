@@ -29,7 +29,7 @@ cut_vlm() {
       for (i = 3; i <= NF; ++i) line = line " | " ($i ~ /^!/ ? substr($i, 3) " !" : $i)
       print line " |"
     }' output >rows
-  expects cutting.md 10 <rows
+  expects evidence/cutting.md 10 <rows
   awk "$cells"'
     /^6\+[0-9]*B: layers / { sub(/:.*/, ""); model = $0 ", " }
     NF == 7 && $1 ~ /^(4|8|16) stages$/ {
@@ -38,7 +38,7 @@ cut_vlm() {
       for (i = 2; i <= NF; ++i) printf " | %s", $i
       print " |"
     }' output >rows
-  expects cutting.md 6 <rows
+  expects evidence/cutting.md 6 <rows
 }
 
 pack_long_context() {
@@ -81,14 +81,14 @@ step_columns() {
     !($1 in row) { order[++ways] = $1 }
     { row[$1] = row[$1] " | " $2 }
     END { for (i = 1; i <= ways; ++i) print "| " order[i] row[order[i]] " |" }' cells >rows
-  expects long_context.md "$count" <rows
+  expects guides/long_contexts.md "$count" <rows
 }
 
 post_balance() {
   "$program" --simulate 2560 --steps 2 >output 2>message || complain "it fails"
   # Word for word but for the time that planning takes.
   sed -n '/^phase/,/^forward pass/p' output >rows
-  expects post_balancing.md 10 <rows
+  expects guides/exchange.md 10 <rows
 }
 
 sensitivity() {
@@ -101,7 +101,7 @@ sensitivity() {
       first[$1] = text
     }' output >rows
   sed -i 's/ | *|/ |/' rows
-  expects planning.md 21 <rows
+  expects evidence/planning.md 21 <rows
 }
 
 step_gradients() {
@@ -111,7 +111,7 @@ step_gradients() {
     NF == 16 && $1 != "groups and steps" {
       print "| " $1 " | " $2 " | " $3 " | " by(5) " | " by(9) " | " by(13) " |"
     }' output >rows
-  expects even_steps.md 10 <rows
+  expects evidence/even_steps.md 10 <rows
 }
 
 case $(basename "$program") in

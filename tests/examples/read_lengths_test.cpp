@@ -542,7 +542,7 @@ TEST_CASE("files of other programs are named") {
     for (std::string const name : {"a", "a.json", "a.csv", "a.jsonl"}) {
       INFO(one.name);
       std::string const message = error_of(name, one.text);
-      check_contains(message, {one.name, "docs/plan_format.md"});
+      check_contains(message, {one.name, "docs/reference/files.md"});
     }
   }
   // The beginning of another format is no proof in a text.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rules of docs/architecture.md about where headers lie: cmake -DROOT=<include> -P check_layout.cmake
+# The rules of docs/dev/architecture.md about where headers lie: cmake -DROOT=<include> -P check_layout.cmake
 #
 # A header is private where a folder on its way is called detail, or like a header beside that folder.
 cmake_minimum_required(VERSION 3.25)

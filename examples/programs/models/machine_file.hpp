@@ -3,7 +3,7 @@
 
 /// \file
 /// Machines by name or from a file: what a device has and reaches, and what connects devices.
-/// docs/models.md describes the file.
+/// docs/reference/models.md describes the file.
 
 #include <omnibal/cost/device_model.hpp>
 

@@ -3,7 +3,7 @@
 
 /// \file
 /// Models by name or from a file: a description of towers and layers, or the public configuration
-/// of a model as it is published. docs/models.md describes both.
+/// of a model as it is published. docs/reference/models.md describes both.
 
 #include "query_layers.hpp"
 

@@ -3,7 +3,7 @@
 
 /// \file
 /// The families of public configurations that are read, by `model_type`: what each states about
-/// its layers, and which fields it may have. docs/models.md lists them.
+/// its layers, and which fields it may have. docs/reference/models.md lists them.
 
 #include "field_rules.hpp"
 
@@ -135,7 +135,7 @@ template <class Family>
   return nullptr;
 }
 
-/// The names of all families that are read, in the order of docs/models.md.
+/// The names of all families that are read, in the order of docs/reference/models.md.
 [[nodiscard]] std::vector<std::string> names_of_families();
 
 /// The names of activations without parameters of their own.

@@ -66,7 +66,7 @@ CLI::Option* add_output(CLI::App& app, long_context_words& words) {
       group
           ->add_option("--output", words.output,
                        "Write the plan into this directory: with levels that of the\n"
-                       "least time, with steps those of all ways (docs/plan_format.md)")
+                       "least time, with steps those of all ways (docs/reference/files.md)")
           ->type_name("DIRECTORY");
   group
       ->add_option("--weights", words.weights,
@@ -86,7 +86,7 @@ CLI::Option* add_model(CLI::App& app, long_context_words& words) {
   add_family_option(*group, words.family);
   add_machine_option(*group, words.machine)
       ->description(
-          "A name, or a file (docs/models.md); default: a100-80gb for levels\n"
+          "A name, or a file (docs/reference/models.md); default: a100-80gb for levels\n"
           "and h100-80gb for steps. Names:\n" +
           names_of(known_machines()));
   auto* const memory = add_memory_option(*group, words.machine);

@@ -43,7 +43,7 @@ inline CLI::Option* add_model_option(CLI::App& group, std::string& model, std::s
       .add_option("--model", model,
                   what +
                       ": a name, a file\n"
-                      "(docs/models.md; config.json of public models too), or\n"
+                      "(docs/reference/models.md; config.json of public models too), or\n"
                       "TOWER+LANGUAGE, two of these. Names:\n" +
                       names_of(known_models()))
       ->type_name("NAME|FILE")
@@ -53,7 +53,7 @@ inline CLI::Option* add_model_option(CLI::App& group, std::string& model, std::s
 inline CLI::Option* add_machine_option(CLI::App& group, machine_words& typed) {
   return group
       .add_option("--machine", typed.name,
-                  "A name, or a file (docs/models.md). Names:\n" + names_of(known_machines()))
+                  "A name, or a file (docs/reference/models.md). Names:\n" + names_of(known_machines()))
       ->type_name("NAME|FILE")
       ->capture_default_str();
 }
@@ -98,7 +98,7 @@ inline CLI::Option* add_family_option(CLI::App& group, std::string& family) {
   return group
       .add_option("--as", family,
                   "The family by whose rules public configurations are read, instead\n"
-                  "of their model_type (docs/models.md); fields that these rules do\n"
+                  "of their model_type (docs/reference/models.md); fields that these rules do\n"
                   "not have are still refused")
       ->type_name("FAMILY");
 }

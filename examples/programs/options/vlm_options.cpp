@@ -69,7 +69,7 @@ void add_model(CLI::App& app, vlm_words& words) {
   auto* const group = app.add_option_group("Model");
   group
       ->add_option("--model", words.models,
-                   "Models to plan, each with a --model of its own: names, files\n(docs/models.md; "
+                   "Models to plan, each with a --model of its own: names, files\n(docs/reference/models.md; "
                    "config.json of public models too), TOWER+LANGUAGE.\nNames:\n" +
                        names_of(known_models()))
       ->type_name("NAME|FILE")
@@ -132,7 +132,7 @@ CLI::App* add_output(CLI::App& app, vlm_words& words) {
   auto* const group = app.add_option_group("Output");
   group
       ->add_option("--output", words.output,
-                   "Write plans, traces and pictures into this directory\n(docs/plan_format.md)")
+                   "Write plans, traces and pictures into this directory\n(docs/reference/files.md)")
       ->type_name("DIRECTORY");
   return group;
 }

@@ -9,7 +9,7 @@
 namespace examples {
 
 /// What a file is that begins with `bytes`, such as "a Parquet file"; empty where it is none of
-/// those that are known. docs/plan_format.md shows how to convert each.
+/// those that are known. docs/reference/files.md shows how to convert each.
 [[nodiscard]] std::string_view foreign_kind(std::string_view bytes);
 
 }  // namespace examples

@@ -63,7 +63,7 @@ void refuse_foreign(file_text const& text) {
   std::string_view const kind = foreign_kind(text.view());
   if (kind.empty()) return;
   fail({text.name()}, "is " + std::string(kind) +
-                          ", which is not read; docs/plan_format.md shows how to convert it");
+                          ", which is not read; docs/reference/files.md shows how to convert it");
 }
 
 /// Fails for bytes that are no text.
@@ -71,7 +71,7 @@ void refuse_binary(file_text const& text) {
   if (text.view().find('\0') == std::string_view::npos) return;
   fail({text.name()},
        "holds a zero byte, so it is no text, and begins as no format that is read; "
-       "docs/plan_format.md lists these, and shows how to convert raw numbers");
+       "docs/reference/files.md lists these, and shows how to convert raw numbers");
 }
 
 input_format detected(file_text const& text) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A data set with the lengths of an instruction-tuning mixture; docs/synthetic_data.md describes
+/// A data set with the lengths of an instruction-tuning mixture; docs/evidence/synthetic_data.md describes
 /// it.
 
 #include "dataset.hpp"

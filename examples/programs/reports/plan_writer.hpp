@@ -21,7 +21,7 @@ namespace examples {
 
 /// Writes plan.json, offsets.npy, items.npy, order.npy, left_out.npy, oversized.npy and loads.npy
 /// for `options.output`, where they appear when the files are committed. An older plan is replaced.
-/// docs/plan_format.md describes them.
+/// docs/reference/files.md describes them.
 ///
 /// `loads` has the images and tokens of every group. Equal input gives equal bytes. Returns the
 /// names of the files. Errors: `std::runtime_error` where a file cannot be written.

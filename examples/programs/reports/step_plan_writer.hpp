@@ -18,7 +18,7 @@
 namespace examples {
 
 /// Write plan.json and, for each plan, a file of JSON lines with its steps for `options.output`,
-/// where they appear when the files are committed; docs/plan_format.md describes them. Equal input
+/// where they appear when the files are committed; docs/reference/files.md describes them. Equal input
 /// gives equal bytes. Return the names of the files. Errors: `std::runtime_error` where a file
 /// cannot be written.
 std::vector<std::string> write_level_plan(staged_files& files, dataset const& data,

@@ -18,11 +18,11 @@ study_section const& find(std::span<study_section const> sections, int count,
     if (count == 2 && one.name == words[1]) return one;
     names.append(names.empty() ? "" : ", ").append(one.name);
   }
-  throw std::runtime_error("takes the name of a section of docs/study.md: " + names);
+  throw std::runtime_error("takes the name of a section of docs/evidence/study.md: " + names);
 }
 
 void explain(std::string_view program, std::span<study_section const> sections) {
-  std::cout << "Prints tables or a picture of docs/study.md, a page that scripts/study.sh writes.\n"
+  std::cout << "Prints tables or a picture of docs/evidence/study.md, a page that scripts/study.sh writes.\n"
             << "Usage: " << program << " SECTION\n\nSections:\n";
   for (study_section const& one : sections) std::cout << "  " << one.name << '\n';
   std::cout << "\nExit status: 0 where the section is complete; otherwise 1.\n";

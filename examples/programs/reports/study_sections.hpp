@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Programs that print the tables and pictures of docs/study.md, one at a time.
+/// Programs that print the tables and pictures of docs/evidence/study.md, one at a time.
 
 #include <ostream>
 #include <span>

@@ -66,7 +66,7 @@ struct vlm_inputs {
 };
 
 /// Writes trace, picture, recompute list, steps, layout and plan of the last lever for a directory,
-/// where they appear when the files are committed; docs/plan_format.md describes them. Errors:
+/// where they appear when the files are committed; docs/reference/files.md describes them. Errors:
 /// `std::runtime_error`, also where no plan fits the memory.
 void write_plan_files(staged_files& files, std::string const& name, planned_scenario const& planned,
                       megatron_export const& megatron, vlm_inputs const& inputs,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A stand-in with the names of llmq's public interface that docs/adopt_llmq.md uses; so are the
+// A stand-in with the names of llmq's public interface that docs/guides/adopt_llmq.md uses; so are the
 // other headers of this folder. None of its code is that of llmq.
 
 enum class ETensorDType { FP32, BF16, FP16, INT8, FP8_E4M3 };

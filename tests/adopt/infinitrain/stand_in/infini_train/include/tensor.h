@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A stand-in with the names of InfiniTrain's public interface that docs/adopt_infinitrain.md uses;
+// A stand-in with the names of InfiniTrain's public interface that docs/guides/adopt_infinitrain.md uses;
 // so are the other headers of this folder. None of its code is that of InfiniTrain.
 
 #include <cstdint>
