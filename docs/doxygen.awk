@@ -2,8 +2,8 @@
 # Doxygen's input filter: awk -f doxygen.awk FILE. The files of the project are written for readers of
 # the files; this makes of them what Doxygen 1.9.4 and later show well.
 #
-# Markdown: every heading gets the anchor that GitHub gives it, links between pages become references, the
-# lists of index.md and other contents become the tree of pages, and names in api.md lead to the reference.
+# Markdown: every heading gets the anchor that GitHub gives it, links between pages become references,
+# and names in api.md lead to the reference.
 #
 # Headers: an algorithm is a function object `isf` of a type `isf_fn`. It is shown as a function of its
 # name, in the group of its folder.
@@ -71,13 +71,9 @@ function markdown(line,  slug, title) {
     title = line
     sub(/^#+ /, "", title)
     slug = slug_of(title)
+    # The menu has the sections of the first page.
+    if (page_name == "index") return "**" title "**\n"
     return line " {#" page_name "_" slug (seen[slug]++ ? "-" seen[slug] - 1 : "") "}"
-  }
-  if (is_contents && match(line, /^- \[[^]]*\]\([^)#]*\.md\)/)) {
-    title = substr(line, 4, index(line, "](") - 4)
-    slug = substr(line, index(line, "](") + 2, RLENGTH - index(line, "](") - 2)
-    gsub(/`/, "", title)
-    return "- \\subpage page_" base_of(slug) " \"" title "\"" with_links(substr(line, RLENGTH + 1))
   }
   if (match(line, /^<!-- group [a-z]+ -->$/)) return "Reference: \\ref " substr(line, 12, RLENGTH - 15)
   if (page_name == "api" && match(line, /^\| `[a-z0-9_:]+` /)) {
@@ -196,7 +192,6 @@ function header(line) {
 FNR == 1 {
   is_page = FILENAME ~ /\.md$/
   page_name = base_of(FILENAME)
-  is_contents = page_name == "index"
   group = FILENAME
   sub(/^(.*\/)?include\/omnibal\//, "", group)
   if (!sub(/\/[^\/]*$/, "", group)) group = "vocabulary"
