@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed and balanced micro-batches for a data loader, such as torch.utils.data.DataLoader.
+
+The module does not import torch. `PackedBatchSampler` is a `batch_sampler`, `collate_packed` is a
+`collate_fn` for variable-length attention.
+"""
+
+import sys
+import zlib
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+import numpy as np
+
+from . import best_packing, group_loads, schedule_steps
+
+__all__ = ["PackedBatchSampler", "collate_packed"]
+
+
+def _columns(samples: Any, what: str) -> np.ndarray:
+    """Returns a number or a row of numbers for each sample as an array of int64."""
+    columns = np.stack([np.asarray(c) for c in samples], 1) if isinstance(samples, tuple) else samples
+    array = np.ascontiguousarray(columns)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError("PackedBatchSampler: %s must be integers, not %s" % (what, array.dtype))
+    return array.astype(np.int64)
+
+
+class PackedBatchSampler:
+    """Yields the micro-batches of one rank as lists of sample indices, in balanced steps.
+
+    All samples are packed once into micro-batches of at most `capacity`. In each epoch every
+    micro-batch runs once, and the ranks of a step have similar work.
+
+    Args:
+        lengths: integers, one per sample; or a tuple of arrays, one per resource, such as images
+            and tokens.
+        capacity: the limit of a micro-batch; a tuple for several resources.
+        ranks: the number of data-parallel ranks.
+        rank: this rank.
+        seed: another seed gives another order. All ranks must use the same seed.
+        cost: integers, one per sample: the work to balance. Default: `lengths`.
+        groups_per_rank: micro-batches of a rank in one step, for gradient accumulation. From 4 on,
+            steps are balanced and remain random samples of the data.
+        max_dist_ratio: the largest average idle share of a step; 0 gives the most balanced steps,
+            1 gives random ones.
+        remainder: "repeat" fills the last step with repeated micro-batches, so that all ranks yield
+            the same number; "short_step" repeats nothing, and ranks may yield one step less.
+
+    Raises:
+        ValueError: if a sample exceeds the capacity alone, or an argument is invalid.
+
+    Example:
+        >>> lengths = [5, 3, 4, 6, 2, 4, 8]
+        >>> ranks = [PackedBatchSampler(lengths, 8, ranks=2, rank=rank) for rank in range(2)]
+        >>> [len(sampler) for sampler in ranks]
+        [2, 2]
+        >>> sorted(sample for sampler in ranks for batch in sampler for sample in batch)
+        [0, 1, 2, 3, 4, 5, 6]
+    """
+
+    def __init__(
+        self,
+        lengths: Any,
+        capacity: Any,
+        *,
+        ranks: int = 1,
+        rank: int = 0,
+        seed: int = 0,
+        cost: Any = None,
+        groups_per_rank: int = 1,
+        max_dist_ratio: float = 0.005,
+        remainder: str = "repeat",
+    ) -> None:
+        if remainder not in ("repeat", "short_step"):
+            raise ValueError(
+                "PackedBatchSampler: remainder is %r, must be 'repeat' or 'short_step'" % (remainder,)
+            )
+        if not 0 <= rank < ranks:
+            raise ValueError(
+                "PackedBatchSampler: rank is %r, must be from 0 to %r" % (rank, ranks - 1)
+            )
+        samples = _columns(lengths, "lengths")
+        packing = best_packing(samples, capacity)
+        if len(packing.oversized):
+            first = int(packing.oversized[0])
+            raise ValueError(
+                "PackedBatchSampler: lengths[%d] is %s, above the capacity %s; %d samples are"
+                % (first, samples[first].tolist(), capacity, len(packing.oversized))
+            )
+        self.ranks = ranks
+        self.rank = rank
+        self._groups = packing.groups
+        work = samples if cost is None else _columns(cost, "cost")
+        self._loads = group_loads(packing.groups, work)
+        self._options = {
+            "seed": seed,
+            "max_dist_ratio": max_dist_ratio,
+            "groups_per_rank": groups_per_rank,
+        }
+        self._remainder = remainder
+        given = repr((np.asarray(capacity).tolist(), sorted(self._options.items()), remainder))
+        self._digest = zlib.crc32(given.encode(), zlib.crc32(samples.tobytes()))
+        self._digest = zlib.crc32(work.tobytes(), self._digest)
+        self._start_epoch(0, [], 0)
+
+    def _order_of(self, epoch: int, history: List[List[int]]) -> List[int]:
+        """Returns the groups of this rank in an epoch that began with other numbers of ranks."""
+        left = np.arange(len(self._groups))
+        for ranks, steps_done in history:
+            steps = self._schedule(left, ranks, epoch)
+            done = {int(g) for s in range(steps_done) for r in range(ranks) for g in steps[s, r]}
+            left = np.array([g for at, g in enumerate(left) if at not in done], dtype=np.int64)
+        steps = self._schedule(left, self.ranks, epoch)
+        return [int(left[g]) for s in range(len(steps)) for g in steps[s, self.rank]]
+
+    def _start_epoch(self, epoch: int, history: List[List[int]], start: int) -> None:
+        self._order = self._order_of(epoch, history)
+        self.epoch = epoch
+        self._history = history
+        self._start = self._next = start
+        self._is_finished = False
+
+    def _schedule(self, groups: np.ndarray, ranks: int, epoch: int) -> Any:
+        return schedule_steps(
+            np.ascontiguousarray(self._loads[groups]),
+            ranks,
+            epoch=epoch,
+            remainder=self._remainder,
+            **self._options,
+        )
+
+    def __len__(self) -> int:
+        """The number of micro-batches that the next iteration yields."""
+        if self._is_finished:
+            return len(self._order_of(self.epoch, []))
+        return len(self._order) - self._start
+
+    def __iter__(self) -> Iterator[List[int]]:
+        """Yields the rest of the epoch, or the same epoch again if it has ended."""
+        if self._is_finished:
+            self._start_epoch(self.epoch, [], 0)
+        self._next = self._start
+        for group in self._order[self._start :]:
+            self._next += 1
+            yield self._groups[group].tolist()
+        self._is_finished = True
+
+    def set_epoch(self, epoch: int) -> None:
+        """Starts an epoch; each epoch has another order. Has no effect in the same epoch."""
+        if epoch != self.epoch:
+            self._start_epoch(epoch, [], 0)
+
+    def state_dict(self, consumed: Optional[int] = None) -> Dict[str, Any]:
+        """Returns the position as numbers that JSON can hold; one rank's state serves all ranks.
+
+        A data loader with workers asks for micro-batches ahead of the training loop. Then pass
+        `consumed`: the micro-batches of this epoch that this rank has trained on, those before a
+        resume included. Default: all that were yielded.
+        """
+        position = self._next if consumed is None else consumed
+        if not 0 <= position <= len(self._order):
+            raise ValueError(
+                "PackedBatchSampler.state_dict: consumed is %r, must be from 0 to %d"
+                % (consumed, len(self._order))
+            )
+        return {
+            "epoch": self.epoch,
+            "history": [list(part) for part in self._history],
+            "ranks": self.ranks,
+            "position": position,
+            "digest": self._digest,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues from a state, also with another number of ranks.
+
+        Raises:
+            ValueError: if the state is of other data or options, or if the number of ranks changed
+                within a step.
+        """
+        if state["digest"] != self._digest:
+            raise ValueError("PackedBatchSampler.load_state_dict: the state is of other data or options")
+        history = [list(part) for part in state["history"]]
+        start = int(state["position"])
+        if state["ranks"] != self.ranks:
+            steps, rest = divmod(start, self._options["groups_per_rank"])
+            if rest:
+                raise ValueError(
+                    "PackedBatchSampler.load_state_dict: position is %d, within a step of %d "
+                    "micro-batches; the number of ranks can change between steps only"
+                    % (start, self._options["groups_per_rank"])
+                )
+            history.append([int(state["ranks"]), steps])
+            start = 0
+        self._start_epoch(int(state["epoch"]), history, start)
+
+
+def collate_packed(samples: Sequence[Mapping[str, Any]], ignore_index: int = -100) -> Dict[str, Any]:
+    """Concatenates samples into one packed sequence for variable-length attention.
+
+    Args:
+        samples: mappings from names, such as "input_ids" and "labels", to sequences of one length
+            per sample: lists, NumPy arrays or tensors of torch.
+        ignore_index: replaces the first label of each sample, so that no sample predicts the first
+            token of the next one.
+
+    Returns:
+        The concatenated fields, and `position_ids`, `cu_seqlens` (int32), `max_seqlen`. The arrays
+        are tensors of torch if the fields are.
+
+    Example:
+        >>> batch = collate_packed([{"input_ids": [7, 8, 9]}, {"input_ids": [5, 6]}])
+        >>> batch["input_ids"].tolist(), batch["position_ids"].tolist(), batch["cu_seqlens"].tolist()
+        ([7, 8, 9, 5, 6], [0, 1, 2, 0, 1], [0, 3, 5])
+    """
+    if not samples:
+        raise ValueError("collate_packed: there are no samples")
+    fields = {
+        name: [np.asarray(sample[name]) for sample in samples] for name in samples[0].keys()
+    }
+    lengths = [len(values) for values in next(iter(fields.values()))]
+    for name, values in fields.items():
+        for i, value in enumerate(values):
+            if len(value) != lengths[i]:
+                raise ValueError(
+                    "collate_packed: %s of sample %d has %d elements, must have %d"
+                    % (name, i, len(value), lengths[i])
+                )
+    batch: Dict[str, Any] = {name: np.concatenate(values) for name, values in fields.items()}
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    if "labels" in batch:
+        starts = offsets[:-1][np.asarray(lengths) > 0]
+        batch["labels"][starts] = ignore_index
+    batch["position_ids"] = np.concatenate([np.arange(n) for n in lengths])
+    batch["cu_seqlens"] = offsets
+    torch = sys.modules.get("torch")
+    if torch is not None and any(isinstance(v, torch.Tensor) for v in samples[0].values()):
+        batch = {name: torch.from_numpy(values) for name, values in batch.items()}
+    batch["max_seqlen"] = max(lengths)
+    return batch
