@@ -7,6 +7,12 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 "$root/scripts/setup.sh" main_job
-(cd "$root" && cmake --workflow --preset main_job)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+printf 'building pack_dataset, about a minute the first time\n' >&2
+if ! (cd "$root" && cmake --workflow --preset main_job) >"$log" 2>&1; then
+  cat "$log" >&2
+  exit 1
+fi
 
 "$root/build/examples/examples/pack_dataset" "$@"

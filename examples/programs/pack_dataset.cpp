@@ -80,6 +80,12 @@ void print_files(pack_options const& options, std::vector<std::string> const& na
   for (std::string const& name : names) std::cout << ' ' << name;
   std::cout << '\n';
   if (!options.svg.empty()) std::cout << "Picture: " << options.svg.string() << '\n';
+  if (options.output_text != output_kind::details) {
+    std::cout << "Add --details for all figures.\n";
+  }
+  if (options.lengths.files.empty()) {
+    std::cout << "Your own file: pack_dataset lengths.jsonl --text --token-field length\n";
+  }
 }
 
 void run(pack_options options) {
@@ -147,27 +153,26 @@ void run(pack_options options) {
     return;
   }
 
-  std::cout << counted(data.samples.size()) << " samples from ";
-  if (data.sources.size() == 1) {
-    std::cout << data.sources.front().name;
-  } else {
-    std::cout << data.sources.size() << " files";
-  }
-  std::cout << " in " << counted(loads.size()) << " groups\n\n";
-  auto const random = dealing_order(before.loads.size(), options.seed);
+  print_summary(data, options, result, std::cout);
+  auto const cost_of = [&](batch_layout layout) {
+    measured_batches const filled = measure_filled(data, options, result, layout);
+    return cost_of_epoch(dealing_order(filled.loads.size(), options.seed), filled, options);
+  };
   print_gain(options,
-             {.padded = cost_of_epoch(random, before, options),
-              .unpadded = cost_of_epoch(random, without_padding(before, options), options),
+             {.padded = cost_of(batch_layout::padded),
+              .concatenated = cost_of(batch_layout::concatenated),
               .planned = cost_of_epoch(scheduled.steps.cells().items(), after, options)},
              std::cout);
-  std::cout << '\n';
-  print_report(options, result, before.figures, after.figures, seconds, std::cout);
-  print_schedule(options, deal_at_random(options, loads), scheduled, seconds, std::cout);
-  if (choice) print_choice(*choice, options, std::cout);
   if (data.kind != sample_kind::text) {
     print_warnings(
         omnibal::capacity_warnings(data.samples, packed_demand(options), options.capacity),
         std::cout);
+  }
+  if (options.output_text == output_kind::details) {
+    std::cout << '\n';
+    print_report(options, result, before.figures, after.figures, seconds, std::cout);
+    print_schedule(options, deal_at_random(options, loads), scheduled, seconds, std::cout);
+    if (choice) print_choice(*choice, options, std::cout);
   }
   print_files(options, names);
 }

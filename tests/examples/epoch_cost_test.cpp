@@ -49,11 +49,26 @@ TEST_CASE("the time of an epoch is what samples, padding and waiting take") {
   CHECK(twice.padding == Approx(1.0));
   CHECK(twice.waiting == Approx(0.0));
 
-  auto const unpadded = examples::cost_of_epoch(
-      std::array<std::uint32_t, 3>{0, 1, 2}, examples::without_padding(batches, options), options);
-  CHECK(unpadded.padding == Approx(0.0).margin(1e-12));
-  CHECK(unpadded.useful == Approx(cost.useful));
   CHECK(examples::cost_of_epoch({}, {}, options).total() == 0.0);
+}
+
+TEST_CASE("batches filled in random order stay below the capacity and hold each sample once") {
+  auto const data = texts_of({4000, 30, 30, 700, 2500, 900, 1, 4096, 60, 60, 60, 1200});
+  examples::pack_options options;
+  options.typed_capacity = {4096};
+  examples::settle(options, data.kind);
+  auto const packed = examples::pack_samples(data, options);
+  double batches = 0;
+  for (auto const layout : {examples::batch_layout::padded, examples::batch_layout::concatenated}) {
+    auto const filled = examples::measure_filled(data, options, packed, layout);
+    CHECK(examples::count_above(filled.loads, options.capacity) == 0);
+    double tokens = 0;
+    for (auto const& fill : filled.fill) tokens += fill[1] * 4096;
+    CHECK(tokens == Approx(13637));
+    // Padding takes room, so that fewer samples fit into a batch.
+    CHECK((batches == 0 || static_cast<double>(filled.loads.size()) < batches));
+    batches = static_cast<double>(filled.loads.size());
+  }
 }
 
 TEST_CASE("text is packed by tokens alone") {

@@ -9,7 +9,7 @@
 prints() {
   local name=$1 pattern=$2
   shift 2
-  "$program" "$@" --output plan >output 2>&1 || complain "$name: exit status"
+  "$program" "$@" --details --output plan >output 2>&1 || complain "$name: exit status"
   grep -qE -- "$pattern" output || complain "$name: '$pattern' is not in the output"
 }
 

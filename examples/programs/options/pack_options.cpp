@@ -225,6 +225,9 @@ void add_output_options(CLI::App& app, typed_options& typed) {
   auto* const quiet = group->add_flag("--quiet")->description(
       "Print no table and no progress line; samples above the capacity are\n"
       "still named on the standard error");
+  group->add_flag("--details")
+      ->description("Print all figures of groups and steps after the summary")
+      ->excludes(quiet);
   group->add_flag("--progress")
       ->description("Show the progress line although stderr is no terminal")
       ->excludes(quiet);
@@ -257,7 +260,9 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
     throw usage_error("--svg draws a packing, and --describe makes none");
   }
   bool const quiet = is_given(app, "--quiet");
-  options.output_text = quiet ? output_kind::quiet : output_kind::table;
+  options.output_text = quiet                        ? output_kind::quiet
+                        : is_given(app, "--details") ? output_kind::details
+                                                     : output_kind::summary;
   options.progress_line = is_given(app, "--progress") ? visibility::shown
                           : quiet                     ? visibility::hidden
                                                       : shown_on_terminal();
@@ -268,7 +273,7 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
   for (char const* const option :
        {"--packer", "--improve", "--align", "--threshold", "--rounds", "--shuffle",
         "--reference-rule", "--ranks", "--max-dist-ratio", "--rank-ms", "--epoch", "--remainder",
-        "--no-picture", "--quiet", "--output"}) {
+        "--no-picture", "--quiet", "--details", "--output"}) {
     if (is_given(app, option) && options.task == task_kind::describe) {
       throw usage_error(std::string(option) + " is for a plan, and --describe makes none");
     }

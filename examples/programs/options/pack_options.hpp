@@ -24,7 +24,7 @@ namespace examples {
 enum class packer_kind { next_fit, isf, best_fit_decreasing, best_packing };
 enum class shuffle_kind { fisher_yates, feistel, numpy };
 enum class task_kind { pack, describe };
-enum class output_kind { table, quiet };
+enum class output_kind { summary, details, quiet };
 
 enum class keep_kind {
   /// A group is kept that reaches the threshold in any resource.
@@ -79,7 +79,7 @@ struct pack_options {
   std::filesystem::path output = "plan";
   /// The file of the picture; empty: none is drawn.
   std::filesystem::path svg;
-  output_kind output_text = output_kind::table;
+  output_kind output_text = output_kind::summary;
   visibility progress_line = visibility::hidden;
 };
 

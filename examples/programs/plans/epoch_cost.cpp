@@ -65,55 +65,38 @@ epoch_cost cost_of_epoch(std::span<std::uint32_t const> order, measured_batches 
   }
   // Rounding must not show as a cost below zero.
   cost.padding = std::max(cost.padding, 0.0);
-  if (!batches.loads.empty()) {
-    cost.over_capacity = static_cast<double>(count_above(batches.loads, options.capacity)) /
-                         static_cast<double>(batches.loads.size());
-  }
   return cost;
 }
 
-measured_batches without_padding(measured_batches batches, pack_options const& options) {
-  for (std::size_t b = 0; b != batches.loads.size(); ++b) {
-    batches.loads[b] = used_by(batches.fill[b], options);
-  }
-  return batches;
-}
-
 void print_gain(pack_options const& options, epoch_costs const& costs, std::ostream& out) {
-  table rows({"time of the ranks", "random, padded", "random, unpadded", "this plan"});
+  table rows({"in an epoch", "random, padded", "random order", "this plan"});
   auto const add = [&](std::string name, auto const& text) {
-    rows.add({std::move(name), text(costs.padded), text(costs.unpadded), text(costs.planned)});
+    rows.add({std::move(name), text(costs.padded), text(costs.concatenated), text(costs.planned)});
   };
-  auto const share = [](double epoch_cost::*first, double epoch_cost::*second) {
+  auto const share = [](double epoch_cost::*part) {
     return [=](epoch_cost const& of) {
-      double const part = of.*first + (first == second ? 0 : of.*second);
-      return of.total() > 0 ? percent(part / of.total(), 1) : std::string("-");
+      return of.total() > 0 ? percent(of.*part / of.total(), 1) : std::string("-");
     };
   };
   rows.add_rule();
-  add("wasted on padding", share(&epoch_cost::padding, &epoch_cost::padding));
-  add("wasted on waiting", share(&epoch_cost::waiting, &epoch_cost::waiting));
-  add("wasted in all", share(&epoch_cost::padding, &epoch_cost::waiting));
-  add("batches over capacity",
-      [](epoch_cost const& cost) { return percent(cost.over_capacity, 1); });
-  add("an epoch takes", [&](epoch_cost const& cost) {
+  add("padding", share(&epoch_cost::padding));
+  add("idle ranks", share(&epoch_cost::waiting));
+  add("time", [&](epoch_cost const& cost) {
     return duration(cost.total() / static_cast<double>(options.ranks));
   });
   rows.print(out);
   if (!(costs.planned.total() > 0)) return;
-  out << "\nThe plan is " << fixed(costs.unpadded.total() / costs.planned.total(), 2)
-      << " times as fast as unpadded random batches, "
+  out << '\n'
+      << fixed(costs.concatenated.total() / costs.planned.total(), 2)
+      << " times as fast as micro-batches filled in random order,\n"
       << fixed(costs.padded.total() / costs.planned.total(), 2)
-      << " times as fast as\nrandom batches padded to their longest sample, on " << options.ranks
-      << (options.ranks == 1 ? " rank" : " ranks") << " that each take "
-      << options.times.ms_per_token << " ms for a token";
-  if (options.kind != sample_kind::text)
-    out << " and\n" << options.times.ms_per_tile << " ms for a tile";
-  out << " (--rank-ms).\n";
-  if (costs.unpadded.over_capacity > 0 || costs.padded.over_capacity > 0) {
-    out << "Random batches ignore the capacity, so both factors compare with batches that may not "
-           "fit in memory.\n";
+      << " times as fast with padding. All have the same limits. " << options.ranks
+      << (options.ranks == 1 ? " rank" : " ranks") << ", " << options.times.ms_per_token
+      << " ms per token";
+  if (options.kind != sample_kind::text) {
+    out << "\nand " << options.times.ms_per_tile << " ms per tile";
   }
+  out << " (--rank-ms).\n";
 }
 
 }  // namespace examples

@@ -22,8 +22,6 @@ struct epoch_cost {
   double padding = 0;
   /// Until the slowest rank of each step has ended.
   double waiting = 0;
-  /// The share of the batches that hold more than the capacity, their padding included.
-  double over_capacity = 0;
 
   [[nodiscard]] double total() const { return useful + padding + waiting; }
 };
@@ -34,18 +32,14 @@ struct epoch_cost {
                                        measured_batches const& batches,
                                        pack_options const& options);
 
-/// The same samples without padding, as variable-length attention has them.
-[[nodiscard]] measured_batches without_padding(measured_batches batches,
-                                               pack_options const& options);
-
-/// What random batches cost, padded and not, and what the plan does.
+/// The costs of batches that are filled in random order, padded and not, and of the plan.
 struct epoch_costs {
   epoch_cost padded;
-  epoch_cost unpadded;
+  epoch_cost concatenated;
   epoch_cost planned;
 };
 
-/// Prints what is wasted, and how long an epoch takes.
+/// Prints the shares of an epoch that are lost, its time, and how much faster the plan is.
 void print_gain(pack_options const& options, epoch_costs const& costs, std::ostream& out);
 
 }  // namespace examples

@@ -3,7 +3,9 @@
 
 #include "pack_samples.hpp"
 
-#include <omnibal/omnibal.hpp>
+#include <omnibal/group_loads.hpp>
+#include <omnibal/metrics.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
 
 #include <algorithm>
 
@@ -59,6 +61,43 @@ omnibal::grouping cut(std::span<std::uint32_t const> items, std::size_t size) {
     batches.push(items[i]);
     if ((i + 1) % size == 0 || i + 1 == items.size()) batches.close();
   }
+  return batches;
+}
+
+/// The samples of the groups in random order. The shuffle starts from the order of the input, so
+/// that it does not depend on the packer.
+std::vector<std::uint32_t> random_order(omnibal::packing const& result, std::uint64_t seed) {
+  std::vector<std::uint32_t> items(result.groups.items().begin(), result.groups.items().end());
+  std::ranges::sort(items);
+  omnibal::rng::fisher_yates{seed}(std::span(items), 0);
+  return items;
+}
+
+/// Groups of as many consecutive samples as fit under the capacity. In floating point, because
+/// padding can take a sum of representable lengths above 64 bits.
+omnibal::grouping fill(std::span<std::uint32_t const> items, dataset const& data,
+                       omnibal::resources<2> const& capacity, batch_layout layout) {
+  omnibal::grouping batches;
+  amounts const limit = to_amounts(capacity);
+  double count = 0;
+  double longest = 0;
+  amounts sum{};
+  for (std::uint32_t const item : items) {
+    amounts const more = to_amounts(true_demand(data.samples[item]));
+    double const most = std::max(longest, more[1]);
+    amounts const load{sum[0] + more[0],
+                       layout == batch_layout::padded ? (count + 1) * most : sum[1] + more[1]};
+    if (count != 0 && !load.fits(limit)) {
+      batches.close();
+      count = 0;
+      sum = {};
+    }
+    longest = count == 0 ? more[1] : most;
+    sum += more;
+    ++count;
+    batches.push(item);
+  }
+  batches.close();
   return batches;
 }
 
@@ -127,13 +166,26 @@ measured_batches measure_packed(dataset const& data, pack_options const& options
   return measured;
 }
 
+measured_batches measure_filled(dataset const& data, pack_options const& options,
+                                omnibal::packing const& result, batch_layout layout) {
+  if (result.groups.empty()) return {};
+  omnibal::grouping const batches =
+      fill(random_order(result, options.seed), data, options.capacity, layout);
+  auto const used = omnibal::group_loads(batches.view(), data.samples, true_demand);
+  measured_batches measured;
+  if (layout == batch_layout::padded) {
+    measured.loads = padded_loads(batches, data);
+  } else {
+    for (auto const& load : used) measured.loads.push_back(to_amounts(load));
+  }
+  measured.fill = shares_of(options.capacity, used);
+  return measured;
+}
+
 measured_batches measure_random(dataset const& data, pack_options const& options,
                                 omnibal::packing const& result) {
   if (result.groups.empty()) return {};
-  std::vector<std::uint32_t> items(result.groups.items().begin(), result.groups.items().end());
-  // The shuffle starts from the order of the input, so that it does not depend on the packer.
-  std::ranges::sort(items);
-  omnibal::rng::fisher_yates{options.seed}(std::span(items), 0);
+  auto const items = random_order(result, options.seed);
   auto const size = static_cast<std::size_t>(samples_per_group(result.groups) + 0.5);
   omnibal::grouping const batches = cut(items, std::max<std::size_t>(1, size));
 

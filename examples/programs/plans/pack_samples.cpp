@@ -3,15 +3,25 @@
 
 #include "input_error.hpp"
 
-#include <omnibal/omnibal.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pack/improve_packing.hpp>
+#include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/tune_capacity.hpp>
+#include <omnibal/rng/feistel.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/rng/numpy.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace examples {
 
@@ -49,25 +59,33 @@ position origin(dataset const& data, std::size_t index) {
            ", which takes the sum of all records above 9223372036854775807");
 }
 
-template <class Samples, class Demand, std::size_t R>
-omnibal::packing pack_isf(Samples const& samples, Demand const& demand,
-                          omnibal::resources<R> const& capacity, pack_options const& options) {
-  auto const run = [&](auto const& shuffle) {
-    return omnibal::isf(samples, demand, capacity, omnibal::isf_options{.rounds = options.rounds},
-                        chosen_keep_rule{options.keep, options.threshold}, shuffle);
-  };
-  switch (options.shuffle) {
-    case shuffle_kind::feistel: return run(omnibal::rng::feistel{options.seed});
-    case shuffle_kind::numpy: return run(omnibal::rng::numpy_shuffle{options.seed});
-    default: return run(omnibal::rng::fisher_yates{options.seed});
-  }
-}
+/// All shufflers as one type, so that the packer is compiled once.
+struct chosen_shuffle {
+  shuffle_kind kind;
+  std::uint64_t seed;
 
-template <class Samples, class Demand, std::size_t R>
-omnibal::packing pack(Samples const& samples, Demand const& demand,
-                      omnibal::resources<R> const& capacity, pack_options const& options) {
+  void operator()(std::span<std::uint32_t> items, std::uint64_t round) const {
+    switch (kind) {
+      case shuffle_kind::feistel: return omnibal::rng::feistel{seed}(items, round);
+      case shuffle_kind::numpy: return omnibal::rng::numpy_shuffle{seed}(items, round);
+      default: return omnibal::rng::fisher_yates{seed}(items, round);
+    }
+  }
+};
+
+template <std::size_t R>
+using demands = std::span<omnibal::resources<R> const>;
+
+/// The packers are called with measured samples everywhere, so that each is compiled once.
+template <std::size_t R>
+omnibal::packing pack(demands<R> samples, omnibal::resources<R> const& capacity,
+                      pack_options const& options) {
+  constexpr std::identity demand;
   switch (options.packer) {
-    case packer_kind::isf: return pack_isf(samples, demand, capacity, options);
+    case packer_kind::isf:
+      return omnibal::isf(samples, demand, capacity, omnibal::isf_options{.rounds = options.rounds},
+                          chosen_keep_rule{options.keep, options.threshold},
+                          chosen_shuffle{options.shuffle, options.seed});
     case packer_kind::next_fit: return omnibal::next_fit(samples, demand, capacity);
     case packer_kind::best_fit_decreasing:
       return omnibal::best_fit_decreasing(samples, demand, capacity);
@@ -75,33 +93,42 @@ omnibal::packing pack(Samples const& samples, Demand const& demand,
   }
 }
 
-template <class Demand, std::size_t R>
-omnibal::packing pack_and_improve(dataset const& data, Demand const& demand,
-                                  omnibal::resources<R> const& capacity,
+template <std::size_t R, class Demand>
+std::vector<omnibal::resources<R>> measured(dataset const& data, Demand const& demand) {
+  std::vector<omnibal::resources<R>> result;
+  result.reserve(data.samples.size());
+  for (sample const& one : data.samples) result.push_back({demand(one)});
+  return result;
+}
+
+template <std::size_t R>
+omnibal::packing pack_and_improve(demands<R> samples, omnibal::resources<R> const& capacity,
                                   pack_options const& options) {
-  omnibal::packing const packed = pack(data.samples, demand, capacity, options);
+  omnibal::packing const packed = pack(samples, capacity, options);
   if (options.improvement == improvement_kind::none) return packed;
-  if (options.spare_groups == 0)
-    return omnibal::improve_packing(data.samples, demand, capacity, packed);
-  return omnibal::improve_packing(data.samples, demand, capacity, packed,
-                                  {.even_passes = 96, .spare_groups = options.spare_groups});
+  omnibal::improve_packing_options how;
+  if (options.spare_groups != 0) {
+    how.even_passes = 96;
+    how.spare_groups = options.spare_groups;
+  }
+  return omnibal::improve_packing(samples, std::identity{}, capacity, packed, how);
 }
 
 /// The capacity of both resources, where there may be one.
 omnibal::resources<2> of_both(omnibal::resources<2> const& capacity) { return capacity; }
 omnibal::resources<2> of_both(omnibal::resources<1> const& capacity) { return {1, capacity[0]}; }
 
-template <std::size_t R, class Demand>
-chosen_capacity tune(dataset const& data, Demand const& demand, omnibal::resources<R> granularity,
+template <std::size_t R>
+chosen_capacity tune(demands<R> samples, omnibal::resources<R> granularity,
                      pack_options const& options) {
   pack_options on_trial = options;
-  auto const pack_under = [&on_trial](auto const& samples, auto const& measured,
+  auto const pack_under = [&on_trial](demands<R> part, std::identity,
                                       omnibal::resources<R> const& capacity) {
     set_capacity(on_trial, of_both(capacity));
-    return pack(samples, measured, capacity, on_trial);
+    return pack(part, capacity, on_trial);
   };
   auto const choice = omnibal::tune_capacity(
-      data.samples, demand, options.target_batch, pack_under,
+      samples, std::identity{}, options.target_batch, pack_under,
       omnibal::published_rule<>{.ranks = options.ranks, .seed = options.seed},
       {.granularity = granularity, .seed = options.seed});
   return {choice.status, of_both(choice.best.capacity), choice.best.mean_group_size,
@@ -130,19 +157,20 @@ void check_sums(dataset const& data, pack_options const& options) {
 
 omnibal::packing pack_samples(dataset const& data, pack_options const& options) {
   if (options.kind == sample_kind::text) {
-    return pack_and_improve(data, packed_text_demand(options),
-                            omnibal::resources{options.capacity[1]}, options);
+    auto const samples = measured<1>(data, packed_text_demand(options));
+    return pack_and_improve<1>(samples, {options.capacity[1]}, options);
   }
-  return pack_and_improve(data, packed_demand(options), options.capacity, options);
+  auto const samples = measured<2>(data, packed_demand(options));
+  return pack_and_improve<2>(samples, options.capacity, options);
 }
 
 chosen_capacity choose_capacity(dataset const& data, pack_options const& options) {
   constexpr std::int64_t token_steps = 16;
   std::int64_t const granularity = options.align_tokens > 1 ? options.align_tokens : token_steps;
   if (options.kind == sample_kind::text) {
-    return tune(data, packed_text_demand(options), omnibal::resources{granularity}, options);
+    return tune<1>(measured<1>(data, packed_text_demand(options)), {granularity}, options);
   }
-  return tune(data, packed_demand(options), omnibal::resources<2>{1, granularity}, options);
+  return tune<2>(measured<2>(data, packed_demand(options)), {1, granularity}, options);
 }
 
 omnibal::resources<2> usual_most(dataset const& data, pack_options const& options) {

@@ -9,6 +9,26 @@
 
 namespace examples {
 
+void print_summary(dataset const& data, pack_options const& options, omnibal::packing const& result,
+                   std::ostream& out) {
+  std::size_t const groups = result.groups.size();
+  out << counted(data.samples.size()) << " samples from ";
+  if (data.sources.size() == 1) {
+    out << data.sources.front().name;
+  } else {
+    out << data.sources.size() << " files";
+  }
+  out << " in " << counted(groups) << " micro-batches of at most\n";
+  if (options.kind != sample_kind::text) out << options.capacity[0] << " images and ";
+  out << options.capacity[1] << " tokens; no packing has fewer than "
+      << counted(result.report.lower_bound) << ".\n";
+  if (!result.oversized.empty()) {
+    out << counted(result.oversized.size())
+        << " samples exceed these limits and are in no micro-batch: oversized.npy.\n";
+  }
+  out << '\n';
+}
+
 void print_report(pack_options const& options, omnibal::packing const& result,
                   batch_figures const& before, batch_figures const& after,
                   phase_seconds const& seconds, std::ostream& out) {

@@ -2,8 +2,9 @@
 #pragma once
 
 /// \file
-/// The table of what packing changes.
+/// The figures of a packing and of its steps.
 
+#include "dataset.hpp"
 #include "measure_batches.hpp"
 #include "pack_options.hpp"
 #include "schedule_groups.hpp"
@@ -22,6 +23,11 @@ struct phase_seconds {
   double writing = 0;
 };
 
+/// Prints the numbers of samples and micro-batches, the bound, and the samples without a batch.
+void print_summary(dataset const& data, pack_options const& options, omnibal::packing const& result,
+                   std::ostream& out);
+
+/// Prints the table of what packing changes.
 void print_report(pack_options const& options, omnibal::packing const& result,
                   batch_figures const& before, batch_figures const& after,
                   phase_seconds const& seconds, std::ostream& out);
