@@ -2,9 +2,9 @@
 #include "brute_force.hpp"
 #include "samples.hpp"
 
+#include <omnibal/pack/detail/bounds/martello_toth.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/packing_bound.hpp>
-#include <omnibal/pack/packing_bound/martello_toth.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>

@@ -8,9 +8,9 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
+#include <omnibal/pack/detail/measured_bound.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 
 #include <utility>

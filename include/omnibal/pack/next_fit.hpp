@@ -7,8 +7,8 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
+#include <omnibal/pack/detail/measured_bound.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/packing_bound.hpp>
 
 #include <cstddef>
 #include <utility>

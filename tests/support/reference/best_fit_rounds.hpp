@@ -11,9 +11,9 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/pack/detail/bounds/martello_toth.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/packing_bound/martello_toth.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

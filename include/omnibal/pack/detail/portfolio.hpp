@@ -7,10 +7,10 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
+#include <omnibal/pack/detail/measured_bound.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>

@@ -7,9 +7,11 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/pack/detail/bounds/counted_bound.hpp>
+#include <omnibal/pack/detail/bounds/martello_toth.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
+#include <omnibal/pack/detail/counted_values.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/packing_bound.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -225,12 +227,11 @@ template <class Rooms, class NextRun>
   return result;
 }
 
-/// Packs samples by best-fit decreasing with a count of the values of one integer resource, and
-/// sets the lower bound.
+/// Packs samples by best-fit decreasing of one integer resource. `counts[v]` samples have the value
+/// v.
 template <class Layout>
-[[nodiscard]] grouping pack_counted_line(measured<Layout>& input, packing_report& report) {
-  auto counts = count_values(input.size(), input.amounts_of(0), input.capacity[0]);
-  report.lower_bound = counted_bound(counts);
+[[nodiscard]] grouping pack_counted_line(measured<Layout>& input,
+                                         std::vector<std::uint32_t> counts) {
   auto const capacity = static_cast<std::uint32_t>(counts.size() - 1);
   std::uint32_t smallest = 0;
   while (smallest != capacity && counts[smallest] == 0) ++smallest;
@@ -255,47 +256,70 @@ template <class Layout>
   return std::move(assigned).collect(items);
 }
 
-/// Packs samples by best-fit decreasing with sorted values, and sets the lower bound.
-template <class Layout>
-[[nodiscard]] grouping pack_sorted_line(measured<Layout>& input, packing_report& report) {
-  std::size_t const count = input.size();
-  std::vector<std::uint32_t> order = order_descending(count, input.amounts_of(0));
-  std::vector<std::uint64_t> sizes(count);
-  for (std::size_t position = 0; position != count; ++position) {
-    sizes[position] =
-        static_cast<std::uint64_t>(input.layout.amount(input.demands[order[position]], 0));
+/// The values of one integer resource, the largest first, and the numbers of their samples.
+struct sorted_line {
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint64_t> sizes;
+
+  /// Sorts the samples and releases their demands.
+  template <class Layout>
+  explicit sorted_line(measured<Layout>& input)
+      : order(order_descending(input.size(), input.amounts_of(0))), sizes(input.size()) {
+    auto const size = input.amounts_of(0);
+    for (std::size_t k = 0; k != sizes.size(); ++k) {
+      sizes[k] = static_cast<std::uint64_t>(size(order[k]));
+    }
+    release(input.demands);
   }
-  release(input.demands);
-  auto const ascending = [last = sizes.data() + count](std::size_t k) {
-    return static_cast<std::int64_t>(*(last - 1 - k));
-  };
-  auto const once = [](std::size_t) { return std::uint32_t{1}; };
-  report.lower_bound = martello_toth_bound(count, ascending, once, input.capacity[0]);
+
+  [[nodiscard]] std::size_t lower_bound(std::int64_t capacity) const {
+    auto const ascending = [last = sizes.data() + sizes.size()](std::size_t k) {
+      return static_cast<std::int64_t>(*(last - 1 - k));
+    };
+    auto const once = [](std::size_t) { return std::uint32_t{1}; };
+    return martello_toth_bound(sizes.size(), ascending, once, capacity);
+  }
+};
+
+/// Packs samples by best-fit decreasing of one integer resource.
+template <class Layout>
+[[nodiscard]] grouping pack_sorted_line(measured<Layout> const& input, sorted_line line) {
+  std::size_t const count = line.sizes.size();
   std::size_t position = 0;
   auto const next_run = [&] {
     std::size_t const first = position;
-    std::uint64_t const size = sizes[first];
-    while (position != count && sizes[position] == size) ++position;
+    std::uint64_t const size = line.sizes[first];
+    while (position != count && line.sizes[position] == size) ++position;
     return std::pair(size, position - first);
   };
   auto const capacity = static_cast<std::uint64_t>(input.capacity[0]);
-  std::uint64_t const smallest = count == 0 ? 0 : sizes.back();
-  auto assigned = scalar_best_fit(count, overlaid_rooms(sizes), capacity, smallest, next_run);
-  release(sizes);
-  number_to_index(order, input.oversized);
-  return std::move(assigned).collect(order);
+  std::uint64_t const smallest = count == 0 ? 0 : line.sizes.back();
+  overlaid_rooms rooms(line.sizes);
+  auto assigned = scalar_best_fit(count, std::move(rooms), capacity, smallest, next_run);
+  release(line.sizes);
+  number_to_index(line.order, input.oversized);
+  return std::move(assigned).collect(line.order);
 }
 
-/// Packs samples by best-fit decreasing of one integer resource.
+/// Packs samples by best-fit decreasing of one integer resource. The lower bound is computed from
+/// the counted or sorted values that the packing needs anyway.
 template <class Layout>
 [[nodiscard]] packing pack_line(measured<Layout>&& input) {
   packing result;
   packing_report& report = result.report;
   std::size_t const count = input.size();
+  std::int64_t const capacity = input.capacity[0];
   report.rounds = 1;
   report.item_rounds = count;
-  result.groups = is_countable(count, input.capacity[0]) ? pack_counted_line(input, report)
-                                                         : pack_sorted_line(input, report);
+  if (is_countable(count, capacity)) {
+    auto counts = count_values(count, input.amounts_of(0), capacity);
+    report.lower_bound = counted_bound(counts);
+    result.groups = pack_counted_line(input, std::move(counts));
+  } else {
+    sorted_line line(input);
+    report.lower_bound = line.lower_bound(capacity);
+    result.groups = pack_sorted_line(input, std::move(line));
+  }
   // Samples of zero demand also need a group.
   report.lower_bound = std::max<std::size_t>(report.lower_bound, count == 0 ? 0 : 1);
   result.oversized = std::move(input.oversized);

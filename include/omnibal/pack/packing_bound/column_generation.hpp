@@ -5,15 +5,11 @@
 /// Bound on the number of groups from patterns, by column generation.
 
 #include <omnibal/config.hpp>
-#include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/packing_bound/pattern_master.hpp>
-#include <omnibal/pack/packing_bound/pattern_pricing.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,47 +32,6 @@ inline constexpr std::size_t max_pattern_steps = std::size_t{1} << 24;
   while (types != most && steps_of_change(types + 1) * (types + 1) <= steps) ++types;
   return types;
 }
-
-/// The different demands of samples, except for zero demands, and the number of times that each
-/// occurs.
-template <class Layout>
-struct sample_types {
-  using demand_type = typename Layout::demand_type;
-
-  std::vector<demand_type> demands;
-  std::vector<std::uint32_t> counts;
-
-  /// Returns the types of the samples; none if there are more than `most` types.
-  [[nodiscard]] static sample_types of(measured<Layout> const& input, std::size_t most) {
-    std::vector<std::pair<demand_type, std::uint32_t>> found;
-    auto const precedes = [](auto const& entry, demand_type const& demand) {
-      if constexpr (std::integral<demand_type>) {
-        return entry.first < demand;
-      } else {
-        return std::lexicographical_compare(std::begin(entry.first.amounts),
-                                            std::end(entry.first.amounts),
-                                            std::begin(demand.amounts), std::end(demand.amounts));
-      }
-    };
-    demand_type const nothing = input.layout.encode({});
-    for (demand_type const& demand : input.demands) {
-      if (demand == nothing) continue;
-      auto const at = std::lower_bound(found.begin(), found.end(), demand, precedes);
-      if (at != found.end() && at->first == demand) {
-        ++at->second;
-        continue;
-      }
-      if (found.size() == most) return {};
-      found.insert(at, {demand, 1});
-    }
-    sample_types result;
-    for (auto const& [demand, count] : found) {
-      result.demands.push_back(demand);
-      result.counts.push_back(count);
-    }
-    return result;
-  }
-};
 
 /// A lower bound on the number of groups by column generation. Patterns are added to a linear
 /// program while one is worth more than a group at the prices of the program. In each step, the

@@ -5,8 +5,10 @@
 /// Lower bounds on the number of groups from dual feasible functions.
 
 #include <omnibal/config.hpp>
+#include <omnibal/detail/radix_sort.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -218,5 +220,31 @@ class dual_feasible_bounds {
   std::size_t steps_left_ = 0;
   std::size_t bound_ = 0;
 };
+
+/// Returns the values in ascending order.
+template <class Value>
+[[nodiscard]] std::vector<std::uint64_t> sorted_values(std::size_t count, Value const& value,
+                                                       std::int64_t capacity) {
+  std::vector<std::uint64_t> values(count);
+  for (std::size_t i = 0; i != count; ++i) values[i] = static_cast<std::uint64_t>(value(i));
+  std::vector<std::uint64_t> spare;
+  radix_sort(values, spare, 0,
+             static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(capacity))));
+  return values;
+}
+
+/// Returns the bound from one integer resource by dual feasible functions.
+template <class Value>
+[[nodiscard]] std::size_t dual_feasible_bound(std::size_t count, Value const& value,
+                                              std::int64_t capacity) {
+  if (static_cast<std::uint64_t>(capacity) > dual_feasible_function::max_capacity) return 0;
+  std::vector<counted_value> counted;
+  for (std::uint64_t const next : sorted_values(count, value, capacity)) {
+    if (next == 0) continue;
+    if (counted.empty() || counted.back().value != next) counted.push_back({next, 0});
+    ++counted.back().count;
+  }
+  return dual_feasible_bounds(counted, static_cast<std::uint64_t>(capacity)).largest();
+}
 
 }  // namespace omnibal::inline v0::detail

@@ -25,6 +25,11 @@ struct pattern_entry {
 /// The contents of a group, each type once.
 using pattern = std::vector<pattern_entry>;
 
+/// The largest number of samples of one type in a group of a linear program. With more, the worth
+/// of a pattern would not fit an integer. A price is at most 2^33 either way, so that this number
+/// of samples of each of 4096 types is worth up to 2^61.
+inline constexpr std::uint32_t max_alone = 1U << 16;
+
 /// The restricted master problem: known patterns, as fractions of groups, hold all samples in the
 /// fewest groups. The method is a revised simplex method, whose dual solution is the prices of the
 /// types. Source: Gilmore, Gomory, "A linear programming approach to the cutting-stock problem",

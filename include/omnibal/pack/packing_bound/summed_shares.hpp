@@ -4,6 +4,8 @@
 /// \file
 /// One kind of demand in place of several.
 
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/pack/packing_bound/dual_feasible.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 
@@ -35,5 +37,13 @@ class summed_shares {
   share_scale<std::int64_t> scales_[R];
   std::int64_t whole_ = 0;
 };
+
+/// Returns the bound by dual feasible functions from the sum of the shares of all capacities.
+template <class Layout>
+[[nodiscard]] std::size_t summed_shares_bound(measured<Layout> const& input) {
+  summed_shares<Layout::amounts_type::size()> const sum(input.capacity);
+  return dual_feasible_bound(
+      input.size(), [&](std::size_t k) { return sum(input.amounts(k)); }, sum.whole());
+}
 
 }  // namespace omnibal::inline v0::detail
