@@ -233,9 +233,6 @@ inline void number_to_index(std::vector<std::uint32_t>& numbers,
   for (std::uint32_t& number : numbers) number = indices[number];
 }
 
-/// The state of the demands after a function has used them.
-enum class demands_after { kept, freed };
-
 /// Samples ready to be packed, in `units`. If a capacity is large, integer demands are divided by
 /// their common divisor. Then time and memory do not depend on the unit of a resource.
 template <class Layout>

@@ -31,18 +31,28 @@ struct record {
   std::uint32_t index;
 };
 
+/// Returns all samples that fit an empty group.
+template <class Layout>
+[[nodiscard]] std::vector<record<typename Layout::demand_type>> pool_of(
+    measured<Layout> const& input) {
+  std::vector<record<typename Layout::demand_type>> pool(input.size());
+  fitting_indices indices(input.oversized);
+  for (std::size_t k = 0; k != pool.size(); ++k) pool[k] = {input.demands[k], indices.next()};
+  return pool;
+}
+
 /// The rounds of `isf`.
 template <class Layout, class Keep>
 class isf_rounds {
  public:
   using record_type = record<typename Layout::demand_type>;
 
-  /// Starts with all samples of `input` in the pool.
-  isf_rounds(measured<Layout>& input, demands_after after, Keep const& keep)
+  /// Starts with the samples of `pool`, the pool of `input`.
+  isf_rounds(measured<Layout> const& input, std::vector<record_type> pool, Keep const& keep)
       : layout_(input.layout),
         units_(input.units),
         keep_(keep),
-        pool_(make_pool(input, after)),
+        pool_(std::move(pool)),
         groups_(pool_.size()) {}
 
   [[nodiscard]] std::vector<record_type> const& pool() const { return pool_; }
@@ -77,15 +87,6 @@ class isf_rounds {
 
  private:
   using room_type = typename Layout::room_type;
-
-  [[nodiscard]] static std::vector<record_type> make_pool(measured<Layout>& input,
-                                                          demands_after after) {
-    std::vector<record_type> pool(input.size());
-    fitting_indices indices(input.oversized);
-    for (std::size_t k = 0; k != pool.size(); ++k) pool[k] = {input.demands[k], indices.next()};
-    if (after == demands_after::freed) release(input.demands);
-    return pool;
-  }
 
   template <class Shuffle>
   void shuffle_pool(Shuffle const& shuffle, std::size_t round) {
@@ -191,7 +192,9 @@ class isf_rounds {
 template <class Layout, class Keep, class Shuffle>
 [[nodiscard]] grouping run_isf(measured<Layout>& input, isf_options const& options,
                                Keep const& keep, Shuffle const& shuffle, packing_report& report) {
-  isf_rounds rounds(input, demands_after::freed, keep);
+  auto pool = pool_of(input);
+  release(input.demands);
+  isf_rounds rounds(input, std::move(pool), keep);
   bool gains = true;
   for (std::size_t round = 0; !rounds.pool().empty() && round != options.rounds; ++round) {
     std::size_t const before = rounds.pool().size();

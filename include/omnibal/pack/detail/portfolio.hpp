@@ -33,13 +33,13 @@ inline constexpr std::size_t pool_bytes = sizeof(typename Layout::demand_type) +
 /// group. Returns nothing if more samples are left than there is memory for: a half or, with large
 /// records, a quarter.
 template <class Layout>
-[[nodiscard]] std::optional<grouping> pack_sampled(measured<Layout>& input, size_measure measure,
-                                                   packing_report& report) {
+[[nodiscard]] std::optional<grouping> pack_sampled(measured<Layout> const& input,
+                                                   size_measure measure, packing_report& report) {
   constexpr std::size_t max_rounds = 24;
   constexpr std::size_t kinds = Layout::amounts_type::size();
   auto keep = reaches_most(input.capacity);
   keep.threshold = measured<Layout>::in_user_units(keep.threshold, input.units);
-  isf_rounds rounds(input, demands_after::kept, keep);
+  isf_rounds rounds(input, pool_of(input), keep);
   auto const& pool = rounds.pool();
   for (std::size_t round = 0; round != max_rounds && pool.size() > input.size() / 256; ++round) {
     std::size_t const before = pool.size();

@@ -452,6 +452,10 @@ class open_bin_index {
   unset_array<std::uint32_t> next_;
 };
 
+/// The state of the demands after a packing. They are freed as soon as they have been read, because
+/// the groups need the memory.
+enum class demands_after { kept, freed };
+
 /// Packs samples in this order by best-fit; each sample fits an empty group.
 template <class Layout, class Score>
 [[nodiscard]] group_assignment fit_by_index(measured<Layout>& input, demands_after after,
