@@ -313,30 +313,29 @@ TEST_CASE("steps are split so that no split of neighbors has nearer totals") {
   test::random_amounts random(3);
   for (std::size_t trial = 0; trial != 500; ++trial) {
     std::size_t const ranks = 1 + trial % 9;
-    omnibal::detail::schedule_pool<1> pool;
-    pool.shape.ranks = static_cast<std::uint32_t>(ranks);
-    pool.shape.steps = 2;
+    omnibal::detail::step_grid const grid{2, static_cast<std::uint32_t>(ranks)};
+    std::vector<std::array<std::uint64_t, 1>> levels;
     std::vector<std::uint64_t> sorted;
     for (std::size_t i = 0; i != 2 * ranks; ++i) {
       sorted.push_back(static_cast<std::uint64_t>(random.between(0, 1000)));
-      pool.levels.push_back({sorted.back()});
+      levels.push_back({sorted.back()});
     }
-    std::vector<std::uint32_t> items(2 * ranks);
-    std::iota(items.begin(), items.end(), std::uint32_t{0});
+    std::vector<std::uint32_t> bundles(2 * ranks);
+    std::iota(bundles.begin(), bundles.end(), std::uint32_t{0});
     auto const apart = [&] {
       std::int64_t result = 0;
-      for (std::size_t i = 0; i != items.size(); ++i) {
-        auto const level = static_cast<std::int64_t>(pool.levels[items[i]][0]);
+      for (std::size_t i = 0; i != bundles.size(); ++i) {
+        auto const level = static_cast<std::int64_t>(levels[bundles[i]][0]);
         result += i < ranks ? level : -level;
       }
       return std::abs(result);
     };
     std::int64_t const before = apart();
-    auto const deviation = omnibal::detail::deviations<1>(pool.levels);
+    auto const deviation = omnibal::detail::deviations<1>(levels);
     // So much waiting that it costs nothing.
     std::array<std::int64_t, 1> const goals{std::int64_t{1} << 60};
-    omnibal::detail::step_mixer<1>(pool, items, deviation, 2, goals)
-        .mix(omnibal::rng::engine(trial));
+    bundles = omnibal::detail::step_mixer<1>(levels, grid, bundles, deviation, 2, goals)
+                  .mix(omnibal::rng::engine(trial));
     std::sort(sorted.begin(), sorted.end());
     std::int64_t least = before;
     for (std::size_t first = 0; first <= ranks; ++first) {
@@ -350,8 +349,8 @@ TEST_CASE("steps are split so that no split of neighbors has nearer totals") {
     INFO(ranks << " ranks, trial " << trial);
     // Loads are rounded in 2^-14 of what random steps differ by.
     REQUIRE(apart() <= least + 1);
-    std::sort(items.begin(), items.end());
-    for (std::size_t i = 0; i != items.size(); ++i) REQUIRE(items[i] == i);
+    std::sort(bundles.begin(), bundles.end());
+    for (std::size_t i = 0; i != bundles.size(); ++i) REQUIRE(bundles[i] == i);
   }
 }
 
@@ -359,36 +358,35 @@ TEST_CASE("of the splits for which ranks may wait the one with the nearest total
   constexpr std::size_t ranks = 16;
   test::random_amounts random(5);
   for (std::size_t trial = 0; trial != 500; ++trial) {
-    omnibal::detail::schedule_pool<1> pool;
-    pool.shape.ranks = static_cast<std::uint32_t>(ranks);
-    pool.shape.steps = 2;
+    omnibal::detail::step_grid const grid{2, static_cast<std::uint32_t>(ranks)};
+    std::vector<std::array<std::uint64_t, 1>> levels;
     for (std::size_t i = 0; i != 2 * ranks; ++i) {
-      pool.levels.push_back({static_cast<std::uint64_t>(random.between(9000, 10'000))});
+      levels.push_back({static_cast<std::uint64_t>(random.between(9000, 10'000))});
     }
-    std::sort(pool.levels.begin(), pool.levels.end());
-    std::vector<std::uint32_t> items(2 * ranks);
-    std::iota(items.begin(), items.end(), std::uint32_t{0});
+    std::sort(levels.begin(), levels.end());
+    std::vector<std::uint32_t> bundles(2 * ranks);
+    std::iota(bundles.begin(), bundles.end(), std::uint32_t{0});
     struct measures {
       std::int64_t waiting = 0;
       std::int64_t apart = 0;
     };
-    // Of two steps, of which one has the items [first, first + ranks) of a list.
+    // Of two steps, of which one has the bundles [first, first + ranks) of a list.
     auto const measure = [&](std::vector<std::uint32_t> const& list, std::size_t first) {
       omnibal::detail::step_load<1> loads[2];
       for (std::size_t i = 0; i != list.size(); ++i) {
-        loads[i >= first && i < first + ranks ? 0 : 1].add(pool.levels[list[i]]);
+        loads[i >= first && i < first + ranks ? 0 : 1].add(levels[list[i]]);
       }
       return measures{loads[0].waiting(ranks)[0] + loads[1].waiting(ranks)[0],
                       static_cast<std::int64_t>(loads[0].sum[0] - loads[1].sum[0])};
     };
     // As even as can be, and as far apart.
-    measures const before = measure(items, 0);
+    measures const before = measure(bundles, 0);
     std::int64_t const more = omnibal::detail::whole_step / 100 * random.between(1, 5);
-    auto const deviation = omnibal::detail::deviations<1>(pool.levels);
+    auto const deviation = omnibal::detail::deviations<1>(levels);
     std::array<std::int64_t, 1> const goals{before.waiting + more};
-    omnibal::detail::step_mixer<1>(pool, items, deviation, 2, goals)
-        .mix(omnibal::rng::engine(trial));
-    measures const after = measure(items, 0);
+    bundles = omnibal::detail::step_mixer<1>(levels, grid, bundles, deviation, 2, goals)
+                  .mix(omnibal::rng::engine(trial));
+    measures const after = measure(bundles, 0);
     INFO("trial " << trial << ", " << more << " more");
     REQUIRE(after.waiting <= goals[0]);
     std::vector<std::uint32_t> sorted(2 * ranks);
@@ -409,28 +407,27 @@ TEST_CASE("ranks never wait for longer than they may, however loads differ") {
   test::random_amounts random(6);
   for (std::size_t trial = 0; trial != 500; ++trial) {
     auto const ranks = static_cast<std::uint32_t>(2 + trial % 7);
-    omnibal::detail::schedule_pool<1> pool;
-    pool.shape.ranks = ranks;
-    pool.shape.steps = 6;
+    omnibal::detail::step_grid const grid{6, ranks};
+    std::vector<std::array<std::uint64_t, 1>> levels;
     for (std::uint32_t i = 0; i != 6 * ranks; ++i) {
       std::int64_t const most = i % 3 == 0 ? 10'000 : 100;
-      pool.levels.push_back({static_cast<std::uint64_t>(random.between(1, most))});
+      levels.push_back({static_cast<std::uint64_t>(random.between(1, most))});
     }
-    std::vector<std::uint32_t> items(pool.levels.size());
-    std::iota(items.begin(), items.end(), std::uint32_t{0});
+    std::vector<std::uint32_t> bundles(levels.size());
+    std::iota(bundles.begin(), bundles.end(), std::uint32_t{0});
     auto const waiting = [&] {
       std::int64_t result = 0;
-      for (std::size_t i = 0; i != items.size(); i += ranks) {
+      for (std::size_t i = 0; i != bundles.size(); i += ranks) {
         omnibal::detail::step_load<1> load;
-        for (std::size_t k = i; k != i + ranks; ++k) load.add(pool.levels[items[k]]);
+        for (std::size_t k = i; k != i + ranks; ++k) load.add(levels[bundles[k]]);
         result += load.waiting(ranks)[0];
       }
       return result;
     };
     std::array<std::int64_t, 1> const goals{waiting() + omnibal::detail::whole_step / 100};
-    auto const deviation = omnibal::detail::deviations<1>(pool.levels);
-    omnibal::detail::step_mixer<1>(pool, items, deviation, 4, goals)
-        .mix(omnibal::rng::engine(trial));
+    auto const deviation = omnibal::detail::deviations<1>(levels);
+    bundles = omnibal::detail::step_mixer<1>(levels, grid, bundles, deviation, 4, goals)
+                  .mix(omnibal::rng::engine(trial));
     REQUIRE(waiting() <= goals[0]);
   }
 }

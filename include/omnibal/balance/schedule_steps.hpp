@@ -4,24 +4,29 @@
 /// \file
 /// Assignment of groups to steps and ranks, even in a step and random between steps.
 
-#include <omnibal/balance/schedule_steps/bundles.hpp>
+#include <omnibal/balance/schedule_steps/joined_bundles.hpp>
+#include <omnibal/balance/schedule_steps/last_step.hpp>
+#include <omnibal/balance/schedule_steps/load_levels.hpp>
+#include <omnibal/balance/schedule_steps/schedule_pool.hpp>
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
+#include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_mixer.hpp>
+#include <omnibal/balance/schedule_steps/waiting_goals.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <ranges>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -70,73 +75,104 @@ struct schedule_steps_fn {
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
                                  schedule_steps_options const& options = {}) const {
-    constexpr std::size_t kinds = detail::cost_kinds<Loads, std::identity>;
-    std::size_t const groups = std::ranges::size(loads);
-    detail::check_schedule(name, groups, ranks, options);
-    std::uint32_t const of_rank = options.groups_per_rank;
+    detail::check_schedule(name, std::ranges::size(loads), ranks, options);
+    auto const shape = detail::shape_of_schedule(std::ranges::size(loads), options.carried.size(),
+                                                 ranks, options.remainder, options.groups_per_rank);
     detail::schedule_rng const draws(options.seed, options.epoch);
-    auto const shape = detail::shape_of_schedule(groups, options.carried.size(), ranks,
-                                                 options.remainder, of_rank);
-    auto pool = detail::draw_pool(detail::measure_levels(name, loads, ranks * of_rank), shape,
-                                  draws, options.carried, of_rank);
-    pool.shape.ranks = static_cast<std::uint32_t>(ranks);
-    bool const mixes = of_rank != 1 && !options.even_positions;
-    auto const deviation =
-        mixes ? detail::deviations<kinds>(pool.levels) : std::array<double, kinds>{};
-    if (options.even_positions) {
-      pool.shape.steps *= of_rank;
-    } else if (of_rank != 1) {
-      detail::join_groups(pool, of_rank);
-    }
-    detail::sorted_cells<kinds> cells(pool);
-    auto const goals = cells.goals(options.max_dist_ratio, of_rank);
-    auto const cut_to = mixes ? cells.stricter(goals) : goals;
-    for (std::uint32_t round = 0; round != options.rounds; ++round) {
-      if (!cells.cut_round(cut_to, draws, round)) break;
-    }
-    if (of_rank == 1) return deal_steps(pool, cells.steps(), draws, of_rank);
-    std::vector<std::uint32_t> items(cells.steps().begin(), cells.steps().end());
-    if (options.even_positions) {
-      detail::join_steps(pool, items, of_rank, draws);
-    } else if (pool.shape.steps > 1) {
-      detail::step_mixer<kinds>(pool, items, deviation, of_rank, goals).mix(draws.bundles());
-    }
-    return deal_steps(pool, items, draws, of_rank);
+    auto drawn = detail::draw_pool(detail::measure_levels(name, loads, shape.groups_per_step()),
+                                   options.carried, shape, draws);
+    if (shape.groups_per_rank == 1) return schedule_groups(drawn, shape, draws, options);
+    if (options.even_positions) return schedule_positions(drawn, shape, draws, options);
+    return schedule_bundles(std::move(drawn), shape, draws, options);
   }
 
  private:
   static constexpr std::string_view name = "schedule_steps";
 
+  /// Schedules one group for each rank.
   template <std::size_t R>
-  [[nodiscard]] static steps deal_steps(detail::schedule_pool<R> const& pool,
-                                        std::span<std::uint32_t const> items,
-                                        detail::schedule_rng const& draws, std::size_t of_rank) {
-    detail::schedule_shape const& shape = pool.shape;
-    auto const items_of = [&](std::uint32_t step) {
-      return items.subspan(std::size_t{step} * shape.ranks, shape.ranks);
-    };
-    auto const order = draws.steps(shape.steps);
-    std::vector<std::uint32_t> sequence(shape.steps);
-    for (std::uint32_t p = 0; p != shape.steps; ++p) {
-      sequence[p] = static_cast<std::uint32_t>(order(p));
+  [[nodiscard]] static steps schedule_groups(detail::schedule_pool<R> const& drawn,
+                                             detail::schedule_shape const& shape,
+                                             detail::schedule_rng const& draws,
+                                             schedule_steps_options const& options) {
+    detail::step_grid const grid{shape.steps, shape.ranks};
+    detail::sorted_cells<R> cells(drawn.bundles.levels, grid);
+    auto const goals =
+        detail::waiting_goals(options.max_dist_ratio, shape, grid, drawn.last, cells.min_waiting());
+    cells.cut(goals, draws, options.rounds);
+    return to_steps(drawn.bundles, cells.order(), grid, drawn.last, draws);
+  }
+
+  /// Schedules several groups for each rank such that each position is even: steps of one group for
+  /// each rank are joined.
+  template <std::size_t R>
+  [[nodiscard]] static steps schedule_positions(detail::schedule_pool<R> const& drawn,
+                                                detail::schedule_shape const& shape,
+                                                detail::schedule_rng const& draws,
+                                                schedule_steps_options const& options) {
+    detail::step_grid const positions{shape.steps * shape.groups_per_rank, shape.ranks};
+    detail::sorted_cells<R> cells(drawn.bundles.levels, positions);
+    auto const goals = detail::waiting_goals(options.max_dist_ratio, shape, positions, drawn.last,
+                                             cells.min_waiting());
+    cells.cut(goals, draws, options.rounds);
+    auto const joined = detail::join_positions(drawn.bundles, cells.order(), positions,
+                                               shape.groups_per_rank, draws);
+    std::vector<std::uint32_t> order(joined.size());
+    std::iota(order.begin(), order.end(), std::uint32_t{0});
+    return to_steps(joined, order, detail::step_grid{shape.steps, shape.ranks}, drawn.last, draws);
+  }
+
+  /// Schedules several groups for each rank such that their sums are even: bundles of groups are
+  /// scheduled, and exchanged between steps.
+  template <std::size_t R>
+  [[nodiscard]] static steps schedule_bundles(detail::schedule_pool<R> drawn,
+                                              detail::schedule_shape const& shape,
+                                              detail::schedule_rng const& draws,
+                                              schedule_steps_options const& options) {
+    auto const deviation = detail::deviations<R>(drawn.bundles.levels);
+    auto const joined = detail::join_groups(std::move(drawn), shape);
+    detail::step_grid const grid{shape.steps, shape.ranks};
+    detail::sorted_cells<R> cells(joined.bundles.levels, grid);
+    auto const goals = detail::waiting_goals(options.max_dist_ratio, shape, grid, joined.last,
+                                             cells.min_waiting());
+    cells.cut(detail::stricter_goals<R>(goals, cells.min_waiting()), draws, options.rounds);
+    if (grid.steps < 2) return to_steps(joined.bundles, cells.order(), grid, joined.last, draws);
+    auto const mixed = detail::step_mixer<R>(joined.bundles.levels, grid, cells.order(), deviation,
+                                             shape.groups_per_rank, goals)
+                           .mix(draws.bundles());
+    return to_steps<R>(joined.bundles, mixed, grid, joined.last, draws);
+  }
+
+  /// Returns the full steps in random order, with carried groups first, and then the last step.
+  /// `order` assigns the bundles to the full steps.
+  template <std::size_t R>
+  [[nodiscard]] static steps to_steps(detail::bundle_list<R> const& bundles,
+                                      std::span<std::uint32_t const> order,
+                                      detail::step_grid const& grid,
+                                      detail::last_step<R> const& last,
+                                      detail::schedule_rng const& draws) {
+    auto const random_order = draws.steps(grid.steps);
+    std::vector<std::uint32_t> sequence(grid.steps);
+    for (std::uint32_t p = 0; p != grid.steps; ++p) {
+      sequence[p] = static_cast<std::uint32_t>(random_order(p));
     }
-    if (pool.carried != 0) {
+    if (bundles.carried != 0) {
       std::stable_partition(sequence.begin(), sequence.end(), [&](std::uint32_t step) {
-        auto const of_step = items_of(step);
-        return *std::min_element(of_step.begin(), of_step.end()) < pool.carried;
+        auto const of_step = grid.of_step(order, step);
+        return *std::min_element(of_step.begin(), of_step.end()) < bundles.carried;
       });
     }
-    steps result(shape.ranks);
-    result.reserve(shape.steps + 1, pool.groups.size() + pool.last.item_count());
+    steps result(grid.ranks);
+    result.reserve(grid.steps + 1, bundles.groups.size() + last.groups.item_count());
     for (std::uint32_t const step : sequence) {
-      for (std::uint32_t const item : items_of(step)) {
-        for (std::size_t k = 0; k != of_rank; ++k) result.push(pool.groups[item * of_rank + k]);
+      for (std::uint32_t const bundle : grid.of_step(order, step)) {
+        for (std::uint32_t const group : bundles.groups_of(bundle)) result.push(group);
         result.close();
       }
     }
-    for (std::size_t cell = 0; cell != pool.last.size(); ++cell) {
-      for (std::uint32_t const group : pool.last[cell]) result.push(group);
-      if (cell < pool.last_own) {
+    for (std::size_t rank = 0; rank != last.groups.size(); ++rank) {
+      for (std::uint32_t const group : last.groups[rank]) result.push(group);
+      if (rank < last.ranks_without_repetition) {
         result.close();
       } else {
         result.close_repeat();

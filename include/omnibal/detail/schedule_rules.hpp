@@ -59,21 +59,27 @@ using load_level = std::uint64_t;
   return static_cast<std::int64_t>(share * static_cast<double>(whole_step));
 }
 
-/// The numbers of groups in the kinds of steps.
+/// The numbers of ranks, steps and runs of groups in a schedule.
 struct schedule_shape {
-  /// The groups of a full step: one for each rank, or `groups_per_rank`.
   std::uint32_t ranks = 0;
+  std::uint32_t groups_per_rank = 1;
+  /// The number of full steps.
+  std::uint32_t steps = 0;
   /// The groups that run, without repetitions; the carried groups are the first of them.
   std::uint32_t runs = 0;
   std::uint32_t carried = 0;
-  /// The number of full steps.
-  std::uint32_t steps = 0;
   /// The groups that do not fill a step, and the groups that are repeated to fill it.
   std::uint32_t extra = 0;
   std::uint32_t repeated = 0;
 
+  /// Returns the number of groups in a full step.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t groups_per_step() const {
+    return ranks * groups_per_rank;
+  }
   /// Returns the number of groups in full steps.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t pool() const { return steps * ranks; }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t pool() const {
+    return steps * groups_per_step();
+  }
   /// Returns the number of groups in all steps, including repetitions.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t cells() const {
     return pool() + extra + repeated;
@@ -106,23 +112,20 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
 [[nodiscard]] inline schedule_shape shape_of_schedule(std::size_t groups, std::size_t carried,
                                                       std::size_t ranks, remainder_policy remainder,
                                                       std::uint32_t groups_per_rank = 1) {
-  schedule_shape shape;
-  shape.ranks = static_cast<std::uint32_t>(ranks * groups_per_rank);
-  shape.runs = static_cast<std::uint32_t>(groups + carried);
-  shape.carried = static_cast<std::uint32_t>(carried);
-  shape.steps = shape.runs / shape.ranks;
-  std::uint32_t const extra = shape.runs % shape.ranks;
-  if (remainder == remainder_policy::carry) {
-    shape.runs -= extra;
-    shape.carried = std::min(shape.carried, shape.runs);
-    return shape;
-  }
-  shape.extra = extra;
-  // Ranks repeat the same number of groups as in other steps, or none.
-  if (remainder == remainder_policy::repeat && extra != 0) {
-    shape.repeated = (shape.ranks - extra) / groups_per_rank * groups_per_rank;
-  }
-  return shape;
+  auto const all = static_cast<std::uint32_t>(groups + carried);
+  auto const in_step = static_cast<std::uint32_t>(ranks * groups_per_rank);
+  std::uint32_t const rest = all % in_step;
+  bool const is_rest_left_out = remainder == remainder_policy::carry;
+  bool const is_rest_filled_up = remainder == remainder_policy::repeat && rest != 0;
+  std::uint32_t const runs = is_rest_left_out ? all - rest : all;
+  return {.ranks = static_cast<std::uint32_t>(ranks),
+          .groups_per_rank = groups_per_rank,
+          .steps = all / in_step,
+          .runs = runs,
+          .carried = std::min(static_cast<std::uint32_t>(carried), runs),
+          .extra = is_rest_left_out ? 0 : rest,
+          // Ranks repeat the same number of groups as in other steps, or none.
+          .repeated = is_rest_filled_up ? (in_step - rest) / groups_per_rank * groups_per_rank : 0};
 }
 
 /// The random numbers of a schedule.
@@ -150,7 +153,8 @@ class schedule_rng {
   }
   /// Returns the beginning of the last step among the groups sorted by size. A short last step
   /// begins at the smallest groups. A last step with repetitions begins anywhere, so that it
-  /// repeats groups similar to its own. Precondition: there is a full step.
+  /// repeats groups similar to its own. Precondition: there is a full step, of one group for each
+  /// rank.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t last_step(
       schedule_shape const& shape) const {
     if (shape.repeated == 0) return 0;

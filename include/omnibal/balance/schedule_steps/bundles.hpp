@@ -3,11 +3,14 @@
 
 /// \file
 /// Bundles of groups whose loads complement each other.
+///
+/// The input is the levels of the groups in random order. A step of one group for each rank counts
+/// as a group if `join_positions` joins such steps. The output is the groups of each bundle, as
+/// indices into the levels.
 
-#include <omnibal/balance/schedule_steps/sorted_cells.hpp>
+#include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/detail/schedule_rules.hpp>
 
 #include <algorithm>
 #include <array>
@@ -31,8 +34,8 @@ namespace omnibal::inline v0::detail {
 template <std::size_t R>
 class load_bundles {
  public:
-  load_bundles(std::span<std::array<load_level, R> const> levels, std::size_t size,
-               std::size_t rounds, std::span<std::uint32_t const> short_sizes = {})
+  load_bundles(std::span<load_levels<R> const> levels, std::size_t size, std::size_t rounds,
+               std::span<std::uint32_t const> short_sizes = {})
       : groups_(levels.size()) {
     std::size_t const in_short =
         std::accumulate(short_sizes.begin(), short_sizes.end(), std::size_t{0});
@@ -55,8 +58,8 @@ class load_bundles {
 
   /// Returns the number of full bundles.
   [[nodiscard]] std::size_t count() const { return count_; }
-  /// Returns the number of the group at a place of a bundle.
-  [[nodiscard]] std::uint32_t group(std::size_t bundle, std::size_t place) const {
+  /// Returns the index of the group at a place of a bundle.
+  [[nodiscard]] std::uint32_t member(std::size_t bundle, std::size_t place) const {
     return groups_[first_[bundle] + place].number;
   }
 
@@ -73,7 +76,7 @@ class load_bundles {
   };
   using load_type = std::array<std::int64_t, R>;
 
-  void measure(std::span<std::array<load_level, R> const> levels) {
+  void measure(std::span<load_levels<R> const> levels) {
     for (std::uint32_t i = 0; i != groups_.size(); ++i) groups_[i].number = i;
     for (std::size_t r = 0; r != R; ++r) {
       uint128 sum = 0;
@@ -154,116 +157,5 @@ class load_bundles {
   std::vector<std::uint32_t> first_;
   std::vector<load_type> loads_;
 };
-
-/// Builds the last step from cells of these sizes; `item_at(cell, place)` is in the pool.
-template <std::size_t R, class ItemAt>
-void take_last_step(schedule_pool<R>& pool, std::span<std::uint32_t const> sizes,
-                    ItemAt const& item_at) {
-  pool.last = {};
-  step_load<R> load;
-  for (std::size_t cell = 0; cell != sizes.size(); ++cell) {
-    std::array<load_level, R> level{};
-    for (std::size_t place = 0; place != sizes[cell]; ++place) {
-      std::uint32_t const item = item_at(cell, place);
-      pool.last.push(pool.groups[item]);
-      for (std::size_t r = 0; r != R; ++r) level[r] += pool.levels[item][r];
-    }
-    pool.last.close();
-    load.add(level);
-  }
-  pool.last_waiting = load.waiting(sizes.size());
-}
-
-/// Joins cells to bundles of `size` whose loads complement each other. Cell k has the `items` of
-/// the pool from `k * width` on. The items of all cells of a bundle at the same place become one
-/// item; items of bundles with carried groups come first. The groups of the new item begin at
-/// `number * size`, and its level is their sum. The groups of the last step follow, `last_sizes` on
-/// each rank.
-template <std::size_t R>
-void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, std::size_t width,
-                std::size_t size, std::span<std::uint32_t const> last_sizes = {}) {
-  auto const totals = [&] {
-    std::vector<std::array<load_level, R>> result(items.size() / width);
-    for (std::size_t cell = 0; cell != result.size(); ++cell) {
-      for (std::uint32_t const item : items.subspan(cell * width, width)) {
-        for (std::size_t r = 0; r != R; ++r) result[cell][r] += pool.levels[item][r];
-      }
-    }
-    return result;
-  };
-  // Steps need more rounds than groups, because they are fewer and further from the mean.
-  load_bundles<R> const bundles(totals(), size, width == 1 ? 8 : 64, last_sizes);
-  auto const item_at = [&](std::size_t bundle, std::size_t place, std::size_t k) {
-    return items[bundles.group(bundle, place) * width + k];
-  };
-  if (!last_sizes.empty()) {
-    take_last_step(pool, last_sizes, [&](std::size_t cell, std::size_t place) {
-      return item_at(bundles.count() + cell, place, 0);
-    });
-  }
-  std::vector<std::uint32_t> order(bundles.count());
-  std::iota(order.begin(), order.end(), std::uint32_t{0});
-  auto const behind = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t bundle) {
-    std::uint32_t first = ~std::uint32_t{0};
-    for (std::size_t place = 0; place != size && pool.carried != 0; ++place) {
-      for (std::size_t k = 0; k != width; ++k) first = std::min(first, item_at(bundle, place, k));
-    }
-    return first < pool.carried;
-  });
-  std::vector<std::uint32_t> groups;
-  groups.reserve(pool.groups.size());
-  std::vector<std::array<load_level, R>> levels(order.size() * width);
-  for (std::size_t item = 0; item != levels.size(); ++item) {
-    std::uint32_t const bundle = order[item / width];
-    for (std::size_t place = 0, k = item % width; place != size; ++place) {
-      std::uint32_t const from = item_at(bundle, place, k);
-      groups.push_back(pool.groups[from]);
-      for (std::size_t r = 0; r != R; ++r) levels[item][r] += pool.levels[from][r];
-    }
-  }
-  pool.groups = std::move(groups);
-  pool.levels = std::move(levels);
-  pool.carried = static_cast<std::size_t>(behind - order.begin()) * width;
-}
-
-/// Joins groups to several for each rank. If each rank has at least two groups in a short last
-/// step, the groups of that step are exchanged too. Ranks with one more group then have lighter
-/// ones. Two groups are too heavy next to one.
-template <std::size_t R>
-void join_groups(schedule_pool<R>& pool, std::uint32_t groups_per_rank) {
-  schedule_shape const& shape = pool.shape;
-  std::vector<std::uint32_t> last_sizes;
-  if (shape.steps != 0 && pool.carried == 0 && shape.repeated == 0 &&
-      shape.extra >= 2 * shape.ranks) {
-    for (auto const& cell : pool.last) {
-      last_sizes.push_back(static_cast<std::uint32_t>(cell.size()));
-    }
-    auto const groups = pool.last.items();
-    pool.groups.insert(pool.groups.end(), groups.begin(), groups.end());
-    pool.levels.insert(pool.levels.end(), pool.last_levels.begin(), pool.last_levels.end());
-  }
-  std::vector<std::uint32_t> items(pool.groups.size());
-  std::iota(items.begin(), items.end(), std::uint32_t{0});
-  join_cells(pool, items, 1, groups_per_rank, last_sizes);
-}
-
-/// Joins steps to steps of several groups for each rank, whose bundles are the `items` afterwards.
-template <std::size_t R>
-void join_steps(schedule_pool<R>& pool, std::vector<std::uint32_t>& items,
-                std::uint32_t groups_per_rank, schedule_rng const& draws) {
-  std::uint32_t const ranks = pool.shape.ranks;
-  // Steps of one cell are neighbors; a random order makes the bundles random at first.
-  auto const order = draws.steps(pool.shape.steps);
-  std::vector<std::uint32_t> drawn;
-  drawn.reserve(items.size());
-  for (std::uint32_t p = 0; p != pool.shape.steps; ++p) {
-    auto const step = std::span(items).subspan(static_cast<std::size_t>(order(p)) * ranks, ranks);
-    drawn.insert(drawn.end(), step.begin(), step.end());
-  }
-  join_cells(pool, drawn, ranks, groups_per_rank);
-  pool.shape.steps /= groups_per_rank;
-  items.resize(pool.levels.size());
-  std::iota(items.begin(), items.end(), std::uint32_t{0});
-}
 
 }  // namespace omnibal::inline v0::detail

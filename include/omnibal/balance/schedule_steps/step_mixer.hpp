@@ -3,8 +3,14 @@
 
 /// \file
 /// Exchange of bundles between steps for more similar totals, within the limit on waiting time.
+///
+/// The input is the levels of the bundles, which `join_groups` made of several groups each, and the
+/// order in which `sorted_cells` assigned these bundles to steps. The output is a new order of the
+/// same bundles. A bundle is an index into the levels.
 
-#include <omnibal/balance/schedule_steps/sorted_cells.hpp>
+#include <omnibal/balance/schedule_steps/load_levels.hpp>
+#include <omnibal/balance/schedule_steps/step_grid.hpp>
+#include <omnibal/balance/schedule_steps/step_load.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/bits.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -18,14 +24,15 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
 /// Returns the standard deviation of the loads of a kind; 0 if all are equal.
 template <std::size_t R>
-[[nodiscard]] std::array<double, R> deviations(std::span<std::array<load_level, R> const> levels) {
-  std::array<load_level, R> largest{};
+[[nodiscard]] std::array<double, R> deviations(std::span<load_levels<R> const> levels) {
+  load_levels<R> largest{};
   for (auto const& level : levels) {
     for (std::size_t r = 0; r != R; ++r) largest[r] = std::max(largest[r], level[r]);
   }
@@ -51,41 +58,41 @@ template <std::size_t R>
 /// Splits two steps of bundles at a time again if that brings their totals nearer to the mean at an
 /// acceptable cost in waiting time.
 ///
-/// The items of two steps are sorted by a kind. One step gets a run of neighbors, and the other all
-/// items above or below the run: the heaviest with light ones, for which ranks wait in any case.
-/// Each round pairs steps with large totals with steps with small totals. The price of waiting time
-/// decreases from round to round, and splits with the largest change per waiting time come first.
-/// Among the splits within the limit on waiting time, the mixer selects the best.
+/// The bundles of two steps are sorted by a kind. One step gets a run of neighbors, and the other
+/// all bundles above or below the run: the heaviest with light ones, for which ranks wait in any
+/// case. Each round pairs steps with large totals with steps with small totals. The price of
+/// waiting time decreases from round to round, and splits with the largest change per waiting time
+/// come first. Among the splits within the limit on waiting time, the mixer selects the best.
 template <std::size_t R>
 class step_mixer {
  public:
-  /// Creates the mixer. `deviation` is the deviation of groups, `goals` the limit on the waiting
-  /// time of steps. Precondition: two steps.
-  step_mixer(schedule_pool<R> const& pool, std::span<std::uint32_t> items,
-             std::array<double, R> const& deviation, std::uint32_t groups_per_rank,
-             std::array<std::int64_t, R> const& goals)
-      : pool_(&pool),
-        items_(items),
-        ranks_(pool.shape.ranks),
+  /// Creates the mixer of bundles in `order`. `deviation` is the deviation of groups, `goals` the
+  /// limit on the waiting time of steps. Precondition: two steps.
+  step_mixer(std::span<load_levels<R> const> levels, step_grid const& grid,
+             std::span<std::uint32_t const> order, std::array<double, R> const& deviation,
+             std::uint32_t groups_per_rank, waiting_times<R> const& goals)
+      : levels_(levels),
+        ranks_(grid.ranks),
         // There are fewer bundles if bundles have more groups.
         rounds_(3 * std::size_t{groups_per_rank} - 1),
         goals_(goals),
-        loads_(items.size()),
-        totals_(pool.shape.steps),
+        loads_(grid.size()),
+        totals_(grid.steps),
         merged_(2 * ranks_),
         most_(ranks_ + 1, {lowest(), lowest(), lowest(), lowest()}) {
     double const in_step = static_cast<double>(ranks_) * groups_per_rank;
     for (std::size_t r = 0; r != R; ++r) measure(r, deviation[r] * std::sqrt(in_step));
-    sort_steps();
-    for (std::uint32_t step = 0; step != pool.shape.steps; ++step) {
-      auto const of_step = items_of(0, step);
-      for (std::uint32_t const item : of_step) add(totals_[step], item);
+    sort_steps(order);
+    for (std::uint32_t step = 0; step != grid.steps; ++step) {
+      auto const of_step = bundles_of(0, step);
+      for (std::uint32_t const bundle : of_step) add(totals_[step], bundle);
       auto const waits = waiting(of_step);
       for (std::size_t r = 0; r != R; ++r) waiting_[r] += waits[r];
     }
   }
 
-  void mix(rng::engine words) {
+  /// Returns the new order.
+  [[nodiscard]] std::vector<std::uint32_t> mix(rng::engine words) && {
     std::size_t const steps = totals_.size();
     std::size_t const half = steps / 2;
     for (std::size_t round = 0; round != rounds_; ++round) {
@@ -103,12 +110,12 @@ class step_mixer {
           halvings_of_price * (round + 1) / rounds_ - halvings_of_price * round / rounds_;
       for (auto& price : prices_) price >>= shift;
     }
-    write_back();
+    return order_of_steps();
   }
 
  private:
   /// The standard deviation of the total of a random step. The constants below limit the distance
-  /// of an item from the mean and the value of a total, and sums of squares fit.
+  /// of a bundle from the mean and the value of a total, and sums of squares fit.
   static constexpr double random_step = 0x1p14;
   static constexpr double max_apart = 0x1p29;
   static constexpr std::int64_t max_of_total = std::int64_t{1} << 28;
@@ -124,78 +131,80 @@ class step_mixer {
   static constexpr std::size_t no_split = std::numeric_limits<std::size_t>::max();
 
   using apart_type = std::array<std::int32_t, R>;
-  struct item_load {
+  struct bundle_load {
     apart_type apart;
     /// The position in descending order of a kind.
-    std::array<std::uint32_t, R> rank;
+    std::array<std::uint32_t, R> position;
   };
 
   struct split_choice {
-    /// The first merged item of the first step.
+    /// The first merged bundle of the first step.
     std::size_t first = no_split;
     /// The total of the first step.
     std::array<std::int64_t, R> total{};
   };
 
-  /// Measures the distances of items from the mean in a kind, and the price of waiting time.
+  /// Measures the distances of bundles from the mean in a kind, and the price of waiting time.
   void measure(std::size_t r, double of_random_step) {
     uint128 sum = 0;
-    for (auto const& level : pool_->levels) sum += level[r];
-    double const mean = static_cast<double>(sum) / static_cast<double>(items_.size());
+    for (auto const& level : levels_) sum += level[r];
+    double const mean = static_cast<double>(sum) / static_cast<double>(loads_.size());
     double const scale = of_random_step > 0 ? random_step / of_random_step : 0;
-    for (std::size_t i = 0; i != items_.size(); ++i) {
-      double const apart = (static_cast<double>(pool_->levels[i][r]) - mean) * scale;
-      loads_[i].apart[r] = static_cast<std::int32_t>(std::clamp(apart, -max_apart, max_apart));
+    for (std::size_t bundle = 0; bundle != loads_.size(); ++bundle) {
+      double const apart = (static_cast<double>(levels_[bundle][r]) - mean) * scale;
+      loads_[bundle].apart[r] = static_cast<std::int32_t>(std::clamp(apart, -max_apart, max_apart));
     }
     auto const goal = static_cast<double>(std::max<std::int64_t>(goals_[r], 1));
     of_waiting_[r] = mean * scale / static_cast<double>(whole_step);
-    double const may_wait = goal * of_waiting_[r] / pool_->shape.steps;
+    double const may_wait = goal * of_waiting_[r] / static_cast<double>(totals_.size());
     double const price = may_wait > 0 ? first_price / may_wait : 0;
     prices_[r] = static_cast<std::int64_t>(std::min(price, largest_price));
   }
 
-  void add(std::array<std::int64_t, R>& total, std::uint32_t item) const {
-    for (std::size_t r = 0; r != R; ++r) total[r] += loads_[item].apart[r];
+  void add(std::array<std::int64_t, R>& total, std::uint32_t bundle) const {
+    for (std::size_t r = 0; r != R; ++r) total[r] += loads_[bundle].apart[r];
   }
 
-  [[nodiscard]] std::span<std::uint32_t> items_of(std::size_t r, std::size_t step) {
+  [[nodiscard]] std::span<std::uint32_t> bundles_of(std::size_t r, std::size_t step) {
     return std::span(sorted_[r]).subspan(step * ranks_, ranks_);
   }
 
-  void sort_steps() {
-    std::vector<std::uint32_t> step_of(items_.size());
-    for (std::size_t i = 0; i != items_.size(); ++i) {
-      step_of[items_[i]] = static_cast<std::uint32_t>(i / ranks_);
+  /// Sorts the bundles of each step by each kind.
+  void sort_steps(std::span<std::uint32_t const> order) {
+    std::vector<std::uint32_t> step_of(loads_.size());
+    for (std::size_t place = 0; place != order.size(); ++place) {
+      step_of[order[place]] = static_cast<std::uint32_t>(place / ranks_);
     }
     for (std::size_t r = 0; r != R; ++r) {
-      auto const order =
-          order_descending(items_.size(), [&](std::size_t i) { return pool_->levels[i][r]; });
+      auto const descending =
+          order_descending(loads_.size(), [&](std::size_t bundle) { return levels_[bundle][r]; });
       std::vector<std::uint32_t> count(totals_.size(), 0);
-      sorted_[r].resize(items_.size());
-      for (std::uint32_t rank = 0; rank != order.size(); ++rank) {
-        std::uint32_t const item = order[rank];
-        loads_[item].rank[r] = rank;
-        items_of(r, step_of[item])[count[step_of[item]]++] = item;
+      sorted_[r].resize(loads_.size());
+      for (std::uint32_t position = 0; position != descending.size(); ++position) {
+        std::uint32_t const bundle = descending[position];
+        loads_[bundle].position[r] = position;
+        bundles_of(r, step_of[bundle])[count[step_of[bundle]]++] = bundle;
       }
     }
   }
 
-  /// Writes the items of each step in ascending order, which is random.
-  void write_back() {
+  /// Returns the bundles of each step in ascending order, which is random.
+  [[nodiscard]] std::vector<std::uint32_t> order_of_steps() {
     for (std::size_t step = 0; step != totals_.size(); ++step) {
-      auto const of_step = items_.subspan(step * ranks_, ranks_);
-      std::copy_n(items_of(0, step).begin(), ranks_, of_step.begin());
+      auto const of_step = bundles_of(0, step);
       std::sort(of_step.begin(), of_step.end());
     }
+    return std::move(sorted_[0]);
   }
 
-  /// Merges the items of two steps in descending order of a kind.
+  /// Merges the bundles of two steps in descending order of a kind.
   void merge(std::size_t r, std::size_t one, std::size_t other) {
-    auto const left = items_of(r, one);
-    auto const right = items_of(r, other);
-    std::merge(
-        left.begin(), left.end(), right.begin(), right.end(), merged_.begin(),
-        [&](std::uint32_t a, std::uint32_t b) { return loads_[a].rank[r] < loads_[b].rank[r]; });
+    auto const left = bundles_of(r, one);
+    auto const right = bundles_of(r, other);
+    std::merge(left.begin(), left.end(), right.begin(), right.end(), merged_.begin(),
+               [&](std::uint32_t a, std::uint32_t b) {
+                 return loads_[a].position[r] < loads_[b].position[r];
+               });
   }
 
   [[nodiscard]] static apart_type larger(apart_type const& a, apart_type const& b) {
@@ -210,7 +219,7 @@ class step_mixer {
     return result;
   }
 
-  /// Computes the largest loads of ranges of merged items: [k, ranks), [ranks, ranks + k), [0, k)
+  /// Computes the largest loads of ranges of merged bundles: [k, ranks), [ranks, ranks + k), [0, k)
   /// and [ranks + k, 2 * ranks).
   void measure_merged() {
     for (std::size_t k = 0; k != ranks_; ++k) {
@@ -269,8 +278,8 @@ class step_mixer {
     std::array<std::int64_t, R> may_be;
     for (std::size_t k = 0; k != ranks_; ++k) add(now.total, merged_[k]);
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const largest = std::int64_t{loads_[items_of(r, one)[0]].apart[r]} +
-                                   loads_[items_of(r, other)[0]].apart[r];
+      std::int64_t const largest = std::int64_t{loads_[bundles_of(r, one)[0]].apart[r]} +
+                                   loads_[bundles_of(r, other)[0]].apart[r];
       least += cost(r, totals_[one][r], totals_[other][r], largest);
       may_be[r] = largest + spare(r);
     }
@@ -310,9 +319,9 @@ class step_mixer {
     totals_[one] = best.total;
   }
 
-  [[nodiscard]] std::array<std::int64_t, R> waiting(std::span<std::uint32_t const> items) const {
+  [[nodiscard]] waiting_times<R> waiting(std::span<std::uint32_t const> bundles) const {
     step_load<R> load;
-    for (std::uint32_t const item : items) load.add(pool_->levels[item]);
+    for (std::uint32_t const bundle : bundles) load.add(levels_[bundle]);
     return load.waiting(ranks_);
   }
 
@@ -322,12 +331,12 @@ class step_mixer {
     step_load<R> middle;
     step_load<R> rest;
     for (std::size_t k = 0; k != merged_.size(); ++k) {
-      (k - first < ranks_ ? middle : rest).add(pool_->levels[merged_[k]]);
+      (k - first < ranks_ ? middle : rest).add(levels_[merged_[k]]);
     }
     auto const left = middle.waiting(ranks_);
     auto const right = rest.waiting(ranks_);
-    auto const old_left = waiting(items_of(0, one));
-    auto const old_right = waiting(items_of(0, other));
+    auto const old_left = waiting(bundles_of(0, one));
+    auto const old_right = waiting(bundles_of(0, other));
     auto changed = waiting_;
     for (std::size_t r = 0; r != R; ++r) {
       std::int64_t const more = left[r] + right[r] - old_left[r] - old_right[r];
@@ -338,37 +347,37 @@ class step_mixer {
     return true;
   }
 
-  /// Assigns to `one` the merged items from `first` on, and to `other` the rest.
+  /// Assigns to `one` the merged bundles from `first` on, and to `other` the rest.
   void carry_out(std::uint32_t one, std::uint32_t other, std::size_t r, std::size_t first) {
-    std::uint32_t const first_rank = loads_[merged_[first]].rank[r];
-    std::uint32_t const last_rank = loads_[merged_[first + ranks_ - 1]].rank[r];
+    std::uint32_t const first_position = loads_[merged_[first]].position[r];
+    std::uint32_t const last_position = loads_[merged_[first + ranks_ - 1]].position[r];
     for (std::size_t q = 0; q != R; ++q) {
       merge(q, one, other);
-      auto to_one = items_of(q, one).begin();
-      auto to_other = items_of(q, other).begin();
-      for (std::uint32_t const item : merged_) {
-        std::uint32_t const rank = loads_[item].rank[r];
-        (rank >= first_rank && rank <= last_rank ? *to_one++ : *to_other++) = item;
+      auto to_one = bundles_of(q, one).begin();
+      auto to_other = bundles_of(q, other).begin();
+      for (std::uint32_t const bundle : merged_) {
+        std::uint32_t const position = loads_[bundle].position[r];
+        bool const is_in_one = position >= first_position && position <= last_position;
+        (is_in_one ? *to_one++ : *to_other++) = bundle;
       }
     }
   }
 
-  schedule_pool<R> const* pool_;
-  std::span<std::uint32_t> items_;
+  std::span<load_levels<R> const> levels_;
   std::size_t ranks_;
   std::size_t rounds_;
-  std::array<std::int64_t, R> goals_;
+  waiting_times<R> goals_;
   std::array<std::int64_t, R> prices_{};
   /// The excess of the largest load over the mean if ranks wait for one unit of a `whole_step`.
   std::array<double, R> of_waiting_{};
   /// A sum over all steps.
-  std::array<std::int64_t, R> waiting_{};
-  std::vector<item_load> loads_;
+  waiting_times<R> waiting_{};
+  std::vector<bundle_load> loads_;
   /// The distances of the totals of steps from the mean.
   std::vector<std::array<std::int64_t, R>> totals_;
-  /// The items of all steps, in descending order of a kind within each step.
+  /// The bundles of all steps, in descending order of a kind within each step.
   std::array<std::vector<std::uint32_t>, R> sorted_;
-  /// The items of two steps, and their largest loads.
+  /// The bundles of two steps, and their largest loads.
   std::vector<std::uint32_t> merged_;
   std::vector<std::array<apart_type, 4>> most_;
 };

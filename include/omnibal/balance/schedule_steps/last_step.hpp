@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The last step, which has too few groups to be a full step.
+///
+/// The input is the random order of the groups that run, which `draw_runs` returns, and their
+/// levels. The output is the choice of runs for the last step, and `last_step`, in which these
+/// groups are assigned to ranks.
+
+#include <omnibal/balance/schedule_steps/load_levels.hpp>
+#include <omnibal/balance/schedule_steps/step_load.hpp>
+#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/grouping.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The groups of each rank in the last step; without ranks if all steps are full.
+template <std::size_t R>
+struct last_step {
+  /// The groups of each rank. The ranks that are missing at the end have no groups.
+  grouping groups;
+  /// The levels of these groups, rank by rank.
+  std::vector<load_levels<R>> levels;
+  /// The number of the first ranks, whose groups are not repetitions.
+  std::size_t ranks_without_repetition = 0;
+  waiting_times<R> waiting{};
+};
+
+/// Returns the last step of these groups with these levels.
+template <std::size_t R>
+[[nodiscard]] last_step<R> measured_last_step(grouping groups, std::vector<load_levels<R>> levels,
+                                              std::size_t ranks_without_repetition,
+                                              std::size_t ranks) {
+  step_load<R> load;
+  for (std::size_t rank = 0; rank != groups.size(); ++rank) {
+    load_levels<R> sum{};
+    for (std::uint32_t i = groups.view().offset(rank); i != groups.view().offset(rank + 1); ++i) {
+      add_levels(sum, levels[i]);
+    }
+    load.add(sum);
+  }
+  return {std::move(groups), std::move(levels), ranks_without_repetition, load.waiting(ranks)};
+}
+
+/// Returns the runs of the last step as indices into `runs`, the groups in random order. Repeated
+/// runs follow the runs that do not fill a step. If there is one group for each rank, the runs are
+/// neighbors in the order of sizes, and ascend. Otherwise they are random, with the carried ones
+/// last.
+template <std::size_t R>
+[[nodiscard]] std::vector<std::uint32_t> choose_last_runs(group_levels<R> const& levels,
+                                                          std::span<std::uint32_t const> runs,
+                                                          schedule_shape const& shape,
+                                                          schedule_rng const& draws) {
+  std::vector<std::uint32_t> result(shape.extra + shape.repeated);
+  if (shape.extra == 0) return result;
+  if (shape.steps == 0) {
+    for (std::uint32_t k = 0; k != result.size(); ++k) result[k] = k % shape.extra;
+    return result;
+  }
+  bool const by_size = shape.groups_per_rank == 1;
+  std::vector<std::uint64_t> keys(runs.size());
+  for (std::uint32_t run = 0; run != shape.runs; ++run) {
+    std::uint32_t const size = by_size ? levels.size_of(runs[run]) : 0;
+    keys[run] = std::uint64_t{run < shape.carried ? size_of_carried : size} << 32 | run;
+  }
+  std::uint32_t const first = by_size ? draws.last_step(shape) : 0;
+  auto const begin = keys.begin() + static_cast<std::ptrdiff_t>(first);
+  auto const end = begin + static_cast<std::ptrdiff_t>(result.size());
+  std::nth_element(keys.begin(), begin, keys.end());
+  std::nth_element(begin, end - 1, keys.end());
+  std::sort(begin, end);
+  for (std::size_t k = 0; k != result.size(); ++k) {
+    result[k] = static_cast<std::uint32_t>(keys[first + k]);
+  }
+  return result;
+}
+
+/// Assigns the groups of the last step to ranks; repeated groups are the last ones of `groups`. If
+/// ranks have several groups, they get large and small groups in turn, except ranks that repeat
+/// groups.
+template <std::size_t R>
+[[nodiscard]] last_step<R> assign_last_step(group_levels<R> const& levels,
+                                            std::vector<std::uint32_t> groups,
+                                            schedule_shape const& shape) {
+  std::size_t const per_rank = shape.groups_per_rank;
+  std::size_t const extra = shape.extra;
+  std::size_t const ranks = shape.repeated != 0 ? (extra + per_rank - 1) / per_rank
+                                                : std::min<std::size_t>(extra, shape.ranks);
+  if (per_rank != 1) {
+    std::stable_sort(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(extra),
+                     [&](std::uint32_t left, std::uint32_t right) {
+                       return levels.size_of(left) > levels.size_of(right);
+                     });
+  }
+  grouping of_ranks;
+  for (std::size_t rank = 0; rank != ranks; ++rank) {
+    for (std::size_t k = 0, first = 0; first + rank < extra; ++k, first += ranks) {
+      bool const turns = k % 2 == 1 && first + ranks <= extra;
+      of_ranks.push(groups[first + (turns ? ranks - 1 - rank : rank)]);
+    }
+    of_ranks.close();
+  }
+  for (std::size_t i = extra; i != groups.size(); ++i) {
+    of_ranks.push(groups[i]);
+    if ((i + 1 - extra) % per_rank == 0) of_ranks.close();
+  }
+  std::vector<load_levels<R>> of_groups;
+  of_groups.reserve(groups.size());
+  for (std::uint32_t const group : of_ranks.items()) of_groups.push_back(levels.of_group[group]);
+  return measured_last_step(std::move(of_ranks), std::move(of_groups), ranks, shape.ranks);
+}
+
+}  // namespace omnibal::inline v0::detail

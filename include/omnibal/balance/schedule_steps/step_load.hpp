@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The load of a step, and the time for which ranks wait in it.
+///
+/// The input is the levels of what each rank runs in the step, a bundle or the groups of the last
+/// step. The output is the waiting time.
+
+#include <omnibal/balance/schedule_steps/load_levels.hpp>
+#include <omnibal/detail/schedule_rules.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::detail {
+
+/// The waiting time in each kind, of a step or a sum over steps. A step in which all ranks wait
+/// from beginning to end counts as `whole_step`.
+template <std::size_t R>
+using waiting_times = std::array<std::int64_t, R>;
+
+/// The maximum and the sum of the loads of the ranks in a step.
+template <std::size_t R>
+struct step_load {
+  load_levels<R> max{};
+  load_levels<R> sum{};
+
+  /// Adds the load of a rank.
+  void add(load_levels<R> const& levels) {
+    for (std::size_t r = 0; r != R; ++r) {
+      max[r] = std::max(max[r], levels[r]);
+      sum[r] += levels[r];
+    }
+  }
+  [[nodiscard]] waiting_times<R> waiting(std::size_t ranks) const {
+    waiting_times<R> result;
+    for (std::size_t r = 0; r != R; ++r) result[r] = waiting_of_step(max[r], sum[r], ranks);
+    return result;
+  }
+};
+
+}  // namespace omnibal::inline v0::detail
