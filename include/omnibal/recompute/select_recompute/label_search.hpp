@@ -77,14 +77,12 @@ class label_search {
   /// bound is above `known`.
   void run(pareto_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
            std::size_t max_states, std::int64_t known, function_ref<bool(std::int64_t)> is_enough) {
-    fronts_ = &fronts;
-    steps_ = relaxed.steps();
     budget_ = budget;
     order_.sort(fronts, relaxed.broken());
     best_ = {known, 0, 0, 0};
     points_.clear();
-    is_complete_ = decide_all(max_states, is_enough);
-    if (best_.gain > known) points_ = points_of_best();
+    is_complete_ = decide_all(fronts, relaxed.steps(), max_states, is_enough);
+    if (best_.gain > known) points_ = points_of_best(fronts.size(), relaxed.steps());
     bound_ = best_.gain;
     for (state const& one : states_) bound_ = std::max(bound_, one.ceiling);
   }
@@ -123,15 +121,16 @@ class label_search {
   };
 
   /// Decides one layer after the other. False if the search gives up.
-  [[nodiscard]] bool decide_all(std::size_t max_states,
+  [[nodiscard]] bool decide_all(pareto_fronts const& fronts, std::span<hull_step const> steps,
+                                std::size_t max_states,
                                 function_ref<bool(std::int64_t)> is_enough) {
     tolerance_ = 0;
     states_.assign(1, {0, 0, 0, 0});
     origins_.assign(1, 0);
     starts_.assign(1, 0);
-    for (std::uint32_t place = 0; place != fronts_->size() && !states_.empty(); ++place) {
-      find_rest(place + 1);
-      extend(place);
+    for (std::uint32_t place = 0; place != fronts.size() && !states_.empty(); ++place) {
+      find_rest(steps, place + 1);
+      extend(fronts[order_.layer_at(place)], place);
       if (extended_.size() > max_states) {
         if (is_enough(best_.gain)) return false;
         merge_neighbors(max_states);
@@ -145,11 +144,11 @@ class label_search {
 
   /// The steps of the layers from place `first` on, as far as the steps fit into the whole budget.
   /// The last step either does not fit or gains nothing.
-  void find_rest(std::uint32_t first) {
+  void find_rest(std::span<hull_step const> steps, std::uint32_t first) {
     rest_.clear();
     std::int64_t bytes = 0;
     std::int64_t gain = 0;
-    for (hull_step const& step : steps_) {
+    for (hull_step const& step : steps) {
       if (order_.place_of(step.layer) < first) continue;
       rest_.push_back({bytes, gain, step.bytes, step.gain});
       if (step.bytes > budget_ - bytes) return;
@@ -165,9 +164,8 @@ class label_search {
     std::size_t index;
   };
 
-  /// Adds every point of the layer to every state, in the order of bytes.
-  void extend(std::uint32_t place) {
-    auto const front = (*fronts_)[order_.layer_at(place)];
+  /// Adds every point of the layer at a place to every state, in the order of bytes.
+  void extend(std::span<front_point const> front, std::uint32_t place) {
     auto const bytes_of = [&](std::size_t index, front_point const& point) {
       return static_cast<std::uint64_t>(states_[index].bytes) +
              static_cast<std::uint64_t>(point.bytes);
@@ -260,8 +258,9 @@ class label_search {
     extended_.resize(kept);
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> points_of_best() const {
-    std::vector<std::uint32_t> result(fronts_->size(), 0);
+  [[nodiscard]] std::vector<std::uint32_t> points_of_best(std::size_t layers,
+                                                          std::span<hull_step const> steps) const {
+    std::vector<std::uint32_t> result(layers, 0);
     std::uint64_t origin = best_.origin;
     for (std::size_t layer = best_.layers; layer != 0; --layer) {
       result[order_.layer_at(layer - 1)] = static_cast<std::uint32_t>(origin);
@@ -269,15 +268,13 @@ class label_search {
     }
     std::size_t left = best_.steps;
     for (std::size_t s = 0; left != 0; ++s) {
-      if (order_.place_of(steps_[s].layer) < best_.layers) continue;
-      result[steps_[s].layer] = steps_[s].point;
+      if (order_.place_of(steps[s].layer) < best_.layers) continue;
+      result[steps[s].layer] = steps[s].point;
       --left;
     }
     return result;
   }
 
-  pareto_fronts const* fronts_ = nullptr;
-  std::span<hull_step const> steps_;
   std::int64_t budget_ = 0;
   std::int64_t tolerance_ = 0;
   std::int64_t bound_ = 0;

@@ -75,7 +75,6 @@ class reduced_problem {
   [[nodiscard]] bool reduce(pareto_fronts const& fronts, std::int64_t budget,
                             lp_relaxation const& relaxed, std::int64_t known,
                             std::size_t max_points) {
-    source_ = &fronts;
     step_ = relaxed.broken();
     slack_ = static_cast<int128>(step_.bytes) * (relaxed.gain() - known - 1) +
              static_cast<int128>(step_.gain) * relaxed.room();
@@ -88,8 +87,10 @@ class reduced_problem {
     for (std::uint32_t first = 0; first != fronts.size();) {
       std::uint32_t last = first + 1;
       while (last != fronts.size() && is_equal(fronts[first], fronts[last])) ++last;
-      if (!push(first, last, last - first > 1 ? max_points : nothing)) {
-        for (; first != last; ++first) static_cast<void>(push(first, first + 1, nothing));
+      if (!push(fronts[first], first, last, last - first > 1 ? max_points : nothing)) {
+        for (; first != last; ++first) {
+          static_cast<void>(push(fronts[first], first, first + 1, nothing));
+        }
       }
       first = last;
       if (budget_ < 0) return false;
@@ -143,8 +144,8 @@ class reduced_problem {
 
   /// Adds the equal layers [first, last) as one layer. False if the layer would have too many
   /// points.
-  [[nodiscard]] bool push(std::uint32_t first, std::uint32_t last, std::size_t max_points) {
-    auto const front = (*source_)[first];
+  [[nodiscard]] bool push(std::span<front_point const> front, std::uint32_t first,
+                          std::uint32_t last, std::size_t max_points) {
     price(front);
     partials_.assign(1, {0, 0, slack_, last - first, 0});
     for (std::size_t c = 1; c < costs_.size(); ++c) {
@@ -245,7 +246,6 @@ class reduced_problem {
     }
   }
 
-  pareto_fronts const* source_ = nullptr;
   hull_step step_{};
   int128 slack_ = 0;
   std::int64_t budget_ = 0;
