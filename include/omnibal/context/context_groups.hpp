@@ -7,20 +7,20 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/context/context_cost.hpp>
+#include <omnibal/context/context_groups/allowed_degrees.hpp>
 #include <omnibal/context/context_groups/bound.hpp>
 #include <omnibal/context/context_groups/exact.hpp>
-#include <omnibal/context/context_groups/filling.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/plan_writer.hpp>
+#include <omnibal/context/context_groups/schedule.hpp>
 #include <omnibal/context/context_groups/search.hpp>
+#include <omnibal/context/context_groups/sorted_samples.hpp>
 #include <omnibal/context/context_plan.hpp>
 #include <omnibal/detail/conversions.hpp>
-#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,6 @@
 #include <ranges>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -113,15 +112,9 @@ class context_groups_workspace {
 
   detail::context_instance instance_;
   detail::context_bound bound_;
-  detail::context_search search_;
-  detail::context_exact exact_;
-  std::vector<std::uint64_t> words_;
-  std::vector<std::uint64_t> spare_words_;
-  std::vector<std::uint32_t> order_;
-  std::vector<std::uint32_t> place_of_;
-  /// The sums of the lengths of each group, and of their squares.
-  std::vector<double> tokens_;
-  std::vector<double> squares_;
+  detail::search_buffers search_;
+  detail::keyed_words words_;
+  detail::plan_buffers writing_;
   context_plan plan_;
 };
 
@@ -188,10 +181,10 @@ struct context_groups_fn {
     detail::check_index_count(name, "lengths", count);
     check(ranks, cost, options);
     set_degrees(ranks, cost, options, workspace.instance_);
-    workspace.words_.resize(count);
+    workspace.words_.values.resize(count);
     auto const first = std::ranges::begin(lengths);
     for (std::size_t i = 0; i != count; ++i) {
-      workspace.words_[i] = checked_length(i, first[static_cast<std::ptrdiff_t>(i)]);
+      workspace.words_.values[i] = checked_length(i, first[static_cast<std::ptrdiff_t>(i)]);
     }
     auto const bytes = [&memory](std::int64_t length, std::uint32_t degree) {
       auto const measured = +memory(length, degree);
@@ -214,9 +207,59 @@ struct context_groups_fn {
   }
 
  private:
-  static constexpr std::string_view name = "context_groups";
-  static constexpr std::uint32_t max_named_degree = 65536;
+  static constexpr std::string_view name = detail::context_groups_name;
   static constexpr std::uint32_t max_multiple = 65536;
+
+  /// Sorts the samples, searches for a schedule that is near the lower bound, continues with branch
+  /// and bound if there are few samples, and writes the plan.
+  static void solve(context_groups_workspace& workspace, detail::context_memory memory,
+                    context_groups_options const& options) {
+    detail::context_instance& instance = workspace.instance_;
+    context_plan& plan = workspace.plan_;
+    clear(plan);
+    detail::sort_samples(workspace.words_, instance.samples);
+    detail::set_least_degrees(instance, memory, plan);
+    if (plan.status != solve_status::solved) return;
+    if (instance.samples.empty()) {
+      plan.proven = true;
+      return;
+    }
+    workspace.bound_.measure(instance, memory);
+    plan.lower_bound = workspace.bound_.makespan();
+    if (!(plan.lower_bound <= std::numeric_limits<double>::max())) {
+      detail::throw_overflow(name, "the time of all samples");
+    }
+    detail::context_search search(instance, workspace.bound_, memory, workspace.search_);
+    detail::context_schedule& best = search.run(options.effort);
+    bool const is_optimal = run_branch_and_bound(workspace, memory, options.effort, best);
+    detail::context_plan_writer(instance, best, workspace.words_, workspace.writing_, plan).run();
+    if (!is_optimal) return;
+    plan.lower_bound = plan.makespan;
+    plan.proven = true;
+  }
+
+  static void clear(context_plan& plan) {
+    plan.status = solve_status::solved;
+    plan.micro_step_offsets.assign(1, 0);
+    plan.groups.clear();
+    plan.samples.clear();
+    plan.makespan = plan.lower_bound = 0;
+    plan.proven = false;
+    plan.idle_ranks = 0;
+    plan.sample = plan.min_degree = 0;
+  }
+
+  /// Improves a schedule of few samples. Returns true if the schedule is then proven to be optimal.
+  static bool run_branch_and_bound(context_groups_workspace& workspace,
+                                   detail::context_memory memory, effort level,
+                                   detail::context_schedule& schedule) {
+    constexpr std::uint64_t nodes[] = {0, 20'000, 10'000'000};
+    std::uint64_t const max_nodes = nodes[static_cast<std::size_t>(level)];
+    if (max_nodes == 0) return false;
+    if (workspace.instance_.samples.size() > detail::max_exact_samples) return false;
+    return detail::context_exact(workspace.instance_, workspace.bound_, memory, schedule)
+        .run(max_nodes);
+  }
 
   template <std::integral Length>
   static std::uint64_t checked_length(std::size_t index, Length given) {
@@ -271,7 +314,7 @@ struct context_groups_fn {
                   (is_valid ? ", must not be zero" : ", must be finite and not negative"));
   }
 
-  /// Finds the degrees that may be used, and the facts that follow from the number of ranks.
+  /// Writes the ranks, their degrees and the limits to an instance.
   static void set_degrees(std::size_t ranks, context_cost const& cost,
                           context_groups_options const& options,
                           detail::context_instance& instance) {
@@ -281,23 +324,7 @@ struct context_groups_fn {
     instance.multiple = options.multiple;
     instance.capacity = options.capacity;
     instance.micro_step = cost.micro_step;
-    instance.degrees.clear();
-    auto const add = [&](std::uint32_t degree) {
-      if (degree > ranks) return;
-      if (degree > instance.ranks_per_node && degree % instance.ranks_per_node != 0) return;
-      if (degree > cost.degrees.size()) {
-        detail::throw_invalid(name, "options.degrees has " + detail::to_text(degree) +
-                                        ", and cost.degrees has times up to degree " +
-                                        detail::to_text(cost.degrees.size()));
-      }
-      instance.degrees.push_back({degree, cost.degrees[degree - 1]});
-    };
-    if (options.degrees.empty()) {
-      auto const last = static_cast<std::uint32_t>(std::min(ranks, cost.degrees.size()));
-      for (std::uint32_t degree = 1; degree <= last; ++degree) add(degree);
-    }
-    for (std::uint32_t const degree : options.degrees) add(degree);
-    if (instance.degrees.empty()) {
+    if (!detail::select_degrees(instance, cost, options.degrees)) {
       detail::throw_invalid(name,
                             "options.degrees is " + detail::list_text(options.degrees) +
                                 ", must have a degree that " + detail::to_text(ranks) + " ranks" +
@@ -306,211 +333,7 @@ struct context_groups_fn {
                                      : " in nodes of " + detail::to_text(options.ranks_per_node)) +
                                 " allow");
     }
-    instance.min_fixed = std::numeric_limits<double>::infinity();
-    for (auto const& degree : instance.degrees) {
-      instance.min_fixed = std::min(instance.min_fixed, degree.time.fixed);
-    }
-    for (auto& degree : instance.degrees) degree.time.fixed -= instance.min_fixed;
-    instance.find_runs();
-    instance.is_chain = instance.find_chain();
     instance.must_find_blocks = options.placement == group_placement::blocks && !instance.is_chain;
-  }
-
-  static void solve(context_groups_workspace& workspace, detail::context_memory memory,
-                    context_groups_options const& options) {
-    context_plan& plan = workspace.plan_;
-    clear(plan);
-    if (!sort(workspace, memory)) return;
-    if (workspace.instance_.samples.empty()) {
-      plan.proven = true;
-      return;
-    }
-    plan.lower_bound = workspace.bound_(workspace.instance_, memory);
-    if (!(plan.lower_bound <= std::numeric_limits<double>::max())) {
-      detail::throw_overflow(name, "the time of all samples");
-    }
-    constexpr std::uint64_t nodes[] = {0, 20'000, 10'000'000};
-    auto const level = static_cast<std::size_t>(options.effort);
-    auto const& filled = workspace.search_(workspace.instance_, workspace.bound_, memory,
-                                           plan.lower_bound, options.effort);
-    if (workspace.instance_.samples.size() > detail::context_exact::max_samples ||
-        nodes[level] == 0) {
-      write(workspace, filled);
-      return;
-    }
-    auto& exact = workspace.exact_;
-    bool const is_whole =
-        exact(workspace.instance_, workspace.bound_, memory, filled.makespan(), nodes[level]);
-    if (exact.has_found()) {
-      write(workspace, exact);
-    } else {
-      write(workspace, filled);
-    }
-    if (!is_whole) return;
-    plan.lower_bound = plan.makespan;
-    plan.proven = true;
-  }
-
-  static void clear(context_plan& plan) {
-    plan.status = solve_status::solved;
-    plan.micro_step_offsets.assign(1, 0);
-    plan.groups.clear();
-    plan.samples.clear();
-    plan.makespan = plan.lower_bound = 0;
-    plan.proven = false;
-    plan.idle_ranks = 0;
-    plan.sample = plan.min_degree = 0;
-  }
-
-  /// Sorts samples by descending length, with the least degree on which each fits. Returns false if
-  /// one fits on no degree.
-  static bool sort(context_groups_workspace& workspace, detail::context_memory memory) {
-    auto& words = workspace.words_;
-    auto& samples = workspace.instance_.samples;
-    std::uint64_t const longest = words.empty() ? 0 : *std::max_element(words.begin(), words.end());
-    for (std::size_t i = 0; i != words.size(); ++i) words[i] = (longest - words[i]) << 32 | i;
-    detail::radix_sort(words, workspace.spare_words_, 32,
-                       static_cast<unsigned>(std::bit_width(longest)));
-    samples.clear();
-    samples.reserve(words.size());
-    for (std::uint64_t const word : words) {
-      auto const length = static_cast<std::int64_t>(longest - (word >> 32));
-      auto const tokens = static_cast<double>(length);
-      samples.push_back({.length = length,
-                         .tokens = tokens,
-                         .squares = tokens * tokens,
-                         .index = static_cast<std::uint32_t>(word)});
-    }
-    context_plan& plan = workspace.plan_;
-    for (auto& sample : samples) {
-      if (set_least(workspace.instance_, memory, sample)) continue;
-      if (plan.status == solve_status::solved || sample.index < plan.sample) {
-        plan.sample = sample.index;
-        plan.min_degree = min_degree(workspace.instance_, memory, sample.length);
-      }
-      plan.status = solve_status::infeasible;
-    }
-    return plan.status == solve_status::solved;
-  }
-
-  static bool set_least(detail::context_instance const& instance, detail::context_memory memory,
-                        detail::context_sample& sample) {
-    std::int64_t before = std::numeric_limits<std::int64_t>::max();
-    for (std::uint32_t d = 0; d != instance.degrees.size(); ++d) {
-      std::uint32_t const degree = instance.degrees[d].ranks;
-      std::int64_t const bytes = memory(sample.length, degree);
-      if (bytes > before) {
-        detail::throw_memory(
-            sample.length, degree, bytes,
-            "must not be above that with fewer ranks, which is " + detail::to_text(before));
-      }
-      if (bytes <= instance.capacity) {
-        sample.least = d;
-        return true;
-      }
-      before = bytes;
-    }
-    return false;
-  }
-
-  /// The least degree, allowed or not, on which a length fits; 0 if it fits on none.
-  static std::uint32_t min_degree(detail::context_instance const& instance,
-                                  detail::context_memory memory, std::int64_t length) {
-    for (std::uint32_t degree = 1; degree <= max_named_degree; ++degree) {
-      if (memory(length, degree) <= instance.capacity) return degree;
-    }
-    return 0;
-  }
-
-  /// Writes the plan: groups by micro-step and rank, samples ascending.
-  template <class Filled>
-  static void write(context_groups_workspace& workspace, Filled const& filled) {
-    detail::context_instance const& instance = workspace.instance_;
-    auto const& groups = filled.groups();
-    context_plan& plan = workspace.plan_;
-    auto& order = workspace.order_;
-    order.resize(groups.size());
-    for (std::uint32_t g = 0; g != groups.size(); ++g) order[g] = g;
-    std::sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
-      auto const place = [&](detail::filled_group const& group) {
-        return std::tuple(group.micro_step, part_of(instance, group),
-                          instance.is_chain ? ~group.degree : 0, group.first_rank);
-      };
-      return place(groups[left]) < place(groups[right]);
-    });
-    write_samples(workspace, filled.group_of(), groups.size());
-    for (std::size_t g = 0; g != order.size(); ++g) {
-      detail::filled_group const& group = groups[order[g]];
-      while (plan.micro_steps() <= group.micro_step) {
-        plan.micro_step_offsets.push_back(static_cast<std::uint32_t>(g));
-      }
-      ++plan.micro_step_offsets.back();
-      detail::context_degree const& degree = instance.degrees[group.degree];
-      std::uint32_t first_rank = group.first_rank;
-      if (instance.is_chain) {
-        // The group starts behind the group before, or at the start of its node.
-        std::uint32_t const part = part_of(instance, group);
-        bool const is_first = g == 0 || groups[order[g - 1]].micro_step != group.micro_step ||
-                              part_of(instance, groups[order[g - 1]]) != part;
-        first_rank = is_first ? part * instance.ranks_per_node
-                              : plan.groups.back().first_rank + plan.groups.back().degree;
-      }
-      plan.groups.push_back(
-          {first_rank, degree.ranks,
-           degree.time(workspace.tokens_[g], workspace.squares_[g]) + instance.min_fixed});
-    }
-    std::uint64_t const steps = instance.rounded(filled.micro_steps());
-    plan.micro_step_offsets.resize(steps + 1, plan.micro_step_offsets.back());
-    plan.idle_ranks = steps * instance.ranks;
-    for (std::size_t k = 0; k != steps; ++k) {
-      double longest = 0;
-      for (context_group const& group : plan.groups_of(k)) {
-        longest = std::max(longest, group.time);
-        plan.idle_ranks -= group.degree;
-      }
-      plan.makespan += instance.micro_step + longest;
-    }
-    // Rounding puts the bound below the true bound.
-    double const gap = std::abs(plan.makespan - plan.lower_bound);
-    plan.proven = gap <= 16 * detail::context_rounding * plan.makespan;
-    if (plan.proven) plan.lower_bound = plan.makespan;
-  }
-
-  /// The part of the ranks in which the order of groups is free: the node that contains the group.
-  /// All whole nodes with groups are at the front and count as part 0. Without nodes the part is 0.
-  static std::uint32_t part_of(detail::context_instance const& instance,
-                               detail::filled_group const& group) {
-    if (!instance.is_chain) return 0;
-    bool const is_within = instance.degrees[group.degree].ranks < instance.ranks_per_node;
-    return is_within ? group.first_rank / instance.ranks_per_node : 0;
-  }
-
-  /// Writes the samples of each group in the order of the plan, and the sums of their lengths.
-  static void write_samples(context_groups_workspace& workspace,
-                            std::vector<std::uint32_t> const& group_of, std::size_t groups) {
-    auto const& samples = workspace.instance_.samples;
-    auto& place_of = workspace.place_of_;
-    place_of.resize(groups);
-    for (std::uint32_t g = 0; g != groups; ++g) place_of[workspace.order_[g]] = g;
-    workspace.tokens_.assign(groups, 0);
-    workspace.squares_.assign(groups, 0);
-    // Sorts by group, then by sample.
-    auto& words = workspace.words_;
-    for (std::size_t i = 0; i != samples.size(); ++i) {
-      std::uint32_t const group = place_of[group_of[i]];
-      workspace.tokens_[group] += samples[i].tokens;
-      workspace.squares_[group] += samples[i].squares;
-      words[samples[i].index] = std::uint64_t{group} << 32 | samples[i].index;
-    }
-    detail::radix_sort(words, workspace.spare_words_, 32,
-                       static_cast<unsigned>(std::bit_width(groups)));
-    grouping& lists = workspace.plan_.samples;
-    std::size_t closed = 0;
-    for (std::uint64_t const word : words) {
-      for (; closed != word >> 32; ++closed) lists.close();
-      lists.push(static_cast<std::uint32_t>(word));
-    }
-    if (!words.empty()) lists.close();
   }
 };
 

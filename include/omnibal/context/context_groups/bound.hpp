@@ -2,15 +2,13 @@
 #pragma once
 
 /// \file
-/// Lower bounds of plans of groups.
+/// Lower bounds of plans of groups: the first step of each call, whose results the search reads.
 
 #include <omnibal/context/context_groups/instance.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -24,15 +22,16 @@ namespace omnibal::inline v0::detail {
 /// these samples.
 class context_bound {
  public:
-  /// Memory: 20 bytes for each sample, kept for the next call.
-  double operator()(context_instance const& instance, context_memory memory) {
-    instance_ = &instance;
-    measure();
-    double const longest_steps = count_steps(memory);
-    double const time = std::max(min_time(), longest_steps);
-    return (instance.fixed_time(min_steps_) + time) * (1 - 4 * context_rounding);
+  /// Computes the bounds of an instance. Memory: 20 bytes for each sample, reused between calls.
+  void measure(context_instance const& instance, context_memory memory) {
+    measure_samples(instance);
+    double const longest_steps = count_steps(instance, memory);
+    double const time = std::max(min_time(instance), longest_steps);
+    makespan_ = (instance.fixed_time(min_steps_) + time) * (1 - 4 * context_rounding);
   }
 
+  /// No schedule has a shorter makespan.
+  [[nodiscard]] double makespan() const { return makespan_; }
   /// The least number of micro-steps that holds the bytes of all samples.
   [[nodiscard]] std::uint64_t min_steps() const { return min_steps_; }
 
@@ -46,27 +45,27 @@ class context_bound {
  private:
   /// Finds the least number of micro-steps that holds all bytes. Returns the least time of these
   /// micro-steps.
-  double count_steps(context_memory memory) {
+  double count_steps(context_instance const& instance, context_memory memory) {
     double const step_bytes =
-        static_cast<double>(instance_->ranks) * static_cast<double>(instance_->capacity);
+        static_cast<double>(instance.ranks) * static_cast<double>(instance.capacity);
     double bytes = 0;
     double seconds = 0;
     min_steps_ = 0;
-    for (context_sample const& sample : instance_->samples) {
+    for (context_sample const& sample : instance.samples) {
       bytes += static_cast<double>(memory(sample.length, 1));
       // A sum may be rounded up.
       while (bytes * (1 - 1e-9) > step_bytes * static_cast<double>(min_steps_) &&
-             min_steps_ != instance_->samples.size()) {
+             min_steps_ != instance.samples.size()) {
         ++min_steps_;
-        seconds += instance_->shortest_of_length(sample);
+        seconds += instance.shortest_of_length(sample);
       }
     }
     min_steps_ = std::max<std::uint64_t>(min_steps_, 1);
     return seconds * (1 - 4 * context_rounding);
   }
 
-  void measure() {
-    auto const& samples = instance_->samples;
+  void measure_samples(context_instance const& instance) {
+    auto const& samples = instance.samples;
     std::size_t const count = samples.size();
     natural_.resize(count);
     areas_.assign(count + 1, 0);
@@ -74,38 +73,40 @@ class context_bound {
     longest_ = 0;
     for (std::size_t i = count; i-- != 0;) {
       context_sample const& sample = samples[i];
-      std::uint32_t const degree = natural_degree(sample);
+      std::uint32_t const degree = natural_degree(instance, sample);
       natural_[i] = degree;
-      areas_[i] = areas_[i + 1] + instance_->area(sample, degree);
-      late_[i] = std::max(late_[i + 1], instance_->alone(sample, degree));
+      areas_[i] = areas_[i + 1] + instance.area(sample, degree);
+      late_[i] = std::max(late_[i + 1], instance.alone(sample, degree));
     }
     for (std::size_t i = 0; i != count; ++i) {
       if (late_[i] <= longest_) break;
-      if (instance_->alone(samples[i], natural_[i]) > longest_) {
-        longest_ = std::max(longest_, instance_->shortest(samples[i]));
+      if (instance.alone(samples[i], natural_[i]) > longest_) {
+        longest_ = std::max(longest_, instance.shortest(samples[i]));
       }
     }
   }
 
   /// The degree with the least area.
-  [[nodiscard]] std::uint32_t natural_degree(context_sample const& sample) const {
+  [[nodiscard]] static std::uint32_t natural_degree(context_instance const& instance,
+                                                    context_sample const& sample) {
     std::uint32_t best = sample.least;
-    if (instance_->areas_ascend) return best;
-    for (std::uint32_t d = best + 1; d != instance_->degrees.size(); ++d) {
-      if (instance_->area(sample, d) < instance_->area(sample, best)) best = d;
+    if (instance.areas_ascend) return best;
+    for (std::uint32_t d = best + 1; d != instance.degrees.size(); ++d) {
+      if (instance.area(sample, d) < instance.area(sample, best)) best = d;
     }
     return best;
   }
 
   /// The degree with the least area that ends the sample by a deadline; the number of degrees if no
   /// degree does.
-  [[nodiscard]] std::uint32_t min_area(context_sample const& sample, double deadline) const {
-    std::uint32_t best = instance_->first_in_time(sample, deadline);
-    if (instance_->areas_ascend || best == instance_->degrees.size()) return best;
-    double least = instance_->shared_area(sample, best, deadline);
-    for (std::uint32_t d = best + 1; d != instance_->degrees.size(); ++d) {
-      if (instance_->alone(sample, d) > deadline) continue;
-      double const area = instance_->shared_area(sample, d, deadline);
+  [[nodiscard]] static std::uint32_t min_area(context_instance const& instance,
+                                              context_sample const& sample, double deadline) {
+    std::uint32_t best = instance.first_in_time(sample, deadline);
+    if (instance.areas_ascend || best == instance.degrees.size()) return best;
+    double least = instance.shared_area(sample, best, deadline);
+    for (std::uint32_t d = best + 1; d != instance.degrees.size(); ++d) {
+      if (instance.alone(sample, d) > deadline) continue;
+      double const area = instance.shared_area(sample, d, deadline);
       if (area >= least) continue;
       least = area;
       best = d;
@@ -114,42 +115,42 @@ class context_bound {
   }
 
   /// True if areas allow all samples to end by the deadline.
-  [[nodiscard]] bool can_meet(double deadline) const {
-    auto const& samples = instance_->samples;
+  [[nodiscard]] bool can_meet(context_instance const& instance, double deadline) const {
+    auto const& samples = instance.samples;
     double area = 0;
     std::size_t i = 0;
     for (; late_[i] > deadline; ++i) {
-      std::uint32_t const degree = min_area(samples[i], deadline);
-      if (degree == instance_->degrees.size()) return false;
-      area += instance_->shared_area(samples[i], degree, deadline);
+      std::uint32_t const degree = min_area(instance, samples[i], deadline);
+      if (degree == instance.degrees.size()) return false;
+      area += instance.shared_area(samples[i], degree, deadline);
     }
-    return area + areas_[i] <= deadline * instance_->ranks;
+    return area + areas_[i] <= deadline * instance.ranks;
   }
 
   /// A time below which samples cannot end; at most a ten-millionth below the least such time.
-  [[nodiscard]] double min_time() const {
-    double low = std::max(longest_, areas_.front() / instance_->ranks) * (1 - 4 * context_rounding);
-    if (can_meet(low * (1 + 8 * context_rounding))) return low;
+  [[nodiscard]] double min_time(context_instance const& instance) const {
+    double low = std::max(longest_, areas_.front() / instance.ranks) * (1 - 4 * context_rounding);
+    if (can_meet(instance, low * (1 + 8 * context_rounding))) return low;
     double high = std::max(2 * low, late_.front());
-    while (!can_meet(high)) {
+    while (!can_meet(instance, high)) {
       low = high;
       high *= 2;
     }
     while (high - low > 1e-7 * high) {
       double const middle = low + (high - low) / 2;
       if (middle <= low || middle >= high) break;
-      (can_meet(middle) ? high : low) = middle;
+      (can_meet(instance, middle) ? high : low) = middle;
     }
     return low * (1 - 4 * context_rounding);
   }
 
-  context_instance const* instance_ = nullptr;
   std::vector<std::uint32_t> natural_;
   /// For each sample, the sum of the areas and the largest time with the natural degree, over this
   /// and all later samples.
   std::vector<double> areas_;
   std::vector<double> late_;
   double longest_ = 0;
+  double makespan_ = 0;
   std::uint64_t min_steps_ = 1;
 };
 

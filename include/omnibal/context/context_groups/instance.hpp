@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The input of `context_groups`, in arrays.
+/// The input of `context_groups`, in arrays. `select_degrees` and `sort_samples` write it once for
+/// each call, and all later steps only read it.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_cost.hpp>
@@ -21,6 +22,8 @@ namespace omnibal::inline v0::detail {
 /// A functor (length, degree) to the bytes that a sample requires on each rank of its group.
 using context_memory = function_ref<std::int64_t(std::int64_t, std::uint32_t)>;
 
+inline constexpr std::string_view context_groups_name = "context_groups";
+
 inline constexpr std::int64_t max_context_length = std::numeric_limits<std::uint32_t>::max();
 
 /// The relative rounding error of a time or an area.
@@ -29,8 +32,8 @@ inline constexpr double context_rounding = 1e-12;
 template <class Number>
 [[noreturn]] void throw_memory(std::int64_t length, std::uint32_t degree, Number bytes,
                                std::string_view rule) {
-  throw_invalid("context_groups", "memory(" + to_text(length) + ", " + to_text(degree) + ") is " +
-                                      to_text(bytes) + ", " + std::string(rule));
+  throw_invalid(context_groups_name, "memory(" + to_text(length) + ", " + to_text(degree) +
+                                         ") is " + to_text(bytes) + ", " + std::string(rule));
 }
 
 /// A degree that may be used, and its times, from which the least fixed time of all degrees is
@@ -38,15 +41,6 @@ template <class Number>
 struct context_degree {
   std::uint32_t ranks = 0;
   degree_time time{};
-};
-
-/// A group of ranks in a micro-step.
-struct filled_group {
-  std::uint32_t micro_step = 0;
-  std::uint32_t degree = 0;
-  std::uint32_t first_rank = 0;
-  double time = 0;
-  std::int64_t bytes = 0;
 };
 
 /// A sample by descending length.
@@ -82,17 +76,6 @@ struct context_instance {
   /// The ends of runs of degrees in which more ranks never require more time.
   std::vector<std::uint32_t> runs{};
 
-  /// True if each degree divides the next one, and each degree below the ranks of a node divides
-  /// that number.
-  [[nodiscard]] bool find_chain() const {
-    for (std::size_t d = 0; d != degrees.size(); ++d) {
-      std::uint32_t const own = degrees[d].ranks;
-      if (own < ranks_per_node && ranks_per_node % own != 0) return false;
-      if (d + 1 != degrees.size() && degrees[d + 1].ranks % own != 0) return false;
-    }
-    return true;
-  }
-
   /// The number of micro-steps of a plan in which `steps` micro-steps have samples.
   [[nodiscard]] std::uint64_t rounded(std::uint64_t steps) const {
     return (steps + multiple - 1) / multiple * multiple;
@@ -123,17 +106,6 @@ struct context_instance {
   /// The rank-seconds that a sample adds to an existing group.
   [[nodiscard]] double area(context_sample const& sample, std::size_t degree) const {
     return degrees[degree].ranks * added(sample, degree);
-  }
-
-  /// Finds the runs of degrees, which shorten searches of degrees.
-  void find_runs() {
-    areas_ascend = find_ascending();
-    runs.clear();
-    for (std::uint32_t d = 1; d <= degrees.size(); ++d) {
-      if (d == degrees.size() || !is_faster(degrees[d].time, degrees[d - 1].time)) {
-        runs.push_back(d);
-      }
-    }
   }
 
   /// The least degree, from one on, with which a sample ends by a deadline; the number of degrees
@@ -172,28 +144,6 @@ struct context_instance {
       if (sample.least < last) least = std::min(least, alone(sample, last - 1));
     }
     return least;
-  }
-
- private:
-  [[nodiscard]] bool find_ascending() const {
-    for (std::size_t d = 1; d < degrees.size(); ++d) {
-      if (degrees[d].time.fixed < degrees[d - 1].time.fixed || !ascends(d, &degree_time::linear) ||
-          !ascends(d, &degree_time::quadratic)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  [[nodiscard]] static bool is_faster(degree_time const& left, degree_time const& right) {
-    return left.fixed <= right.fixed && left.linear <= right.linear &&
-           left.quadratic <= right.quadratic;
-  }
-
-  [[nodiscard]] bool ascends(std::size_t d, double degree_time::*part) const {
-    // Shares of the same work may differ by rounding.
-    return degrees[d].ranks * (degrees[d].time.*part) >=
-           (1 - context_rounding) * (degrees[d - 1].ranks * (degrees[d - 1].time.*part));
   }
 };
 

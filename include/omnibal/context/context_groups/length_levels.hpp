@@ -4,6 +4,7 @@
 /// \file
 /// Levels of length with their own degrees and micro-steps.
 
+#include <omnibal/context/context_cost.hpp>
 #include <omnibal/context/context_groups/filling.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 
@@ -22,18 +23,17 @@ namespace omnibal::inline v0::detail {
 /// one with the least time. The time follows from areas and bytes.
 class length_levels {
  public:
-  /// Memory: 40 bytes for each pair of half-octaves with samples, kept for the next call.
+  /// Memory: 40 bytes for each pair of half-octaves with samples, reused between calls.
   void measure(context_instance const& instance, context_memory memory) {
-    instance_ = &instance;
-    cut(memory);
-    select_degrees();
+    cut(instance, memory);
+    select_degrees(instance);
     std::size_t const count = cuts_.size();
     choices_.assign(count * count, {});
     for (std::size_t first = 0; first + 1 < count; ++first) {
       std::uint32_t least = 0;
       for (std::size_t last = first + 1; last != count; ++last) {
         least = std::max(least, cuts_[last - 1].least);
-        choices_[first * count + last] = choose(cuts_[first], cuts_[last], least);
+        choices_[first * count + last] = choose(instance, cuts_[first], cuts_[last], least);
       }
     }
   }
@@ -91,8 +91,8 @@ class length_levels {
     return 2 * std::uint64_t{width} + (width > 1 ? length >> (width - 2) & 1 : 0);
   }
 
-  void cut(context_memory memory) {
-    auto const& samples = instance_->samples;
+  void cut(context_instance const& instance, context_memory memory) {
+    auto const& samples = instance.samples;
     cuts_.clear();
     length_cut sums;
     for (std::uint32_t i = 0; i != samples.size(); ++i) {
@@ -110,36 +110,36 @@ class length_levels {
   }
 
   /// Selects degrees with at least twice the ranks of the previous degree.
-  void select_degrees() {
+  void select_degrees(context_instance const& instance) {
     degrees_.clear();
     std::uint32_t ranks = 0;
-    for (std::uint32_t d = 0; d != instance_->degrees.size(); ++d) {
-      if (instance_->degrees[d].ranks / 2 < ranks) continue;
-      ranks = instance_->degrees[d].ranks;
+    for (std::uint32_t d = 0; d != instance.degrees.size(); ++d) {
+      if (instance.degrees[d].ranks / 2 < ranks) continue;
+      ranks = instance.degrees[d].ranks;
       degrees_.push_back(d);
     }
   }
 
-  [[nodiscard]] level_choice choose(length_cut const& from, length_cut const& to,
-                                    std::uint32_t least) const {
+  [[nodiscard]] level_choice choose(context_instance const& instance, length_cut const& from,
+                                    length_cut const& to, std::uint32_t least) const {
     double const step_bytes =
-        static_cast<double>(instance_->ranks) * static_cast<double>(instance_->capacity);
+        static_cast<double>(instance.ranks) * static_cast<double>(instance.capacity);
     double const bytes = to.bytes - from.bytes;
     double const steps = bytes > step_bytes ? std::ceil(bytes / step_bytes) : 1;
-    double const fixed = steps * instance_->fixed_time(1);
+    double const fixed = steps * instance.fixed_time(1);
     level_choice best;
     for (std::uint32_t const d : degrees_) {
       if (d < least) continue;
-      degree_time const& time = instance_->degrees[d].time;
-      double const groups = instance_->ranks / instance_->degrees[d].ranks;
+      degree_time const& time = instance.degrees[d].time;
+      double const groups = instance.ranks / instance.degrees[d].ranks;
       double const load = steps * time.fixed + (time.linear * (to.tokens - from.tokens) +
                                                 time.quadratic * (to.squares - from.squares)) /
                                                    groups;
-      double const alone = instance_->alone(instance_->samples[from.sample], d);
+      double const alone = instance.alone(instance.samples[from.sample], d);
       double const needed = fixed + std::max(alone, load);
       if (needed >= best.time) continue;
-      auto const whole_steps = static_cast<std::uint64_t>(
-          std::min(steps, static_cast<double>(instance_->samples.size())));
+      auto const whole_steps =
+          static_cast<std::uint64_t>(std::min(steps, static_cast<double>(instance.samples.size())));
       best = {d, whole_steps, alone, needed, fixed + load};
     }
     return best;
@@ -172,7 +172,6 @@ class length_levels {
     return load;
   }
 
-  context_instance const* instance_ = nullptr;
   std::vector<length_cut> cuts_;
   std::vector<std::uint32_t> degrees_;
   std::vector<level_choice> choices_;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The degrees that groups may have, and the facts that follow from their times.
+
+#include <omnibal/check.hpp>
+#include <omnibal/context/context_cost.hpp>
+#include <omnibal/context/context_groups/instance.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Adds a degree to an instance if its ranks allow the degree.
+inline void add_degree(context_instance& instance, context_cost const& cost, std::uint32_t degree) {
+  if (degree > instance.ranks) return;
+  if (degree > instance.ranks_per_node && degree % instance.ranks_per_node != 0) return;
+  if (degree > cost.degrees.size()) {
+    throw_invalid(context_groups_name, "options.degrees has " + to_text(degree) +
+                                           ", and cost.degrees has times up to degree " +
+                                           to_text(cost.degrees.size()));
+  }
+  instance.degrees.push_back({degree, cost.degrees[degree - 1]});
+}
+
+/// Subtracts the least fixed time of all degrees from their times.
+inline void subtract_min_fixed(context_instance& instance) {
+  instance.min_fixed = std::numeric_limits<double>::infinity();
+  for (context_degree const& degree : instance.degrees) {
+    instance.min_fixed = std::min(instance.min_fixed, degree.time.fixed);
+  }
+  for (context_degree& degree : instance.degrees) degree.time.fixed -= instance.min_fixed;
+}
+
+/// True if more ranks never have fewer rank-seconds.
+[[nodiscard]] inline bool do_areas_ascend(std::vector<context_degree> const& degrees) {
+  for (std::size_t d = 1; d < degrees.size(); ++d) {
+    auto const ascends = [&](double degree_time::*part) {
+      // Shares of the same work may differ by rounding.
+      return degrees[d].ranks * (degrees[d].time.*part) >=
+             (1 - context_rounding) * (degrees[d - 1].ranks * (degrees[d - 1].time.*part));
+    };
+    if (degrees[d].time.fixed < degrees[d - 1].time.fixed || !ascends(&degree_time::linear) ||
+        !ascends(&degree_time::quadratic)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Finds the runs of degrees in which more ranks never require more time.
+inline void find_runs(context_instance& instance) {
+  auto const is_faster = [](degree_time const& left, degree_time const& right) {
+    return left.fixed <= right.fixed && left.linear <= right.linear &&
+           left.quadratic <= right.quadratic;
+  };
+  auto const& degrees = instance.degrees;
+  instance.runs.clear();
+  for (std::uint32_t d = 1; d <= degrees.size(); ++d) {
+    if (d == degrees.size() || !is_faster(degrees[d].time, degrees[d - 1].time)) {
+      instance.runs.push_back(d);
+    }
+  }
+}
+
+/// True if each degree divides the next one, and each degree below the ranks of a node divides that
+/// number.
+[[nodiscard]] inline bool is_divisor_chain(std::vector<context_degree> const& degrees,
+                                           std::uint32_t ranks_per_node) {
+  for (std::size_t d = 0; d != degrees.size(); ++d) {
+    std::uint32_t const own = degrees[d].ranks;
+    if (own < ranks_per_node && ranks_per_node % own != 0) return false;
+    if (d + 1 != degrees.size() && degrees[d + 1].ranks % own != 0) return false;
+  }
+  return true;
+}
+
+/// Writes the degrees that may be used, and the facts about them, to an instance with known ranks.
+/// `listed` are the degrees that the caller allows, or none for all degrees. Returns false if no
+/// degree may be used.
+[[nodiscard]] inline bool select_degrees(context_instance& instance, context_cost const& cost,
+                                         std::vector<std::uint32_t> const& listed) {
+  instance.degrees.clear();
+  auto const last = std::min<std::size_t>(instance.ranks, cost.degrees.size());
+  for (std::uint32_t degree = 1; listed.empty() && degree <= last; ++degree) {
+    add_degree(instance, cost, degree);
+  }
+  for (std::uint32_t const degree : listed) add_degree(instance, cost, degree);
+  if (instance.degrees.empty()) return false;
+  subtract_min_fixed(instance);
+  instance.areas_ascend = do_areas_ascend(instance.degrees);
+  find_runs(instance);
+  instance.is_chain = is_divisor_chain(instance.degrees, instance.ranks_per_node);
+  return true;
+}
+
+}  // namespace omnibal::inline v0::detail
