@@ -102,7 +102,7 @@ add() {
   printf '%q ' "${command[@]}" ${NVCC_FLAGS:-} >"$out/$1.command"
 }
 # Those that take longest to compile and to run first.
-for source in "$root"/tests/cuda/{best_fit_rounds,balance,repeated,isf,schedule_steps}.cu \
+for source in "$root"/tests/cuda/{best_fit_rounds,balance,repeated,isf}.cu \
   "$root"/tests/cuda/*.cu; do
   name=test_$(basename "$source" .cu)
   [[ " ${programs[*]} " == *" $name "* ]] || add "$name" "$source" "-I$root/tests/support"

@@ -11,7 +11,6 @@
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/cuda/best_fit_rounds.cuh>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/device_array.hpp>
@@ -23,7 +22,6 @@
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/refine_parts.cuh>
-#include <omnibal/cuda/schedule_steps.cuh>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/rng/feistel.hpp>
@@ -48,7 +46,6 @@ using given_execution = gpu::execution<gpu::given_scratch>;
 
 constexpr std::int64_t capacity = 4096;
 constexpr std::size_t parts = 64;
-constexpr std::size_t ranks = 8;
 
 std::size_t pack_count() { return test::is_small() ? 500 : 30'000; }
 std::size_t balance_count() { return test::is_small() ? 300 : 4096; }
@@ -75,8 +72,7 @@ class arrays {
             exec_, std::vector<std::uint32_t>{0, static_cast<std::uint32_t>(balance_count())})),
         packed_(exec_, pack_count()),
         parts_(exec_, parts, balance_count()),
-        faults_(gpu::upload(exec_, std::vector(1, gpu::fault::none))),
-        cells_(exec_, gpu::schedule_steps.cells(balance_count(), 0, ranks, {})) {
+        faults_(gpu::upload(exec_, std::vector(1, gpu::fault::none))) {
     exec_.synchronize();
   }
 
@@ -98,7 +94,6 @@ class arrays {
     result.faults = faults_.span();
     return result;
   }
-  [[nodiscard]] gpu::schedule_span schedule() const { return {cells_.span(), faults_.span()}; }
 
   [[nodiscard]] bool is(omnibal::packing const& host) const {
     auto const device = packed_.download(exec_, "repeated");
@@ -106,26 +101,16 @@ class arrays {
            device.report.item_rounds == host.report.item_rounds;
   }
   [[nodiscard]] bool is(omnibal::grouping const& host) const {
-    return parts_.download(exec_) == host && has_no_fault();
-  }
-  [[nodiscard]] bool is(omnibal::steps const& host) const {
-    return gpu::schedule_steps.to_steps(gpu::download(exec_, cells_), balance_count(), 0, ranks,
-                                        {}) == host &&
-           has_no_fault();
+    return parts_.download(exec_) == host && gpu::download(exec_, faults_)[0] == gpu::fault::none;
   }
 
  private:
-  [[nodiscard]] bool has_no_fault() const {
-    return gpu::download(exec_, faults_)[0] == gpu::fault::none;
-  }
-
   gpu::execution<> exec_;
   gpu::device_array<std::int64_t> lengths_;
   gpu::device_array<std::uint32_t> step_offsets_;
   gpu::device_packing<> packed_;
   gpu::device_grouping<> parts_;
   gpu::device_array<gpu::fault> faults_;
-  gpu::device_array<std::uint32_t> cells_;
 };
 
 /// An algorithm on the device, and whether it gave what its twin on the host gives.
@@ -176,15 +161,6 @@ std::vector<algorithm> balancers(arrays const& on) {
       {"lpt", gpu::lpt.scratch_bytes(on.steps(), parts, omnibal::lpt_options{}, on.balanced()),
        [&on](auto const& exec) { gpu::lpt(exec, on.steps(), parts, {}, on.balanced()); },
        [&on, costs_of](lengths const& of) { return on.is(omnibal::lpt(costs_of(of), parts)); }},
-      {"schedule_steps",
-       gpu::schedule_steps.scratch_bytes(on.costs(), ranks, omnibal::schedule_steps_options{},
-                                         gpu::device_span<std::uint32_t const>(), on.schedule()),
-       [&on](auto const& exec) {
-         gpu::schedule_steps(exec, on.costs(), ranks, {}, {}, on.schedule());
-       },
-       [&on, costs_of](lengths const& of) {
-         return on.is(omnibal::schedule_steps(costs_of(of), ranks));
-       }},
   };
 }
 

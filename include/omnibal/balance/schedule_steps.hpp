@@ -15,7 +15,7 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>

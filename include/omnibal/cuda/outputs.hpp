@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Output arrays for the groups, parts, packings and schedules of the algorithms of cuda/.
+/// Output arrays for the groups, parts, and packings of the algorithms of cuda/.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/device_span.hpp>
@@ -62,17 +62,6 @@ struct packing_span {
   /// The report of the packing, one element.
   device_span<packing_report> report{};
   /// The faults, one word, or empty as in `part_span`; see `fault`.
-  device_span<fault> faults{};
-};
-
-/// Output arrays of the caller for a schedule.
-struct schedule_span {
-  /// The group of rank r in step s, at s * ranks + r. Only the last step may have fewer groups than
-  /// ranks, and then its first ranks have them. `schedule_steps.cells` returns the total number of
-  /// groups.
-  device_span<std::uint32_t> groups;
-  /// The faults, one word. If the span is empty, a fault ends the program's work on the device; see
-  /// `fault`.
   device_span<fault> faults{};
 };
 

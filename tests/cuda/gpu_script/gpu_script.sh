@@ -30,7 +30,7 @@ runs() { grep -qx -- "$1" "$CALLS" || fail "it does not run $1"; }
 does_not_run() { ! grep -qx -- "$1" "$CALLS" || fail "it runs $1"; }
 
 # A failing program, one that does not compile and one that lasts too long do not stop the others.
-FAILING=test_isf BROKEN=test_balance SLOW=time_schedule OMNIBAL_GPU_STEP_SECONDS=3 call 1
+FAILING=test_isf BROKEN=test_balance SLOW=time_balance OMNIBAL_GPU_STEP_SECONDS=3 call 1
 for program in test_best_fit_rounds 'test_repeated graphs' 'test_repeated seeds' test_isf time_packing \
   memcheck racecheck initcheck synccheck; do
   runs "$program"
@@ -38,7 +38,7 @@ done
 says '^test_best_fit_rounds .*passed .*5 comparisons, 0 failed'
 says '^test_isf .*FAILED: returns 1 .*FAILED: a comparison'
 says '^test_balance .*FAILED: does not compile'
-says '^time_schedule .*FAILED: out of time'
+says '^time_balance .*FAILED: out of time'
 says '^memcheck test_isf .*FAILED'
 says '^racecheck .*clean in [1-9][0-9]* programs'
 says '^time_packing at work .*10.0 .*2.00 .*a copy .*held'

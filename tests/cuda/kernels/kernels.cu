@@ -10,7 +10,6 @@
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/metrics.cuh>
 #include <omnibal/cuda/refine_parts.cuh>
-#include <omnibal/cuda/schedule_steps.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,17 +35,14 @@ void balance(gpu::execution<> const& exec, gpu::cost_steps const& steps,
 }
 
 template <std::size_t Kinds>
-void pack(gpu::execution<> const& exec, input<demand<Kinds>> demands, gpu::packing_span const& out,
-          gpu::schedule_span const& schedule) {
+void pack(gpu::execution<> const& exec, input<demand<Kinds>> demands,
+          gpu::packing_span const& out) {
   demand<Kinds> capacity{};
   for (std::size_t kind = 0; kind != Kinds; ++kind) capacity[kind] = 4096;
   gpu::isf(exec, demands, capacity, {}, omnibal::reaches_most(capacity), out);
-  gpu::schedule_steps(exec, demands, 8, {}, {}, schedule);
 }
-template void pack<1>(gpu::execution<> const&, input<demand<1>>, gpu::packing_span const&,
-                      gpu::schedule_span const&);
-template void pack<3>(gpu::execution<> const&, input<demand<3>>, gpu::packing_span const&,
-                      gpu::schedule_span const&);
+template void pack<1>(gpu::execution<> const&, input<demand<1>>, gpu::packing_span const&);
+template void pack<3>(gpu::execution<> const&, input<demand<3>>, gpu::packing_span const&);
 
 void best_fit(gpu::execution<> const& exec, input<std::int64_t> demands,
               gpu::packing_span const& out) {

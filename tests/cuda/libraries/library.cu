@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared library that shuffles, packs, balances and schedules on the device. Two of them contain
-// the same kernels; LIBRARY_FUNCTION names what each exports.
+// A shared library that shuffles, packs and balances on the device. Two of them contain the same
+// kernels; LIBRARY_FUNCTION names what each exports.
 
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_grouping.hpp>
@@ -9,7 +9,6 @@
 #include <omnibal/cuda/isf.cuh>
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/schedule_steps.cuh>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>
@@ -40,16 +39,13 @@ bool balances(gpu::execution<> const& exec, std::size_t size) {
   return true;
 }
 
-/// One group for each sample, and one step for each group.
-bool packs_and_schedules(gpu::execution<> const& exec, std::size_t size) {
+/// One group for each sample.
+bool packs(gpu::execution<> const& exec, std::size_t size) {
   auto const demands = filled<std::int64_t>(exec, size, 1);
   omnibal::resources<1> const capacity{1};
   gpu::device_packing<> const packed(exec, size);
   gpu::isf(exec, demands, capacity, {}, omnibal::reaches_most(capacity), packed.out());
-  gpu::device_array<std::uint32_t> const steps(exec, size);
-  gpu::schedule_steps(exec, demands, 1, {}, {}, {steps.span()});
-  return packed.download(exec, "isf").groups.size() == size &&
-         gpu::download(exec, steps).size() == size;
+  return packed.download(exec, "isf").groups.size() == size;
 }
 
 }  // namespace
@@ -60,5 +56,5 @@ extern "C" __attribute__((visibility("default"))) void LIBRARY_FUNCTION(
   gpu::device_array<std::uint32_t> const out(exec, order.size());
   gpu::feistel(exec, omnibal::rng::feistel{seed}, 0, out.span());
   order = gpu::download(exec, out);
-  if (!balances(exec, order.size()) || !packs_and_schedules(exec, order.size())) order.clear();
+  if (!balances(exec, order.size()) || !packs(exec, order.size())) order.clear();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The balancers and the schedule.
+// The balancers.
 
 #include "catch.hpp"
 #include "device_run.hpp"
@@ -11,11 +11,9 @@
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/refine_parts.cuh>
-#include <omnibal/cuda/schedule_steps.cuh>
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 namespace {
@@ -68,28 +66,5 @@ TEST_CASE("the balancers have no races in steps that are sorted at first", "[rac
 }
 
 TEST_CASE("the balancers have no races in scratch", "[races]") { balance(all_paths[2]); }
-
-void schedule(std::size_t groups, omnibal::remainder_policy remainder, std::uint32_t rounds) {
-  constexpr std::size_t ranks = 8;
-  test::device_run const run;
-  auto const loads = gpu::upload(run.exec(), test::random_pairs(groups, 5, 900));
-  std::vector<std::uint32_t> of_last_epoch(50);
-  std::iota(of_last_epoch.begin(), of_last_epoch.end(), 7u);
-  auto const carried = gpu::upload(run.exec(), of_last_epoch);
-  omnibal::schedule_steps_options const options{
-      .seed = 1, .max_dist_ratio = 0.0, .remainder = remainder, .rounds = rounds};
-  gpu::device_array<std::uint32_t> const cells(
-      run.exec(), gpu::schedule_steps.cells(loads.size(), carried.size(), ranks, options));
-  gpu::schedule_steps(run.exec(), loads, ranks, options, carried.span(), {cells, run.faults()});
-  CHECK_FALSE(run.has_fault());
-}
-
-TEST_CASE("a schedule with carried groups has no races", "[races]") {
-  schedule(603, omnibal::remainder_policy::repeat, 4);
-}
-
-TEST_CASE("a schedule of so many groups that two blocks look at them has no races", "[races]") {
-  schedule(4303, omnibal::remainder_policy::carry, 1);
-}
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/metrics.cuh>
 #include <omnibal/cuda/refine_parts.cuh>
-#include <omnibal/cuda/schedule_steps.cuh>
 #include <omnibal/pack/keep.hpp>
 
 #include <cstddef>
@@ -112,16 +111,6 @@ TEST_CASE("packers without a word for faults lose none", "[fault]") {
   check_faults("best_fit_rounds", pack([](auto const& exec, auto const& samples, auto const& out) {
                  gpu::best_fit_rounds(exec, samples, std::int64_t{9}, {}, out);
                }));
-}
-
-TEST_CASE("a schedule without a word for faults loses none", "[fault]") {
-  check_faults("schedule_steps", [](auto const& exec, auto const& loads, device_span<fault> word) {
-    omnibal::schedule_steps_options const options{
-        .seed = 1, .remainder = omnibal::remainder_policy::repeat, .rounds = 1};
-    gpu::device_array<std::uint32_t> const cells(
-        exec, gpu::schedule_steps.cells(loads.size(), 0, 4, options));
-    gpu::schedule_steps(exec, loads, 4, options, {}, {cells, word});
-  });
 }
 
 TEST_CASE("loads, offsets and metrics without a word for faults lose none", "[fault]") {

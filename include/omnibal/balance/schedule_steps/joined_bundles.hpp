@@ -14,7 +14,7 @@
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_pool.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
-#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

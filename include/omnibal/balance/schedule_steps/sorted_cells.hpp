@@ -13,7 +13,7 @@
 #include <omnibal/balance/schedule_steps/step_load.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

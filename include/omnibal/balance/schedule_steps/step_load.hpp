@@ -8,7 +8,7 @@
 /// step. The output is the waiting time.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 
 #include <algorithm>
 #include <array>

@@ -14,7 +14,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/bits.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
-#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -109,16 +109,6 @@ OMNIBAL_HOST_DEVICE T atomic_add(T* word, std::type_identity_t<T> value) {
 #endif
 }
 
-/// Replaces `*word` by `max(*word, value)`.
-template <class T>
-OMNIBAL_HOST_DEVICE void atomic_max(T* word, std::type_identity_t<T> value) {
-#if defined(__CUDA_ARCH__)
-  atomicMax(device_word(word), value);
-#else
-  *word = larger_of(*word, value);
-#endif
-}
-
 /// Replaces `*word` by `min(*word, value)`.
 template <class T>
 OMNIBAL_HOST_DEVICE void atomic_min(T* word, std::type_identity_t<T> value) {
