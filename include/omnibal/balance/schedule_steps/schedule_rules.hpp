@@ -2,11 +2,10 @@
 #pragma once
 
 /// \file
-/// The arithmetic of rounds of cuts that create a schedule, on the host and on a device.
+/// The arithmetic of rounds of cuts that create a schedule.
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/config.hpp>
 #include <omnibal/detail/bits.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -27,21 +26,17 @@ inline constexpr std::int64_t whole_step = std::int64_t{1} << 30;
 using load_level = std::uint64_t;
 
 /// Returns the number of bits that levels may have.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int level_bits(std::uint64_t ranks) {
-  return 62 - bit_width(ranks);
-}
+[[nodiscard]] constexpr int level_bits(std::uint64_t ranks) { return 62 - bit_width(ranks); }
 
 /// Returns the number of low bits that must be removed from the loads of a kind with this largest
 /// load.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int level_shift(std::uint64_t largest,
-                                                            std::uint64_t ranks) {
+[[nodiscard]] constexpr int level_shift(std::uint64_t largest, std::uint64_t ranks) {
   int const shift = bit_width(largest) - level_bits(ranks);
   return shift < 0 ? 0 : shift;
 }
 
 /// Returns a level as a share of the largest level of its kind, in units of 2^-31.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t share_of_level(load_level level,
-                                                                         load_level largest) {
+[[nodiscard]] constexpr std::uint32_t share_of_level(load_level level, load_level largest) {
   if (largest == 0) return 0;
   int const bits = bit_width(largest);
   int const shift = bits < 32 ? 0 : bits - 32;
@@ -50,9 +45,8 @@ using load_level = std::uint64_t;
 
 /// Returns the share of a step that ranks wait, in `whole_step`s, rounded down. A rank without a
 /// group waits the whole step. The share is zero if the largest level is zero.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::int64_t waiting_of_step(load_level largest,
-                                                                         std::uint64_t sum,
-                                                                         std::uint64_t ranks) {
+[[nodiscard]] constexpr std::int64_t waiting_of_step(load_level largest, std::uint64_t sum,
+                                                     std::uint64_t ranks) {
   if (largest == 0) return 0;
   std::uint64_t const whole = largest * ranks;
   double const share = static_cast<double>(whole - sum) / static_cast<double>(whole);
@@ -73,17 +67,9 @@ struct schedule_shape {
   std::uint32_t repeated = 0;
 
   /// Returns the number of groups in a full step.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t groups_per_step() const {
-    return ranks * groups_per_rank;
-  }
+  [[nodiscard]] constexpr std::uint32_t groups_per_step() const { return ranks * groups_per_rank; }
   /// Returns the number of groups in full steps.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t pool() const {
-    return steps * groups_per_step();
-  }
-  /// Returns the number of groups in all steps, including repetitions.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t cells() const {
-    return pool() + extra + repeated;
-  }
+  [[nodiscard]] constexpr std::uint32_t pool() const { return steps * groups_per_step(); }
 };
 
 /// Checks the arguments of a schedule. Errors: `std::invalid_argument` for no ranks, no groups per
@@ -131,20 +117,19 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
 /// The random numbers of a schedule.
 class schedule_rng {
  public:
-  OMNIBAL_HOST_DEVICE constexpr schedule_rng(std::uint64_t seed, std::uint64_t epoch)
+  constexpr schedule_rng(std::uint64_t seed, std::uint64_t epoch)
       : shuffle_{seed}, step_shuffle_{~seed}, words_(~seed, epoch), epoch_(epoch) {}
 
   /// Returns the random order of `count` groups.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr rng::permutation groups(std::uint64_t count) const {
+  [[nodiscard]] constexpr rng::permutation groups(std::uint64_t count) const {
     return shuffle_.order(count, epoch_);
   }
   /// Returns the random order of `count` steps.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr rng::permutation steps(std::uint64_t count) const {
+  [[nodiscard]] constexpr rng::permutation steps(std::uint64_t count) const {
     return step_shuffle_.order(count, epoch_);
   }
   /// Returns a word for the cell that begins at a step, in a round.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t of_cell(std::uint32_t round,
-                                                                    std::uint32_t first) const {
+  [[nodiscard]] constexpr std::uint64_t of_cell(std::uint32_t round, std::uint32_t first) const {
     return words_.word(std::uint64_t{round} << 32 | first);
   }
   /// Returns the engine from which bundles of groups, and their steps, are drawn.
@@ -155,8 +140,7 @@ class schedule_rng {
   /// begins at the smallest groups. A last step with repetitions begins anywhere, so that it
   /// repeats groups similar to its own. Precondition: there is a full step, of one group for each
   /// rank.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t last_step(
-      schedule_shape const& shape) const {
+  [[nodiscard]] constexpr std::uint32_t last_step(schedule_shape const& shape) const {
     if (shape.repeated == 0) return 0;
     std::uint64_t const word = words_.word(~std::uint64_t{0});
     auto const middle =
@@ -189,16 +173,15 @@ struct cut_rule {
   std::uint64_t excess = 0;
   std::uint64_t saved = 0;
 
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_bad(std::int64_t waiting) const {
+  [[nodiscard]] constexpr bool is_bad(std::int64_t waiting) const {
     return waiting > 0 && waiting >= most - most / 2;
   }
   /// Returns the saving of a cut, which about halves the waiting time.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::uint64_t saving(std::int64_t waiting) {
+  [[nodiscard]] static constexpr std::uint64_t saving(std::int64_t waiting) {
     return static_cast<std::uint64_t>(waiting) / 2;
   }
   /// Returns whether to cut a cell; `word` is the random word of the cell.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool cuts(std::int64_t waiting,
-                                                        std::uint64_t word) const {
+  [[nodiscard]] constexpr bool cuts(std::int64_t waiting, std::uint64_t word) const {
     if (!is_bad(waiting)) return false;
     if (saved <= excess || waiting == most) return true;
     return static_cast<uint128>(word >> 32) * saved < static_cast<uint128>(excess) << 32;
@@ -213,20 +196,18 @@ struct cut_choice {
 
 /// Returns the saving of a cut behind `groups` groups, which wait for `level`, their largest, from
 /// then on.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr uint128 saved_by_cut(std::uint64_t groups,
-                                                                 load_level level,
-                                                                 load_level largest) {
+[[nodiscard]] constexpr uint128 saved_by_cut(std::uint64_t groups, load_level level,
+                                             load_level largest) {
   return static_cast<uint128>(groups) * (largest - level);
 }
 
 /// Returns true for cuts that save at least three quarters of the saving of the best cut.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_good_cut(uint128 saved, uint128 best) {
+[[nodiscard]] constexpr bool is_good_cut(uint128 saved, uint128 best) {
   return saved >= best - best / 4;
 }
 
 /// Returns the choice with the lower word; for equal words the lower cut.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr cut_choice chosen_cut(cut_choice const& left,
-                                                                  cut_choice const& right) {
+[[nodiscard]] constexpr cut_choice chosen_cut(cut_choice const& left, cut_choice const& right) {
   bool const is_right =
       right.word < left.word || (right.word == left.word && right.steps < left.steps);
   return is_right ? right : left;
