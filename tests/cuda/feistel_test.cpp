@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/detail/feistel.hpp>
+#include <omnibal/cuda/feistel/feistel_kernels.hpp>
 #include <omnibal/rng/feistel.hpp>
-#include <omnibal/rng/permutation.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,6 @@
 
 namespace {
 
-using omnibal::gpu::detail::narrow_permutation;
 using test::serial_backend;
 using test::visit_order;
 
@@ -23,28 +21,6 @@ constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};
 
 }  // namespace
-
-TEST_CASE("the narrow permutation is the wide one, wherever both exist") {
-  for (std::uint64_t n = 1; n != 300; ++n) {
-    narrow_permutation const narrow(static_cast<std::uint32_t>(n), n * 77);
-    omnibal::rng::permutation const wide(n, n * 77);
-    for (std::uint32_t i = 0; i != n; ++i) REQUIRE(narrow(i) == wide(i));
-  }
-  for (unsigned bits = 9; bits <= 32; ++bits) {
-    for (std::uint64_t const n : {(std::uint64_t{1} << bits) - 1, std::uint64_t{1} << bits,
-                                  (std::uint64_t{1} << bits) + 1, std::uint64_t{3} << (bits - 2)}) {
-      if (n > 0xffffffffu) continue;
-      narrow_permutation const narrow(static_cast<std::uint32_t>(n), bits);
-      omnibal::rng::permutation const wide(n, bits);
-      CHECK(narrow.size() == n);
-      for (std::uint64_t k = 0; k != 200; ++k) {
-        std::uint64_t const i = k < 100 ? k : n - 1 - (k - 100) * (n / 128);
-        CAPTURE(n, i);
-        REQUIRE(narrow(static_cast<std::uint32_t>(i)) == wide(i));
-      }
-    }
-  }
-}
 
 TEST_CASE("the order is written as the host's shuffler has it") {
   for (visit_order const order : orders) {

@@ -6,10 +6,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
-#include <omnibal/cuda/detail/feistel.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/feistel/feistel_kernels.hpp>
 #include <omnibal/rng/feistel.hpp>
 
 #include <cstdint>

@@ -6,13 +6,13 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
-#include <omnibal/cuda/detail/feistel.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/isf/pool.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>
+#include <omnibal/rng/permutation.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -43,10 +43,10 @@ struct isf_gather {
     if (begin >= size) return;
     std::uint32_t const count = smaller_of(isf_tuning::tile, size - begin);
     bool const is_end = size - begin == count;
-    narrow_permutation const order = state->order;
+    rng::permutation const order = state->order;
     auto* const amounts = block.template take<std::int64_t>(R * isf_tuning::tile);
     block.for_each(count, [&](std::size_t i) {
-      std::uint32_t const sample = pool[order(begin + static_cast<std::uint32_t>(i))];
+      std::uint32_t const sample = pool[order(begin + i)];
       shuffled[begin + i] = sample;
       for (std::size_t r = 0; r != R; ++r)
         amounts[r * isf_tuning::tile + i] = input.amount(sample, r);
@@ -173,7 +173,7 @@ struct isf_advance {
       state.is_last = is_next_last || !gains;
       state.rounds += 1;
       state.item_rounds += size;
-      state.order = order_of(shuffle, state.pool_size, next_round);
+      state.order = shuffle.order(state.pool_size, next_round);
       *then = state;
     });
   }

@@ -6,13 +6,13 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
-#include <omnibal/cuda/detail/feistel.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>
+#include <omnibal/rng/permutation.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +57,7 @@ struct isf_state {
   std::uint64_t item_rounds;
   std::uint64_t lower_bound;
   /// The order of the round.
-  narrow_permutation order;
+  rng::permutation order;
 };
 
 /// Prefix sums of the demands in the shuffled pool: for each tile the sum of the tiles before it,
@@ -216,7 +216,7 @@ struct isf_begin {
                          .rounds = 0,
                          .item_rounds = 0,
                          .lower_bound = pool_size == 0 ? 0 : bound,
-                         .order = order_of(shuffle, pool_size, 0)};
+                         .order = shuffle.order(pool_size, 0)};
     });
   }
 };
