@@ -3,7 +3,7 @@
 #include "serial_balance.hpp"
 
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/cuda/detail/lpt.hpp>
+#include <omnibal/cuda/lpt/lpt_kernels.hpp>
 
 #include <cstddef>
 #include <cstdint>

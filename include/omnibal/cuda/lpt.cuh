@@ -10,8 +10,8 @@
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
-#include <omnibal/cuda/detail/lpt.hpp>
 #include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/lpt/lpt_kernels.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>

@@ -12,7 +12,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/cuda/deal/deal_kernels.hpp>
-#include <omnibal/cuda/detail/lpt.hpp>
+#include <omnibal/cuda/lpt/lpt_kernels.hpp>
 #include <omnibal/cuda/refine_parts/refine_kernels.hpp>
 
 #include <cstddef>

@@ -9,11 +9,11 @@
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
-#include <omnibal/cuda/detail/lpt.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/nccl/detail/exchange_calls.cuh>
 #include <omnibal/cuda/nccl/detail/exchange_on_stream.hpp>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
