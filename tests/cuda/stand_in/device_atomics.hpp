@@ -8,22 +8,7 @@
 
 #include <type_traits>
 
-namespace stand_in {
-
-template <class T>
-T change(T* word, std::type_identity_t<T> value, bool wants_larger) {
-  change_word(word);
-  T before = __atomic_load_n(word, __ATOMIC_RELAXED);
-  while (wants_larger ? before < value : value < before) {
-    if (__atomic_compare_exchange_n(word, &before, value, true, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
-      break;
-    }
-  }
-  return before;
-}
-
-}  // namespace stand_in
+namespace stand_in {}  // namespace stand_in
 
 template <class T>
 T atomicAdd(T* word, std::type_identity_t<T> value) {
@@ -37,9 +22,10 @@ T atomicOr(T* word, std::type_identity_t<T> value) {
 }
 template <class T>
 T atomicMin(T* word, std::type_identity_t<T> value) {
-  return stand_in::change<T>(word, value, false);
-}
-template <class T>
-T atomicMax(T* word, std::type_identity_t<T> value) {
-  return stand_in::change<T>(word, value, true);
+  stand_in::change_word(word);
+  T before = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (value < before && !__atomic_compare_exchange_n(word, &before, value, true,
+                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return before;
 }
