@@ -80,10 +80,7 @@ struct deal_offsets {
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
     step_range const range = table[step];
-    std::uint64_t const sum = block.reduce(
-        range.size, [&](std::size_t i) { return costs[range.first + i]; }, add_saturating{},
-        std::uint64_t{0});
-    if (sum > largest_sum) raise(table.faults(), fault::overflow);
+    check_sum_of(block, table, range, [&](std::size_t i) { return costs[range.first + i]; });
     dealing const turns(range.size, out.parts);
     write_offsets(block, out, step, range, [&](std::uint32_t part) { return turns.offset(part); });
   }

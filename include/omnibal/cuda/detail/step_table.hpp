@@ -151,6 +151,16 @@ template <class Backend>
   return std::visit(measure, static_cast<cost_span::variant const&>(steps.costs));
 }
 
+/// Returns true if the sum of `cost(i)` for all samples of a step is an integer of 63 bits. Raises
+/// a fault otherwise.
+template <class Block, class Cost>
+OMNIBAL_HOST_DEVICE bool check_sum_of(Block& block, step_table const& table,
+                                      step_range const& range, Cost const& cost) {
+  std::uint64_t const sum = block.reduce(range.size, cost, add_saturating{}, std::uint64_t{0});
+  if (sum > largest_sum) raise(table.faults(), fault::overflow);
+  return sum <= largest_sum;
+}
+
 /// Returns the key of a cost in descending order: the largest cost has the least key.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t descending(std::uint64_t cost) {
   return largest_sum - cost;
@@ -171,16 +181,12 @@ template <class Block>
   static_assert(max_shared_bytes / (sizeof(*costs) + sizeof(*samples)) <= 16 * 512);
   block.for_each_load(range.size,
                       [&](std::size_t i) { costs[i] = table.given_cost(range.first + i); });
-  std::uint64_t const sum = block.reduce(
-      range.size,
-      [&](std::size_t i) {
-        std::uint64_t const cost = table.checked(costs[i]);
-        costs[i] = descending(cost);
-        return cost;
-      },
-      add_saturating{}, std::uint64_t{0});
-  if (sum > largest_sum) {
-    raise(table.faults(), fault::overflow);
+  bool const is_sum_valid = check_sum_of(block, table, range, [&](std::size_t i) {
+    std::uint64_t const cost = table.checked(costs[i]);
+    costs[i] = descending(cost);
+    return cost;
+  });
+  if (!is_sum_valid) {
     block.for_each(range.size, [&](std::size_t i) { costs[i] = descending(0); });
   }
   block.sort_numbered(costs, samples, range.size);

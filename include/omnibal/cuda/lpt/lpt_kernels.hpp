@@ -350,14 +350,13 @@ struct lpt_of_sorted {
     longest_first const placing = longest_first::take(arena, out.parts);
     step_range const range = table[step];
     std::uint64_t* const costs = order.costs + range.first;
-    std::uint64_t const sum = block.reduce(
-        range.size, [&](std::size_t i) { return costs[i]; }, add_saturating{}, std::uint64_t{0});
-    if (sum > largest_sum) raise(table.faults(), fault::overflow);
+    bool const is_sum_valid =
+        check_sum_of(block, table, range, [&](std::size_t i) { return costs[i]; });
     std::uint32_t const costly =
-        sum > largest_sum
-            ? 0
-            : block.reduce(
-                  range.size, [&](std::size_t i) { return costs[i] != 0 ? 1u : 0u; }, add{}, 0u);
+        is_sum_valid
+            ? block.reduce(
+                  range.size, [&](std::size_t i) { return costs[i] != 0 ? 1u : 0u; }, add{}, 0u)
+            : 0;
     placing.place(block, in_order{costs, part_of + range.first}, range.size, costly, out.parts,
                   room_of(policy, range.size, out.parts, table.faults()));
     write_part_offsets(block, out, step, range, placing.counts);

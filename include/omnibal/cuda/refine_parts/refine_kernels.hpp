@@ -581,12 +581,7 @@ struct refine_of_sorted {
     lists.places += range.first;
     lists.next_places += range.first;
     lists.sum_up(block);
-    std::uint64_t const sum = block.reduce(
-        range.size, [&](std::size_t i) { return lists.costs[i]; }, add_saturating{},
-        std::uint64_t{0});
-    if (sum > largest_sum) {
-      raise(table.faults(), fault::overflow);
-    } else {
+    if (check_sum_of(block, table, range, [&](std::size_t i) { return lists.costs[i]; })) {
       search(block, lists, memory, target_load(block, lists, max_overload));
     }
     write_part_offsets(block, out, step, range, lists.sizes);
