@@ -6,8 +6,6 @@
 /// that leaves its type is a `std::overflow_error`. The text names the function, the argument and
 /// the value.
 
-#include <omnibal/config.hpp>
-
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -185,29 +183,6 @@ template <class T, class Factor>
   return result;
 }
 
-/// Returns amount / ranks, rounded up. Precondition: neither is negative, and `ranks` is positive.
-[[nodiscard]] constexpr int128 share_of(int128 amount, std::int64_t ranks) {
-  return (amount + ranks - 1) / ranks;
-}
-
-/// Returns value / divisor, rounded down. Precondition: the divisor is positive.
-[[nodiscard]] constexpr int128 floored_quotient(int128 value, int128 divisor) {
-  return value / divisor - (value % divisor < 0 ? 1 : 0);
-}
-
-/// Returns the least multiple of `ranks` that is not below `amount`.
-[[nodiscard]] constexpr int128 rounded_up(int128 amount, std::int64_t ranks) {
-  return share_of(amount, ranks) * ranks;
-}
-
-/// The largest number of tokens of a `micro_batch_work`.
-inline constexpr std::int64_t max_tokens = std::int64_t{1} << 40;
-
-/// The largest number of a configuration, and the largest product of a number of heads and their
-/// size. With this limit no product of numbers of a configuration and a micro-batch leaves 128
-/// bits.
-inline constexpr std::int64_t max_width = std::int64_t{1} << 24;
-
 [[noreturn]] inline void throw_number(std::string_view function, std::string_view argument,
                                       std::int64_t value, std::string_view rule) {
   throw_invalid(function,
@@ -222,11 +197,6 @@ constexpr void check_between(std::string_view function, std::string_view argumen
   }
   throw_number(function, argument, value,
                "must be from " + to_text(least) + " to " + to_text(most));
-}
-
-constexpr void check_width(std::string_view function, std::string_view argument,
-                           std::int64_t value) {
-  check_between(function, argument, value, 1, max_width);
 }
 
 /// Throws unless `divisor` divides `value`.

@@ -7,6 +7,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>

@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/affine_fit.hpp>
+#include <omnibal/detail/model_limits.hpp>
 
 #include <algorithm>
 #include <concepts>

@@ -9,6 +9,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/quotients.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,9 +4,12 @@
 /// \file
 /// Layers from tokens and pixels to vectors, and from vectors to the loss.
 
+#include <omnibal/config.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/detail/model_limits.hpp>
+#include <omnibal/detail/quotients.hpp>
 
 #include <cstdint>
 
@@ -28,8 +31,8 @@ struct embedding {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::tensor_sharding;
     using detail::int128;
+    using detail::tensor_sharding;
     constexpr std::int64_t index_bytes = 8;
     constexpr char const* name = "embedding";
     detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
@@ -76,8 +79,8 @@ struct patch_embedding {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::tensor_sharding;
     using detail::int128;
+    using detail::tensor_sharding;
     detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
     check();
     std::int64_t const in_tile =
@@ -139,8 +142,8 @@ struct language_head {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::tensor_sharding;
     using detail::int128;
+    using detail::tensor_sharding;
     constexpr std::int64_t probability_bytes = 4;
     constexpr char const* name = "language_head";
     detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);

@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/model_limits.hpp>
 #include <omnibal/resources.hpp>
 
 #include <array>

@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/quotients.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

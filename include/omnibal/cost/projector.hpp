@@ -4,8 +4,11 @@
 /// \file
 /// The layer between a tower and the language model.
 
+#include <omnibal/config.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/detail/model_limits.hpp>
+#include <omnibal/detail/quotients.hpp>
 
 #include <cstdint>
 

@@ -6,6 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/detail/model_limits.hpp>
 
 #include <cstdint>
 

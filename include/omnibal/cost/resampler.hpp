@@ -4,8 +4,10 @@
 /// \file
 /// A layer that turns each image into a fixed number of tokens.
 
+#include <omnibal/config.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/detail/model_limits.hpp>
 
 #include <cstdint>
 
@@ -42,8 +44,8 @@ struct resampler {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::tensor_sharding;
     using detail::int128;
+    using detail::tensor_sharding;
     detail::layer_tally tally(name, degrees, bytes, training,
                               kernel == attention_kernel::flash
                                   ? detail::recomputed_tensors::elementwise

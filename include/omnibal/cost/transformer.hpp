@@ -4,9 +4,11 @@
 /// \file
 /// The layer of a language model.
 
+#include <omnibal/config.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/detail/model_limits.hpp>
 
 #include <cstdint>
 

@@ -7,6 +7,8 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/model_limits.hpp>
+#include <omnibal/detail/quotients.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <cstdint>

@@ -4,9 +4,11 @@
 /// \file
 /// The layer of a vision tower, and its last norm.
 
+#include <omnibal/config.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/detail/model_limits.hpp>
 
 #include <cstdint>
 

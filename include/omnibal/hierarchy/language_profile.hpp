@@ -11,6 +11,8 @@
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/model_limits.hpp>
+#include <omnibal/detail/quotients.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 

@@ -9,6 +9,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/model_limits.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/solve_status.hpp>
 

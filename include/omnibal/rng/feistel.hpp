@@ -4,6 +4,7 @@
 /// \file
 /// The shuffler with random access.
 
+#include <omnibal/config.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/permutation.hpp>
 

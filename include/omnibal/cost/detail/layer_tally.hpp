@@ -8,6 +8,8 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/model_limits.hpp>
+#include <omnibal/detail/quotients.hpp>
 
 #include <algorithm>
 #include <cstdint>

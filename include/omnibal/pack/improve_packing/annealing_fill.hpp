@@ -4,6 +4,7 @@
 /// \file
 /// Fewer groups by simulated annealing over packings of a part of the samples.
 
+#include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve_packing/bin_elimination.hpp>

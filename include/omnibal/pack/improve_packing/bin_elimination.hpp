@@ -4,6 +4,7 @@
 /// \file
 /// Reduction of groups by dissolving some and filling the others from them.
 
+#include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
