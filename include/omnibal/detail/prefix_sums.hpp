@@ -9,7 +9,6 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -21,40 +20,6 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// Returns the first number from `first` on that does not satisfy `is_true`; `last` if there is
-/// none before it. Precondition: all smaller numbers satisfy `is_true`, and no larger ones do.
-template <class Condition>
-[[nodiscard]] std::size_t first_without(std::size_t first, std::size_t last,
-                                        Condition const& is_true) {
-  // No branches, because nobody could predict them.
-  for (std::size_t left = last - first; left != 0;) {
-    std::size_t const half = (left + 1) / 2;
-    first += is_true(first + half - 1) ? half : 0;
-    left -= half;
-  }
-  return first;
-}
-
-/// Returns the same number in time logarithmic in the distance from `guess`: each step away from
-/// the guess is twice as wide as the step before.
-template <class Condition>
-[[nodiscard]] std::size_t first_without_near(std::size_t guess, std::size_t first, std::size_t last,
-                                             Condition const& is_true) {
-  std::size_t step = 16;
-  if (last - first <= step) return first_without(first, last, is_true);
-  guess = std::clamp(guess, first, last - 1);
-  if (is_true(guess)) {
-    first = guess + 1;
-    for (; last - first > step && is_true(first + step - 1); step *= 2) first += step;
-    last = std::min(last, first + step);
-  } else {
-    last = guess;
-    for (; last - first > step && !is_true(last - step); step *= 2) last -= step;
-    first = last - std::min(last - first, step);
-  }
-  return first_without(first, last, is_true);
-}
 
 inline constexpr measure_names cost_names{};
 

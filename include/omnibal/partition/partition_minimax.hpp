@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
+#include <omnibal/detail/search.hpp>
 #include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
@@ -77,10 +78,10 @@ class equal_speed_partition_minimax {
     for (std::size_t s = stages_; s-- != 1;) {
       std::size_t const least = s * fewest;
       std::size_t const most = std::min<std::size_t>(last - fewest, ends_.high[s]);
-      last = first_without(least, most,
-                           [end = sums_[last], sums = sums_.data(), limit](std::size_t first) {
-                             return end - sums[first] > limit;
-                           });
+      last = first_false(least, most,
+                         [end = sums_[last], sums = sums_.data(), limit](std::size_t first) {
+                           return end - sums[first] > limit;
+                         });
       boundaries[s] = static_cast<std::uint32_t>(last);
     }
     boundaries[0] = 0;
@@ -120,7 +121,7 @@ class equal_speed_partition_minimax {
     for (std::size_t s = 1; s != stages_; ++s) {
       T const start = sums_[first];
       std::size_t const least = std::max<std::size_t>(first, ends_.low[s]);
-      std::size_t const last = first_without_near(
+      std::size_t const last = first_false_near(
           first + reach, least, ends_.high[s],
           [=, next = sums_.data() + 1](std::size_t l) { return next[l] - start <= limit; });
       ends_.now[s] = static_cast<std::uint32_t>(last);

@@ -6,6 +6,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/detail/search.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,21 +31,7 @@ template <class T>
   return (count + size - 1) / size;
 }
 
-/// Returns the first index of [first, last) for which `holds` is false, or `last`. `holds` must be
-/// false for all later indices too.
-template <class Index, class Predicate>
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr Index first_false(Index first, Index last,
-                                                              Predicate const& holds) {
-  while (first != last) {
-    Index const middle = first + (last - first) / 2;
-    if (holds(middle)) {
-      first = middle + 1;
-    } else {
-      last = middle;
-    }
-  }
-  return first;
-}
+using omnibal::detail::first_false;
 
 /// Returns the number of bits that are set.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t count_bits(std::uint32_t word) {

@@ -8,6 +8,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
+#include <omnibal/detail/search.hpp>
 #include <omnibal/partition/detail/chain_rules.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/resources.hpp>
@@ -305,16 +306,16 @@ class stage_costs {
   /// exists.
   [[nodiscard]] std::size_t furthest(std::size_t stage, std::size_t first, std::size_t high,
                                      C limit) const {
-    return first_without(first, high,
-                         [&](std::size_t last) { return !is_over(stage, first, last + 1, limit); });
+    return first_false(first, high,
+                       [&](std::size_t last) { return !is_over(stage, first, last + 1, limit); });
   }
 
   /// Returns the first beginning from `low` on of a stage up to `last` that is not over. Such a
   /// beginning exists.
   [[nodiscard]] std::size_t nearest(std::size_t stage, std::size_t low, std::size_t last,
                                     C limit) const {
-    return first_without(low, last,
-                         [&](std::size_t first) { return is_over(stage, first, last, limit); });
+    return first_false(low, last,
+                       [&](std::size_t first) { return is_over(stage, first, last, limit); });
   }
 
  private:

@@ -4,7 +4,7 @@
 /// \file
 /// Balanced stages of a chain with loads up to a limit.
 
-#include <omnibal/detail/prefix_sums.hpp>
+#include <omnibal/detail/search.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 
 #include <algorithm>
@@ -94,7 +94,7 @@ class even_cuts {
       std::size_t const most = layers() - (stages_ - s) * fewest_;
       T const start = sums_[first];
       auto const end_within = [&](std::size_t begin, std::size_t end, T load) {
-        return first_without(begin, end, [=, next = sums_.data() + 1](std::size_t l) {
+        return first_false(begin, end, [=, next = sums_.data() + 1](std::size_t l) {
           return next[l] - start <= load;
         });
       };
@@ -116,7 +116,7 @@ class even_cuts {
       T const start = sums_[first[s - 1]];
       std::size_t const low = std::max<std::size_t>(first[s - 1] + 1, leftmost[s]);
       if (low > rightmost_[s]) return false;
-      first[s] = static_cast<std::uint32_t>(first_without(
+      first[s] = static_cast<std::uint32_t>(first_false(
           low, rightmost_[s] + std::size_t{1},
           [=, sums = sums_.data()](std::size_t l) { return sums[l] - start <= least; }));
       if (first[s] > rightmost_[s]) return false;
@@ -127,8 +127,8 @@ class even_cuts {
       std::size_t const high = std::min<std::size_t>(rightmost_[s], last[s + 1] - std::size_t{1});
       if (high < first[s]) return false;
       std::size_t const after =
-          first_without(first[s], high + 1,
-                        [=, sums = sums_.data()](std::size_t l) { return end - sums[l] > least; });
+          first_false(first[s], high + 1,
+                      [=, sums = sums_.data()](std::size_t l) { return end - sums[l] > least; });
       if (after == first[s]) return false;
       last[s] = static_cast<std::uint32_t>(after - 1);
     }

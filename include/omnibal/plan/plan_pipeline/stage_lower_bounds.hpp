@@ -8,7 +8,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/detail/conversions.hpp>
-#include <omnibal/detail/prefix_sums.hpp>
+#include <omnibal/detail/search.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
@@ -246,11 +246,11 @@ class min_memory {
     auto const kept = [&](std::size_t k) { return std::min(fewest_(k, first, last), too_many); };
     int128 least = static_cast<int128>(1) << 126;
     if (limits_.empty() || is_impossible(limits_.size() - 1)) return least;
-    std::size_t const lowest = first_without(0, limits_.size() - 1, is_impossible);
+    std::size_t const lowest = first_false(0, limits_.size() - 1, is_impossible);
     for (std::size_t end = limits_.size(); end > lowest;) {
       int128 const bytes = kept(end - 1);
       if (in_flight * bytes + limits_[lowest] >= least) break;
-      end = first_without(lowest, end - 1, [&](std::size_t k) { return kept(k) != bytes; });
+      end = first_false(lowest, end - 1, [&](std::size_t k) { return kept(k) != bytes; });
       least = std::min(least, in_flight * bytes + limits_[end]);
     }
     return least;
