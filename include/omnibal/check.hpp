@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace omnibal::inline v0 {
 
@@ -27,6 +28,7 @@ namespace omnibal::inline v0::detail {
 
 /// Returns the shortest text that reads back as `value`.
 template <class T>
+  requires std::is_arithmetic_v<T>
 [[nodiscard]] std::string to_text(T value) {
   // One type of integers for all narrower ones, so that compilers do not instantiate the others.
   if constexpr (std::integral<T> && !std::same_as<T, std::int64_t> &&
@@ -39,6 +41,16 @@ template <class T>
   }
 }
 
+[[nodiscard]] constexpr std::string_view to_text(std::string_view text) { return text; }
+
+/// Returns all parts, texts and numbers, as one text.
+template <class... Part>
+[[nodiscard]] std::string joined_text(Part... part) {
+  std::string result;
+  (result.append(to_text(part)), ...);
+  return result;
+}
+
 /// Returns the values of a range as `{1, 2, 3}`.
 template <class Values>
 [[nodiscard]] std::string list_text(Values const& values) {
@@ -47,25 +59,25 @@ template <class Values>
   return text + "}";
 }
 
-[[nodiscard]] inline std::string message(std::string_view function, std::string_view text) {
-  std::string result("omnibal::");
-  result.append(function).append(": ").append(text);
-  return result;
+/// Returns the text of an error of `function` that consists of all parts, texts and numbers.
+template <class... Part>
+[[nodiscard]] std::string message(std::string_view function, Part... part) {
+  return joined_text("omnibal::", function, ": ", part...);
 }
 
-[[noreturn]] inline void throw_invalid(std::string_view function, std::string_view text) {
-  throw std::invalid_argument(message(function, text));
+template <class... Part>
+[[noreturn]] void throw_invalid(std::string_view function, Part... part) {
+  throw std::invalid_argument(message(function, part...));
 }
 
 [[noreturn]] inline void throw_length(std::string_view function, std::string_view argument,
                                       std::size_t size) {
-  throw std::length_error(message(function, std::string(argument) + " has " + to_text(size) +
-                                                " elements, more than 32-bit indices can name"));
+  throw std::length_error(
+      message(function, argument, " has ", size, " elements, more than 32-bit indices can name"));
 }
 
 [[noreturn]] inline void throw_overflow(std::string_view function, std::string_view sum) {
-  throw std::overflow_error(
-      message(function, std::string(sum) + " exceeds the largest value of its type"));
+  throw std::overflow_error(message(function, sum, " exceeds the largest value of its type"));
 }
 
 inline void check_index_count(std::string_view function, std::string_view argument,
@@ -76,8 +88,8 @@ inline void check_index_count(std::string_view function, std::string_view argume
 /// Throws unless this number of things can be numbered; `argument` names the number.
 inline void check_number(std::string_view function, std::string_view argument, std::size_t value) {
   if (value <= max_index_count) return;
-  throw std::length_error(message(function, std::string(argument) + " is " + to_text(value) +
-                                                ", must be at most " + to_text(max_index_count)));
+  throw std::length_error(
+      message(function, argument, " is ", value, ", must be at most ", max_index_count));
 }
 
 /// Returns true for a weight that can be summed and compared: finite and not negative.
@@ -98,8 +110,7 @@ constexpr void check_weight(std::string_view function, std::string_view argument
   if (is_valid_weight(value)) [[likely]] {
     return;
   }
-  throw_invalid(function, std::string(argument) + " is " + to_text(value) +
-                              ", must be finite and not negative");
+  throw_invalid(function, argument, " is ", value, ", must be finite and not negative");
 }
 
 /// Throws unless an element of a list, such as `cost[17]`, is a valid weight.
@@ -109,7 +120,7 @@ constexpr void check_weight(std::string_view function, std::string_view argument
   if (is_valid_weight(value)) [[likely]] {
     return;
   }
-  check_weight(function, std::string(argument) + "[" + to_text(index) + "]", value);
+  check_weight(function, joined_text(argument, "[", index, "]"), value);
 }
 
 /// Returns true for a number above zero, which must be finite if it is a floating-point number.
@@ -128,8 +139,8 @@ constexpr void check_positive(std::string_view function, std::string_view argume
   if (is_positive(value)) [[likely]] {
     return;
   }
-  throw_invalid(function, std::string(argument) + " is " + to_text(value) + ", must be positive" +
-                              (std::floating_point<T> ? " and finite" : ""));
+  throw_invalid(function, argument, " is ", value, ", must be positive",
+                (std::floating_point<T> ? " and finite" : ""));
 }
 
 /// Throws unless an element of a list is positive.
@@ -139,21 +150,20 @@ constexpr void check_positive(std::string_view function, std::string_view argume
   if (is_positive(value)) [[likely]] {
     return;
   }
-  check_positive(function, std::string(argument) + "[" + to_text(index) + "]", value);
+  check_positive(function, joined_text(argument, "[", index, "]"), value);
 }
 
 /// Throws unless `share` is in [0, 1].
 inline void check_share(std::string_view function, std::string_view name, double share) {
   if (share >= 0.0 && share <= 1.0) return;
-  throw_invalid(function, std::string(name) + " is " + to_text(share) + ", must be in [0, 1]");
+  throw_invalid(function, name, " is ", share, ", must be in [0, 1]");
 }
 
 /// Throws unless a list has an element for each of the `count` things that `things` names.
 inline void check_size(std::string_view function, std::string_view argument, std::size_t size,
                        std::size_t count, std::string_view things) {
   if (size == count) return;
-  throw_invalid(function, std::string(argument) + " has " + to_text(size) + " values for " +
-                              to_text(count) + " " + std::string(things));
+  throw_invalid(function, argument, " has ", size, " values for ", count, " ", things);
 }
 
 /// Adds `value` to `sum`; throws `std::overflow_error` if the result is not a finite value of the
@@ -183,10 +193,10 @@ template <class T, class Factor>
   return result;
 }
 
-[[noreturn]] inline void throw_number(std::string_view function, std::string_view argument,
-                                      std::int64_t value, std::string_view rule) {
-  throw_invalid(function,
-                std::string(argument) + " is " + to_text(value) + ", " + std::string(rule));
+template <class... Rule>
+[[noreturn]] void throw_number(std::string_view function, std::string_view argument,
+                               std::int64_t value, Rule... rule) {
+  throw_invalid(function, argument, " is ", value, ", ", rule...);
 }
 
 /// Throws unless `value` is in [least, most].
@@ -195,8 +205,7 @@ constexpr void check_between(std::string_view function, std::string_view argumen
   if (value >= least && value <= most) [[likely]] {
     return;
   }
-  throw_number(function, argument, value,
-               "must be from " + to_text(least) + " to " + to_text(most));
+  throw_number(function, argument, value, "must be from ", least, " to ", most);
 }
 
 /// Throws unless `divisor` divides `value`.
@@ -204,9 +213,8 @@ constexpr void check_multiple(std::string_view function, std::string_view argume
                               std::int64_t value, std::string_view divisor_name,
                               std::int64_t divisor) {
   if (value % divisor == 0) return;
-  throw_number(
-      function, argument, value,
-      "must be a multiple of " + std::string(divisor_name) + ", which is " + to_text(divisor));
+  throw_number(function, argument, value, "must be a multiple of ", divisor_name, ", which is ",
+               divisor);
 }
 
 }  // namespace omnibal::inline v0::detail

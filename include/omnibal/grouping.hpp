@@ -106,15 +106,13 @@ class grouping {
     }
     for (std::size_t g = 1; g < offsets_.size(); ++g) {
       if (offsets_[g] < offsets_[g - 1]) {
-        detail::throw_invalid("grouping", "offsets[" + detail::to_text(g) + "] is " +
-                                              detail::to_text(offsets_[g]) +
-                                              ", below the offset before it");
+        detail::throw_invalid("grouping", "offsets[", g, "] is ", offsets_[g],
+                              ", below the offset before it");
       }
     }
     if (offsets_.back() != items_.size()) {
-      detail::throw_invalid("grouping", "the last offset is " + detail::to_text(offsets_.back()) +
-                                            ", must be the number of items, " +
-                                            detail::to_text(items_.size()));
+      detail::throw_invalid("grouping", "the last offset is ", offsets_.back(),
+                            ", must be the number of items, ", items_.size());
     }
   }
 

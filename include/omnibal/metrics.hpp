@@ -128,8 +128,7 @@ template <class Working, std::size_t R, class LoadOf>
       resources<R, Working> total{};
       for (std::uint32_t const group : schedule(step, rank)) {
         if (group >= groups) {
-          throw_invalid(function, "step " + to_text(step) + " names group " + to_text(group) +
-                                      " of " + to_text(groups));
+          throw_invalid(function, "step ", step, " names group ", group, " of ", groups);
         }
         resources<R, Working> const load = load_of(group);
         for (std::size_t r = 0; r != R; ++r) {
@@ -323,7 +322,7 @@ struct attention_balance_fn {
         std::int64_t const tokens = detail::tokens_at(name, samples, length, group, item);
         std::int64_t square = 0;
         if (__builtin_mul_overflow(tokens, tokens, &square)) {
-          detail::throw_overflow(name, "the square of length[" + detail::to_text(item) + "]");
+          detail::throw_overflow(name, detail::joined_text("the square of length[", item, "]"));
         }
         detail::checked_add(name, "the squares of a step", sum[0], square);
       }
@@ -360,8 +359,8 @@ struct communication_ratio_fn {
     for (std::size_t g = 0; g != groups.size(); ++g) {
       auto const ranks = std::invoke(degree, static_cast<std::uint32_t>(g));
       if (!(ranks >= 1)) {
-        detail::throw_invalid(name, "the degree of group " + detail::to_text(g) + " is " +
-                                        detail::to_text(ranks) + ", must be at least 1");
+        detail::throw_invalid(name, "the degree of group ", g, " is ", ranks,
+                              ", must be at least 1");
       }
       std::int64_t const before = all;
       for (std::uint32_t const item : groups[g]) {

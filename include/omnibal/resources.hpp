@@ -48,9 +48,8 @@ template <class T, class Given>
   if constexpr (!always_holds<Given, T>) {
     if (!holds<T>(value)) [[unlikely]] {
       using limits = std::numeric_limits<T>;
-      throw_invalid("resources", "amount[" + to_text(kind) + "] is " + to_text(value) +
-                                     ", must be in [" + to_text(limits::min()) + ", " +
-                                     to_text(limits::max()) + "]");
+      throw_invalid("resources", "amount[", kind, "] is ", value, ", must be in [", limits::min(),
+                    ", ", limits::max(), "]");
     }
   }
   return static_cast<T>(value);
@@ -164,9 +163,7 @@ struct weight_name {
   std::string_view before = "[";
   std::string_view after = "]";
 
-  [[nodiscard]] std::string text() const {
-    return std::string(argument).append(before).append(to_text(index)).append(after);
-  }
+  [[nodiscard]] std::string text() const { return joined_text(argument, before, index, after); }
 };
 
 /// Returns `value` in the working type; an unsigned value above its range is an error.
@@ -174,8 +171,8 @@ template <class Working, scalar_measure T>
 [[nodiscard]] constexpr Working to_working(weight_name const& name, T value) {
   if constexpr (!always_holds<T, Working> && std::unsigned_integral<T>) {
     if (!holds<Working>(value)) [[unlikely]] {
-      throw_invalid(name.function, name.text() + " is " + to_text(value) + ", must be at most " +
-                                       to_text(std::numeric_limits<Working>::max()));
+      throw_invalid(name.function, name.text(), " is ", value, ", must be at most ",
+                    std::numeric_limits<Working>::max());
     }
   }
   return static_cast<Working>(value);
@@ -220,8 +217,7 @@ template <std::size_t R, class T>
 constexpr void check_capacity(std::string_view function, resources<R, T> const& capacity) {
   for (std::size_t r = 0; r != R; ++r) {
     if (is_positive(capacity[r])) continue;
-    throw_invalid(function, "capacity[" + to_text(r) + "] is " + to_text(capacity[r]) +
-                                ", must be positive and finite");
+    throw_invalid(function, "capacity[", r, "] is ", capacity[r], ", must be positive and finite");
   }
 }
 

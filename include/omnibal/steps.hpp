@@ -200,7 +200,7 @@ struct make_steps_fn {
         std::size_t const before = result.cells().size();
         add_cells(result, step);
         std::size_t const count = result.cells().size() - before;
-        if (count != ranks) throw_cells("step " + detail::to_text(before / ranks), count, ranks);
+        if (count != ranks) throw_cells(detail::joined_text("step ", before / ranks), count, ranks);
       }
     }
     if (options.groups) {
@@ -226,17 +226,15 @@ struct make_steps_fn {
     auto const index = static_cast<std::uint32_t>(number);
     if (!detail::holds<std::uint32_t>(number) || index == max_index_count) {
       std::size_t const cell = result.cells().size();
-      detail::throw_invalid(name, "step " + detail::to_text(cell / result.ranks()) + ", rank " +
-                                      detail::to_text(cell % result.ranks()) + " names " +
-                                      detail::to_text(number) + ", which is no 32-bit index");
+      detail::throw_invalid(name, "step ", cell / result.ranks(), ", rank ", cell % result.ranks(),
+                            " names ", number, ", which is no 32-bit index");
     }
     result.push(index);
   }
 
   [[noreturn]] static void throw_cells(std::string_view of, std::size_t count, std::size_t ranks) {
-    detail::throw_invalid(name, std::string(of) + " has " + detail::to_text(count) +
-                                    " cells, must have one for each of the " +
-                                    detail::to_text(ranks) + " ranks in each step");
+    detail::throw_invalid(name, of, " has ", count, " cells, must have one for each of the ", ranks,
+                          " ranks in each step");
   }
 };
 

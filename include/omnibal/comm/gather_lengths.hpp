@@ -142,9 +142,9 @@ struct gather_lengths_fn {
                       gather_lengths_options const& options, std::vector<Result>& result) {
     std::size_t const count = std::ranges::size(local);
     if (options.max_samples && count > *options.max_samples) {
-      detail::throw_invalid(name, "there are " + detail::to_text(count) +
-                                      " samples, more than options.max_samples, which is " +
-                                      detail::to_text(*options.max_samples));
+      detail::throw_invalid(name, "there are ", count,
+                            " samples, more than options.max_samples, which is ",
+                            *options.max_samples);
     }
     result.clear();
     result.reserve(count);

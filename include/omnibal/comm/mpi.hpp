@@ -36,9 +36,9 @@ class error : public std::runtime_error {
     char reason[MPI_MAX_ERROR_STRING];
     int length = 0;
     if (MPI_Error_string(code, reason, &length) != MPI_SUCCESS) length = 0;
-    return std::string(call) + ": " + std::string(reason, static_cast<std::size_t>(length)) +
-           " (code " + omnibal::detail::to_text(code) + ") at " + file + ":" +
-           omnibal::detail::to_text(line);
+    return omnibal::detail::joined_text(call, ": ",
+                                        std::string_view(reason, static_cast<std::size_t>(length)),
+                                        " (code ", code, ") at ", file, ":", line);
   }
 
   int code_;

@@ -209,13 +209,13 @@ class thread_group {
     if (state_ == state::mismatch) {
       throw_invalid(name, "the ranks called different collectives or gave sizes that do not match");
     }
-    std::string what = "rank " + to_text(culprit_);
+    std::string what = joined_text("rank ", culprit_);
     if (state_ == state::left) what += " has left";
     if (state_ == state::failed) what += " has thrown: " + text_of(errors_[culprit_]);
     if (state_ == state::late) {
       constexpr char const* names[] = {"", "all_gather", "all_to_all_v", "all_to_all_pieces"};
-      what += std::string(" has not come to ") + names[static_cast<int>(awaited_)] + " within " +
-              to_text(timeout_.count()) + " ms";
+      what += joined_text(" has not come to ", names[static_cast<int>(awaited_)], " within ",
+                          timeout_.count(), " ms");
     }
     throw communication_error(message(name, what));
   }

@@ -88,9 +88,7 @@ class two_level_communicator {
     std::sort(ranks.begin(), ranks.end());
     for (std::size_t rank = 0; rank != ranks.size(); ++rank) {
       if (ranks[rank] == rank) continue;
-      detail::throw_invalid(name, "sorted, rank[" + detail::to_text(rank) + "] is " +
-                                      detail::to_text(ranks[rank]) + ", must be " +
-                                      detail::to_text(rank));
+      detail::throw_invalid(name, "sorted, rank[", rank, "] is ", ranks[rank], ", must be ", rank);
     }
     size_ = ranks.size();
   }

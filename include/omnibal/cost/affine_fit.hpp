@@ -181,9 +181,8 @@ class affine_solver {
   void check() {
     std::size_t const unknowns = R + (columns_ >> R);
     if (sizes_.size() < unknowns) {
-      throw_invalid(function_, "points has " + to_text(sizes_.size()) +
-                                   " elements, fewer than the " + to_text(unknowns) +
-                                   " coefficients");
+      throw_invalid(function_, "points has ", sizes_.size(), " elements, fewer than the ", unknowns,
+                    " coefficients");
     }
     for (double& scale : scales_) scale = scale == 0.0 ? 1.0 : scale;
     if (value_scale_ == 0.0) value_scale_ = 1.0;
@@ -247,8 +246,7 @@ class affine_solver {
 
   void check_finite(std::string_view argument, double value) const {
     if (std::abs(value) <= std::numeric_limits<double>::max()) return;
-    throw_invalid(function_, std::string(argument) + "[" + to_text(sizes_.size()) + "] is " +
-                                 to_text(value) + ", must be finite");
+    throw_invalid(function_, argument, "[", sizes_.size(), "] is ", value, ", must be finite");
   }
 
   /// Names the columns that cannot be distinguished: a kind that does not vary, or the columns
@@ -259,9 +257,8 @@ class affine_solver {
       bool const varies = std::any_of(sizes_.begin(), sizes_.end(),
                                       [&](auto const& size) { return size[r] != first; });
       if (varies || (first != 0.0 && !system::has(columns_, R))) continue;
-      throw_invalid(function_, "kind " + to_text(r) + " of size is " + to_text(first) +
-                                   " in all points" +
-                                   (first == 0.0 ? "" : ", which cannot be told from the offset"));
+      throw_invalid(function_, "kind ", r, " of size is ", first, " in all points",
+                    (first == 0.0 ? "" : ", which cannot be told from the offset"));
     }
     auto const parts = all.combination(dependent);
     std::string sum;
@@ -271,12 +268,12 @@ class affine_solver {
       sum.append(sum.empty() ? "" : " + ").append(rounded_text(part)).append(" * kind ");
       sum.append(to_text(r));
     }
-    throw_invalid(function_,
-                  dependent == R
-                      ? sum + " of size is 1 in all points, up to rounding, which cannot be told " +
-                            "from the offset"
-                      : "kind " + to_text(dependent) + " of size is " + sum +
-                            " in all points, up to rounding");
+    if (dependent == R) {
+      throw_invalid(function_, sum, " of size is 1 in all points, up to rounding",
+                    ", which cannot be told from the offset");
+    }
+    throw_invalid(function_, "kind ", dependent, " of size is ", sum,
+                  " in all points, up to rounding");
   }
 
   /// Returns a number with at most six digits.

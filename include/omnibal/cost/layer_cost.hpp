@@ -62,26 +62,25 @@ namespace detail {
 /// Throws unless sequences with these numbers exist.
 constexpr void check_sequences(std::string_view function, std::string_view argument,
                                sequences const& given) {
-  auto const fail = [&](std::string_view member, std::int64_t value, std::string_view rule) {
-    throw_number(function, std::string(argument).append(member), value, rule);
+  auto const fail = [&](std::string_view member, std::int64_t value, auto... rule) {
+    throw_number(function, joined_text(argument, member), value, rule...);
   };
   int128 const tokens = given.tokens;
   int128 const squares = given.squares;
   if (given.tokens < 0 || given.tokens > max_tokens) {
-    fail(".tokens", given.tokens, "must be from 0 to " + to_text(max_tokens));
+    fail(".tokens", given.tokens, "must be from 0 to ", max_tokens);
   }
   if (given.count < 0 || given.count > given.tokens) {
-    fail(".count", given.count, "must be from 0 to the tokens, " + to_text(given.tokens));
+    fail(".count", given.count, "must be from 0 to the tokens, ", given.tokens);
   }
   if (squares < tokens || squares > tokens * tokens) {
-    fail(".squares", given.squares,
-         "must be between the tokens, " + to_text(given.tokens) + ", and their square");
+    fail(".squares", given.squares, "must be between the tokens, ", given.tokens,
+         ", and their square");
   }
   // The sum of the squares of this number of lengths is least if all lengths are equal.
   if (given.count > 0 && squares * given.count < tokens * tokens) {
-    fail(".squares", given.squares,
-         "less than " + to_text(given.count) + " sequences of " + to_text(given.tokens) +
-             " tokens can have");
+    fail(".squares", given.squares, "less than ", given.count, " sequences of ", given.tokens,
+         " tokens can have");
   }
 }
 
@@ -106,7 +105,7 @@ struct sequences_of_fn {
       detail::check_weight(name, "length", index, tokens);
       std::int64_t square = 0;
       if (__builtin_mul_overflow(tokens, tokens, &square)) {
-        detail::throw_overflow(name, "the square of length[" + detail::to_text(index) + "]");
+        detail::throw_overflow(name, detail::joined_text("the square of length[", index, "]"));
       }
       detail::checked_add(name, "the sum of the lengths", result.tokens, tokens);
       detail::checked_add(name, "the sum of the squares", result.squares, square);

@@ -111,9 +111,8 @@ struct measured_table_fn {
       detail::check_weight(name, "size", index, next);
       detail::check_weight(name, "value", index, measured_value);
       if (index > 0 && next <= result.sizes_.back()) {
-        detail::throw_invalid(name, "size[" + detail::to_text(index) + "] is " +
-                                        detail::to_text(next) + ", must be above " +
-                                        detail::to_text(result.sizes_.back()));
+        detail::throw_invalid(name, "size[", index, "] is ", next, ", must be above ",
+                              result.sizes_.back());
       }
       result.sizes_.push_back(next);
       result.values_.push_back(measured_value);

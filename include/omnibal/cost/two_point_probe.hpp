@@ -110,11 +110,11 @@ struct two_point_probe_fn {
                           detail::max_width);
     if (many.checkpointed_layers <= few.checkpointed_layers) {
       detail::throw_number(name, "many.checkpointed_layers", many.checkpointed_layers,
-                           "must be above " + detail::to_text(few.checkpointed_layers));
+                           "must be above ", few.checkpointed_layers);
     }
     if (many.free_bytes <= few.free_bytes) {
-      detail::throw_number(name, "many.free_bytes", many.free_bytes,
-                           "must be above " + detail::to_text(few.free_bytes));
+      detail::throw_number(name, "many.free_bytes", many.free_bytes, "must be above ",
+                           few.free_bytes);
     }
     detail::int128 const gained = detail::int128{many.free_bytes} - few.free_bytes;
     return {few, many.checkpointed_layers - few.checkpointed_layers,

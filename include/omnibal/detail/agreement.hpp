@@ -38,8 +38,7 @@ struct rank_report {
 /// Throws for the failure of another rank; `why` is the text of its exception.
 [[noreturn]] inline void throw_remote_failure(std::string_view function, std::size_t rank,
                                               std::string_view why) {
-  throw communication_error(
-      message(function, "rank " + to_text(rank) + " has failed: " + std::string(why)));
+  throw communication_error(message(function, "rank ", rank, " has failed: ", why));
 }
 
 /// Throws on all ranks; `failed` is the lowest rank that has failed. A rank with its own exception
@@ -104,11 +103,10 @@ class agreement {
     }
     for (std::size_t rank = 1; rank < reports_.size(); ++rank) {
       if (reports_[rank].digest == reports_[0].digest) continue;
-      std::string const values = names.is_number ? ": " + to_text(reports_[0].digest) + " and " +
-                                                       to_text(reports_[rank].digest)
-                                                 : "";
-      throw_invalid(names.function, "ranks 0 and " + to_text(rank) + " have different " +
-                                        std::string(names.compared) + values);
+      std::string const values =
+          joined_text(": ", reports_[0].digest, " and ", reports_[rank].digest);
+      throw_invalid(names.function, "ranks 0 and ", rank, " have different ", names.compared,
+                    names.is_number ? values : "");
     }
     return reports_;
   }
@@ -124,8 +122,7 @@ class agreement {
 inline void check_size(std::string_view function, std::string_view argument, std::uint64_t size,
                        std::uint64_t wanted) {
   if (size == wanted) return;
-  throw_invalid(function,
-                std::string(argument) + " is " + to_text(size) + ", must be " + to_text(wanted));
+  throw_invalid(function, argument, " is ", size, ", must be ", wanted);
 }
 
 /// Throws unless there is a count for each rank and the counts add up to `bytes`.

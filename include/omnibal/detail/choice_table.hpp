@@ -217,7 +217,7 @@ class choice_table {
   void close_layer(Time slowest) {
     auto const first = choices_.begin() + static_cast<std::ptrdiff_t>(offsets_.back());
     if (first == choices_.end()) {
-      throw_invalid(function_, "layer " + to_text(size()) + " has no choices");
+      throw_invalid(function_, "layer ", size(), " has no choices");
     }
     checked_add(function_, "the sum of the largest times", total_time_, slowest);
     std::sort(first, choices_.end());
@@ -228,9 +228,8 @@ class choice_table {
   [[nodiscard]] Working checked(std::string_view member, std::uint32_t index, T value) const {
     auto const result = static_cast<Working>(value);
     if (is_valid_weight(value) && is_valid_weight(result)) return result;
-    throw_invalid(function_, std::string(member) + " of choice " + to_text(index) + " of layer " +
-                                 to_text(size()) + " is " + to_text(value) +
-                                 ", must be finite, not negative and below 2^63");
+    throw_invalid(function_, member, " of choice ", index, " of layer ", size(), " is ", value,
+                  ", must be finite, not negative and below 2^63");
   }
 
   std::string_view function_;

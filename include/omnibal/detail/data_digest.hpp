@@ -51,9 +51,8 @@ class data_digest {
 inline void check_digest(std::string_view function, std::uint64_t given, std::uint64_t digest,
                          std::string_view sources) {
   if (given == digest) return;
-  throw_invalid(function, "state.digest is " + to_text(given) + ", must be " + to_text(digest) +
-                              ", that of " + std::string(sources) +
-                              ": at least one of these has changed since the state was taken");
+  throw_invalid(function, "state.digest is ", given, ", must be ", digest, ", that of ", sources,
+                ": at least one of these has changed since the state was taken");
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -304,9 +304,8 @@ void check_demand(std::string_view function, std::uint64_t index, Amounts const&
                   std::string_view of = "sample") {
   for (std::size_t r = 0; r != amounts.size(); ++r) {
     if (is_valid_weight(amounts[r])) continue;
-    throw_invalid(function, "demand of " + std::string(of) + " " + to_text(index) + " is " +
-                                to_text(amounts[r]) + " in resource " + to_text(r) +
-                                ", must be finite and not negative");
+    throw_invalid(function, "demand of ", of, " ", index, " is ", amounts[r], " in resource ", r,
+                  ", must be finite and not negative");
   }
 }
 

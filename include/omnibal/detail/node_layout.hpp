@@ -54,8 +54,8 @@ template <class Options>
 void check_nodes(std::string_view function, Options const& options, std::size_t ranks) {
   check_positive(function, "options.ranks_per_node", options.ranks_per_node);
   if (options.node_of.empty() || options.node_of.size() == ranks) return;
-  throw_invalid(function, "options.node_of has " + to_text(options.node_of.size()) +
-                              " elements, one for each rank, of which there are " + to_text(ranks));
+  throw_invalid(function, "options.node_of has ", options.node_of.size(),
+                " elements, one for each rank, of which there are ", ranks);
 }
 
 /// Ranks sorted by node, so that the ranks of a node have consecutive places. Keeps its memory.

@@ -61,19 +61,18 @@ inline void part_of_samples(std::string_view function, std::string_view part_nam
   for (std::size_t part = 0; part != parts.size(); ++part) {
     for (std::uint32_t const item : parts[part]) {
       if (item >= samples) {
-        throw_invalid(function, std::string(part_name) + " " + to_text(part) + " has item " +
-                                    to_text(item) + ", but there are " + to_text(samples) +
-                                    " samples");
+        throw_invalid(function, part_name, " ", part, " has item ", item, ", but there are ",
+                      samples, " samples");
       }
       if (part_of[item] != no_part) {
-        throw_invalid(function, "sample " + to_text(item) + " is in two places");
+        throw_invalid(function, "sample ", item, " is in two places");
       }
       part_of[item] = static_cast<std::uint32_t>(part);
     }
   }
   if (parts.item_count() != samples) {
-    throw_invalid(function, "the " + std::string(part_name) + "s have " +
-                                to_text(parts.item_count()) + " samples, not " + to_text(samples));
+    throw_invalid(function, "the ", part_name, "s have ", parts.item_count(), " samples, not ",
+                  samples);
   }
 }
 
@@ -83,9 +82,8 @@ template <sample_range Samples>
                                                             Samples const& samples,
                                                             std::size_t group, std::uint32_t item) {
   if (item >= std::ranges::size(samples)) {
-    throw_invalid(function, "group " + to_text(group) + " has item " + to_text(item) +
-                                ", but there are " + to_text(std::ranges::size(samples)) +
-                                " samples");
+    throw_invalid(function, "group ", group, " has item ", item, ", but there are ",
+                  std::ranges::size(samples), " samples");
   }
   auto const position = static_cast<std::ranges::range_difference_t<Samples const>>(item);
   return std::ranges::begin(samples)[position];
@@ -111,16 +109,14 @@ class permutation_check {
   /// Errors: `std::invalid_argument` if an item was not named.
   void finish() const {
     if (taken_ == seen_.size()) return;
-    throw_invalid(function_, std::string(who_) + " has " + to_text(taken_) + " of " +
-                                 to_text(seen_.size()) + " " + std::string(things_));
+    throw_invalid(function_, who_, " has ", taken_, " of ", seen_.size(), " ", things_);
   }
 
  private:
   [[noreturn]] void throw_item(std::uint32_t item) const {
     bool const is_known = item < seen_.size();
-    throw_invalid(function_, std::string(who_) + " names " + to_text(item) +
-                                 (is_known ? " twice, of " : ", there are ") +
-                                 to_text(seen_.size()) + " " + std::string(things_));
+    throw_invalid(function_, who_, " names ", item, (is_known ? " twice, of " : ", there are "),
+                  seen_.size(), " ", things_);
   }
 
   std::string_view function_;

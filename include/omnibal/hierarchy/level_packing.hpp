@@ -87,7 +87,7 @@ namespace omnibal::inline v0::detail {
 
 /// Returns the name of a level in error texts.
 [[nodiscard]] inline std::string level_name(std::size_t index) {
-  return "levels[" + to_text(index) + "]";
+  return joined_text("levels[", index, "]");
 }
 
 /// The most ranks that share a pack.
@@ -97,16 +97,16 @@ inline constexpr std::int64_t max_level_degree = std::int64_t{1} << 20;
 inline void check_level(std::string_view function, std::string_view argument,
                         packing_level const& level) {
   if (level.length < 1 || level.length > longest_level) {
-    throw_number(function, std::string(argument) + ".length", level.length,
-                 "must be from 1 to " + to_text(longest_level));
+    throw_number(function, joined_text(argument, ".length"), level.length, "must be from 1 to ",
+                 longest_level);
   }
   if (level.sequence < 1 || level.sequence > max_level_degree) {
-    throw_number(function, std::string(argument) + ".sequence", level.sequence,
-                 "must be from 1 to " + to_text(max_level_degree));
+    throw_number(function, joined_text(argument, ".sequence"), level.sequence, "must be from 1 to ",
+                 max_level_degree);
   }
   if (level.checkpointed_layers < 0) {
-    throw_number(function, std::string(argument) + ".checkpointed_layers",
-                 level.checkpointed_layers, "must be not negative");
+    throw_number(function, joined_text(argument, ".checkpointed_layers"), level.checkpointed_layers,
+                 "must be not negative");
   }
 }
 
@@ -128,9 +128,8 @@ template <level_range Levels>
     std::size_t const index = result.size() - 1;
     check_level(function, level_name(index), result.back());
     if (index != 0 && result[index].length <= result[index - 1].length) {
-      throw_number(
-          function, level_name(index) + ".length", result[index].length,
-          "must be above that of the level before it, " + to_text(result[index - 1].length));
+      throw_number(function, level_name(index) + ".length", result[index].length,
+                   "must be above that of the level before it, ", result[index - 1].length);
     }
   }
   return result;
@@ -186,7 +185,7 @@ template <class Samples, class Demand>
   auto const sequence = static_cast<std::size_t>(level.sequence);
   if (ranks != 0 && ranks % sequence == 0) return ranks / sequence;
   throw_number(function, level_name(index) + ".sequence", level.sequence,
-               "must be a divisor of the " + to_text(ranks) + " ranks");
+               "must be a divisor of the ", ranks, " ranks");
 }
 
 /// Throws unless each group has a load and the levels cover all groups one after the other.
@@ -198,8 +197,8 @@ inline void check_loads(std::string_view function, level_packing const& packed, 
     next += level.group_count;
   }
   if (next == packed.groups.size()) return;
-  throw_invalid(function, "the levels of packed do not have its " + to_text(packed.groups.size()) +
-                              " groups one after the other");
+  throw_invalid(function, "the levels of packed do not have its ", packed.groups.size(),
+                " groups one after the other");
 }
 
 /// Returns the loads of the groups of `packed`. Throws as `check_loads` does, and for a load that

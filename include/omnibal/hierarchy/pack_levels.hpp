@@ -229,9 +229,8 @@ struct pack_levels_fn {
         open_pack open{length};
         for (std::uint32_t const sample : own[g]) {
           if (lengths[sample] > open.room) {
-            detail::throw_invalid(name, "the packer exceeds the capacity " +
-                                            detail::to_text(length) + " in group " +
-                                            detail::to_text(g));
+            detail::throw_invalid(name, "the packer exceeds the capacity ", length, " in group ",
+                                  g);
           }
           open.add(lengths[sample]);
           packs.push(sample);
@@ -278,10 +277,9 @@ struct pack_levels_fn {
     std::int64_t const most = is_rejecting ? last : longest_level;
     for (std::uint32_t const sample : longer) {
       if (lengths[sample] <= most) continue;
-      detail::throw_number(name, "demand[" + detail::to_text(sample) + "]", lengths[sample],
-                           "must be at most " +
-                               std::string(is_rejecting ? "the length of the last level, " : "") +
-                               detail::to_text(most));
+      detail::throw_number(name, detail::joined_text("demand[", sample, "]"), lengths[sample],
+                           "must be at most ", is_rejecting ? "the length of the last level, " : "",
+                           most);
     }
   }
 

@@ -98,10 +98,10 @@ namespace omnibal::inline v0::detail {
 /// Throws `std::invalid_argument` unless the values are positive, at most `most`, and increase.
 inline void check_ascending(std::string_view function, std::string_view argument,
                             std::span<std::int64_t const> values, std::int64_t most) {
-  if (values.empty()) throw_invalid(function, std::string(argument) + " is empty");
+  if (values.empty()) throw_invalid(function, argument, " is empty");
   std::int64_t least = 1;
   for (std::size_t i = 0; i != values.size(); ++i) {
-    check_between(function, std::string(argument) + "[" + to_text(i) + "]", values[i], least, most);
+    check_between(function, joined_text(argument, "[", i, "]"), values[i], least, most);
     least = values[i] + 1;
   }
 }
@@ -157,8 +157,8 @@ class level_probe {
   };
 
   [[nodiscard]] static std::string named(packing_level const& setting) {
-    return "length " + to_text(setting.length) + ", sequence " + to_text(setting.sequence) +
-           " and " + to_text(setting.checkpointed_layers) + " checkpointed layers";
+    return joined_text("length ", setting.length, ", sequence ", setting.sequence, " and ",
+                       setting.checkpointed_layers, " checkpointed layers");
   }
 
   [[nodiscard]] bool fits(level_reading const& reading) const {
@@ -168,8 +168,8 @@ class level_probe {
   [[nodiscard]] probed read(packing_level const& setting) const {
     level_reading const reading = std::invoke(profile_, setting);
     if (fits(reading) && reading.nanoseconds <= 0) {
-      throw_invalid(function_, "the profile gives " + to_text(reading.nanoseconds) +
-                                   " nanoseconds for " + named(setting) + ", must be positive");
+      throw_invalid(function_, "the profile gives ", reading.nanoseconds, " nanoseconds for ",
+                    named(setting), ", must be positive");
     }
     return {setting, reading};
   }
@@ -205,10 +205,9 @@ class level_probe {
   void check_gain(probed const& few, probed const& many) const {
     bool const is_known = many.reading.free_bytes != unknown_shortage;
     if (!is_known || many.reading.free_bytes >= few.reading.free_bytes) return;
-    throw_invalid(function_, "the profile gives " + to_text(many.reading.free_bytes) +
-                                 " free bytes for " + named(many.setting) + ", less than " +
-                                 to_text(few.reading.free_bytes) + " for " +
-                                 to_text(few.setting.checkpointed_layers));
+    throw_invalid(function_, "the profile gives ", many.reading.free_bytes, " free bytes for ",
+                  named(many.setting), ", less than ", few.reading.free_bytes, " for ",
+                  few.setting.checkpointed_layers);
   }
 
   /// Returns the prediction of the line through two readings, with more layers while a reading

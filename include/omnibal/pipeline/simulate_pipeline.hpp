@@ -96,7 +96,7 @@ void check_value_count(std::string_view function, std::string_view argument, Sou
       for (std::size_t i = 0; i != count; ++i) {
         std::size_t const size = std::ranges::size(element_at(source, i));
         if (size == micro_batches) continue;
-        check_size(function, std::string(argument) + "[" + to_text(i) + "]", size, micro_batches,
+        check_size(function, joined_text(argument, "[", i, "]"), size, micro_batches,
                    "micro-batches");
       }
     }
@@ -108,9 +108,8 @@ void check_value_count(std::string_view function, std::string_view argument, Sou
 template <scalar_measure T>
 [[noreturn, gnu::noinline]] void throw_value(std::string_view function, std::string_view name,
                                              std::size_t stage, std::size_t micro_batch, T value) {
-  throw_invalid(function, std::string(name) + " of stage " + to_text(stage) + ", micro-batch " +
-                              to_text(micro_batch) + " is " + to_text(value) +
-                              ", must be finite, not negative and below 2^63");
+  throw_invalid(function, name, " of stage ", stage, ", micro-batch ", micro_batch, " is ", value,
+                ", must be finite, not negative and below 2^63");
 }
 
 /// `value` as a number to compute with. Throws if the value is negative, not finite or too large.
@@ -167,13 +166,11 @@ struct stage_state {
   return kind == operation_kind::backward ? "backward" : "weight";
 }
 
-[[noreturn, gnu::noinline]] inline void throw_unit(std::string_view function, operation_kind kind,
-                                                   std::uint32_t index, pipeline_unit unit,
-                                                   std::string_view why) {
-  throw_invalid(function,
-                ("schedule.unit(" + std::string(name_of(kind)) + ", " + to_text(index) +
-                 ") is chunk " + to_text(unit.chunk) + ", micro-batch " + to_text(unit.micro_batch))
-                    .append(why));
+template <class... Why>
+[[noreturn, gnu::noinline]] void throw_unit(std::string_view function, operation_kind kind,
+                                            std::uint32_t index, pipeline_unit unit, Why... why) {
+  throw_invalid(function, "schedule.unit(", name_of(kind), ", ", index, ") is chunk ", unit.chunk,
+                ", micro-batch ", unit.micro_batch, why...);
 }
 
 /// The sizes of a schedule, read once. The memory of a run depends on them.
@@ -261,9 +258,8 @@ class pipeline_run {
   // These functions compute the unit again, which costs less than to keep it for them.
   [[noreturn, gnu::noinline]] void throw_unknown_unit(operation_kind kind,
                                                       std::uint32_t index) const {
-    throw_unit(function_, kind, index, schedule_.unit(kind, index),
-               ", there are " + to_text(shape_.chunks) + " chunks and " +
-                   to_text(shape_.micro_batches) + " micro-batches");
+    throw_unit(function_, kind, index, schedule_.unit(kind, index), ", there are ", shape_.chunks,
+               " chunks and ", shape_.micro_batches, " micro-batches");
   }
   [[noreturn, gnu::noinline]] void throw_repeated_unit(operation_kind kind,
                                                        std::uint32_t index) const {
@@ -282,10 +278,8 @@ class pipeline_run {
     for (std::size_t stage = 0; stage != shape_.stages; ++stage) {
       stage_progress const& done = memory_.stages[stage].done;
       if (done.forward == units_ && done.backward == units_) continue;
-      throw_invalid(function_, "schedule.next(" + to_text(stage) + ") runs " +
-                                   to_text(done.forward) + " forward, " + to_text(done.backward) +
-                                   " backward and " + to_text(done.weight) + " weight of " +
-                                   to_text(units_) + " each");
+      throw_invalid(function_, "schedule.next(", stage, ") runs ", done.forward, " forward, ",
+                    done.backward, " backward and ", done.weight, " weight of ", units_, " each");
     }
   }
 
@@ -301,10 +295,9 @@ class pipeline_run {
       std::uint32_t const index = kind == operation_kind::forward ? done.forward : done.backward;
       if (kind == operation_kind::weight || index >= units_) continue;
       auto const [chunk, micro_batch] = unit_at(kind, index);
-      text.append(named++ == 0 ? "" : ", ").append("stage ").append(to_text(stage));
-      text.append(" waits for the input of ").append(name_of(kind));
-      text.append(" of micro-batch ").append(to_text(micro_batch));
-      if (shape_.chunks != 1) text.append(" in chunk ").append(to_text(chunk));
+      text += joined_text(named++ == 0 ? "" : ", ", "stage ", stage, " waits for the input of ",
+                          name_of(kind), " of micro-batch ", micro_batch);
+      if (shape_.chunks != 1) text += joined_text(" in chunk ", chunk);
     }
     throw_invalid(function_, text);
   }
@@ -381,17 +374,16 @@ class pipeline_run {
 
   [[noreturn, gnu::noinline]] static void throw_weight(std::string_view function,
                                                        std::size_t stage) {
-    throw_invalid(function, "schedule.next(" + to_text(stage) +
-                                ") is weight, but the schedule does not split the backward pass");
+    throw_invalid(function, "schedule.next(", stage,
+                  ") is weight, but the schedule does not split the backward pass");
   }
   [[noreturn, gnu::noinline]] void throw_weight_of(std::size_t stage) const {
     std::uint32_t const index = memory_.stages[stage].done.weight;
     auto const [chunk, micro_batch] = unit_at(operation_kind::weight, index);
     T const arrival = memory_.backward(chunk * shape_.stages + stage, micro_batch);
     if (arrival == arrival_table<T>::used_twice) throw_repeated_unit(operation_kind::weight, index);
-    throw_invalid(function_, "schedule.next(" + to_text(stage) + ") is weight of micro-batch " +
-                                 to_text(micro_batch) + " in chunk " + to_text(chunk) +
-                                 " before its backward has run");
+    throw_invalid(function_, "schedule.next(", stage, ") is weight of micro-batch ", micro_batch,
+                  " in chunk ", chunk, " before its backward has run");
   }
 
   /// Returns the end of an operation of duration `time` that starts at its arrival or now,

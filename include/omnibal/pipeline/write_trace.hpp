@@ -147,10 +147,9 @@ struct write_trace_fn {
 
   [[nodiscard]] static std::string metadata(std::string_view kind, std::string_view process,
                                             std::uint32_t thread, std::string_view value) {
-    std::string result;
-    result.append("{\"ph\":\"M\",\"name\":\"").append(kind).append("\",\"pid\":").append(process);
-    result.append(",\"tid\":").append(detail::to_text(thread)).append(",\"args\":{\"name\":");
-    return result.append(detail::json_string(value)).append("}}");
+    return detail::joined_text("{\"ph\":\"M\",\"name\":\"", kind, "\",\"pid\":", process,
+                               ",\"tid\":", thread,
+                               ",\"args\":{\"name\":", detail::json_string(value), "}}");
   }
 
   template <class T>
@@ -158,15 +157,12 @@ struct write_trace_fn {
                                          std::string_view process, time_unit unit) {
     constexpr std::array<std::string_view, 3> kinds{"forward", "backward", "weight"};
     std::string_view const kind = kinds[static_cast<std::size_t>(operation.kind)];
-    std::string const micro_batch = detail::to_text(operation.micro_batch);
-    std::string result;
-    result.append("{\"ph\":\"X\",\"name\":\"").append(kind).append(" ").append(micro_batch);
-    result.append("\",\"cat\":\"").append(kind).append("\",\"pid\":").append(process);
-    result.append(",\"tid\":").append(detail::to_text(operation.stage));
-    result.append(",\"ts\":").append(microseconds(operation.begin, unit));
-    result.append(",\"dur\":").append(microseconds(operation.end - operation.begin, unit));
-    result.append(",\"args\":{\"micro_batch\":").append(micro_batch);
-    return result.append(",\"chunk\":").append(detail::to_text(operation.chunk)).append("}}");
+    return detail::joined_text(
+        "{\"ph\":\"X\",\"name\":\"", kind, " ", operation.micro_batch, "\",\"cat\":\"", kind,
+        "\",\"pid\":", process, ",\"tid\":", operation.stage,
+        ",\"ts\":", microseconds(operation.begin, unit),
+        ",\"dur\":", microseconds(operation.end - operation.begin, unit),
+        ",\"args\":{\"micro_batch\":", operation.micro_batch, ",\"chunk\":", operation.chunk, "}}");
   }
 
   /// Converts a time to the unit of the format.

@@ -81,9 +81,8 @@ struct numpy_shuffle {
     constexpr std::uint64_t largest = std::numeric_limits<std::uint32_t>::max();
     std::uint64_t const offset = round == 0 ? 0 : round - 1;
     if (seed > largest || offset > largest - seed) {
-      omnibal::detail::throw_invalid("rng::numpy_shuffle",
-                                     "seed " + omnibal::detail::to_text(seed) + " in round " +
-                                         omnibal::detail::to_text(round) + " is above 2^32 - 1");
+      omnibal::detail::throw_invalid("rng::numpy_shuffle", "seed ", seed, " in round ", round,
+                                     " is above 2^32 - 1");
     }
     if (items.size() > largest) {
       omnibal::detail::throw_length("rng::numpy_shuffle", "items", items.size());

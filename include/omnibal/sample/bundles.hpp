@@ -139,9 +139,8 @@ struct unbundle_fn {
   static void append(grouping& output, std::size_t group, std::uint32_t bundle,
                      grouping_view bundles) {
     if (bundle >= bundles.size()) {
-      detail::throw_invalid(name, "group " + detail::to_text(group) + " has bundle " +
-                                      detail::to_text(bundle) + ", but there are " +
-                                      detail::to_text(bundles.size()));
+      detail::throw_invalid(name, "group ", group, " has bundle ", bundle, ", but there are ",
+                            bundles.size());
     }
     for (std::uint32_t const sample : bundles[bundle]) output.push(sample);
   }

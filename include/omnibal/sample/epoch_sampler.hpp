@@ -136,8 +136,7 @@ class epoch_plan {
         present_(segment_of(name, place, options.batch)),
         order_(0, 0, 0, 0, options.order) {
     if (samples <= max_samples) return;
-    throw_invalid(name,
-                  "samples is " + to_text(samples) + ", must be at most " + to_text(max_samples));
+    throw_invalid(name, "samples is ", samples, ", must be at most ", max_samples);
   }
 
   [[nodiscard]] bool empty() const { return samples_ == 0; }

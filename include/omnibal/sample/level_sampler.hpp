@@ -67,9 +67,8 @@ class level_carry {
     for (std::uint64_t const radix : radices_) {
       product *= radix;
       if (product <= std::numeric_limits<std::uint64_t>::max()) continue;
-      throw_invalid(function, "options.schedule.remainder is carry, but what " +
-                                  to_text(radices_.size()) +
-                                  " levels with so many groups leave over fits no state");
+      throw_invalid(function, "options.schedule.remainder is carry, but what ", radices_.size(),
+                    " levels with so many groups leave over fits no state");
     }
   }
 
@@ -92,8 +91,8 @@ class level_carry {
       rest /= radix;
     }
     if (rest != 0 || (epoch == 0 && carried != 0)) {
-      throw_invalid(function, "state.carried is " + to_text(carried) + " in epoch " +
-                                  to_text(epoch) + ", which these levels cannot have left over");
+      throw_invalid(function, "state.carried is ", carried, " in epoch ", epoch,
+                    ", which these levels cannot have left over");
     }
     return result;
   }
@@ -140,7 +139,7 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
                  "options.schedule.groups_per_rank, options.schedule.even_positions, "
                  "options.schedule.rounds and options.short_first_steps");
     if (state.carried != 0 && this->options().remainder != remainder_policy::carry) {
-      throw_invalid(name, "state.carried is " + to_text(state.carried) + ", must be 0");
+      throw_invalid(name, "state.carried is ", state.carried, ", must be 0");
     }
     this->check_batches(name, state);
   }

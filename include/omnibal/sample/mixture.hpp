@@ -143,8 +143,7 @@ class mixture {
       auto const samples = std::invoke(size, source);
       detail::check_weight(name, "size", index, samples);
       if (samples == 0 && tree_.share(index) != 0) {
-        detail::throw_invalid(name,
-                              "source " + detail::to_text(index) + " has a weight but no samples");
+        detail::throw_invalid(name, "source ", index, " has a weight but no samples");
       }
       sources_.push_back({static_cast<std::uint64_t>(samples), epoch_seed(options.seed, index)});
     }
@@ -155,8 +154,7 @@ class mixture {
   /// beyond the end.
   [[nodiscard]] mixture_draw operator()(std::uint64_t position) const {
     if (position >= size_) {
-      detail::throw_invalid(name, "position is " + detail::to_text(position) + ", must be below " +
-                                      detail::to_text(size_));
+      detail::throw_invalid(name, "position is ", position, ", must be below ", size_);
     }
     detail::source_draw const drawn = tree_.draw(before_shuffle(position));
     source_record const& source = sources_[drawn.source];

@@ -88,9 +88,8 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
   check_index_count(function, "the schedule", carried + std::max(groups, in_step));
   for (std::size_t i = 0; i != carried; ++i) {
     if (options.carried[i] < groups) continue;
-    throw_invalid(function, "options.carried[" + to_text(i) + "] is " +
-                                to_text(options.carried[i]) + ", but there are " + to_text(groups) +
-                                " groups");
+    throw_invalid(function, "options.carried[", i, "] is ", options.carried[i], ", but there are ",
+                  groups, " groups");
   }
 }
 

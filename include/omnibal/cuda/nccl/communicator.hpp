@@ -93,9 +93,8 @@ class communicator : private communicator_ref {
   [[nodiscard]] communicator split(int color, std::optional<int> key = {},
                                    gpu::location where = gpu::location::here()) {
     if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {
-      omnibal::detail::throw_invalid("nccl::split",
-                                     "the color is " + omnibal::detail::to_text(color) +
-                                         ", must not be negative, or be NCCL_SPLIT_NOCOLOR");
+      omnibal::detail::throw_invalid("nccl::split", "the color is ", color,
+                                     ", must not be negative, or be NCCL_SPLIT_NOCOLOR");
     }
     communicator_options const options{.timeout = timeout(), .abort = how_to_abort()};
     int const order = key.value_or(static_cast<int>(rank()));
@@ -139,11 +138,9 @@ class communicator : private communicator_ref {
     try {
       while (state_of(comm, where) == ncclInProgress) {
         if (limit.has_passed()) {
-          throw nccl::timeout(omnibal::detail::message(std::string("nccl::").append(function),
-                                                       "not all ranks have come within " +
-                                                           limit.text() +
-                                                           "; one is missing, or two have "
-                                                           "the same rank or device"));
+          throw nccl::timeout(omnibal::detail::message(
+              std::string("nccl::").append(function), "not all ranks have come within ",
+              limit.text(), "; one is missing, or two have the same rank or device"));
         }
         limit.pause();
       }

@@ -50,24 +50,20 @@ namespace omnibal::inline v0::nccl::detail {
 
 inline void check_world(std::string_view function, world const& place) {
   if (place.size == 0 || place.size > INT_MAX) {
-    omnibal::detail::throw_invalid(function, "the size of the world is " +
-                                                 omnibal::detail::to_text(place.size) +
-                                                 ", must be in [1, 2^31)");
+    omnibal::detail::throw_invalid(function, "the size of the world is ", place.size,
+                                   ", must be in [1, 2^31)");
   }
   if (place.rank >= place.size) {
-    omnibal::detail::throw_invalid(function,
-                                   "the rank is " + omnibal::detail::to_text(place.rank) +
-                                       ", must be below the size of the world, which is " +
-                                       omnibal::detail::to_text(place.size));
+    omnibal::detail::throw_invalid(function, "the rank is ", place.rank,
+                                   ", must be below the size of the world, which is ", place.size);
   }
 }
 
 inline void check_timeout(std::string_view function, std::string_view argument,
                           std::chrono::milliseconds timeout) {
   if (timeout.count() > 0) return;
-  omnibal::detail::throw_invalid(function, std::string(argument) + " is " +
-                                               omnibal::detail::to_text(timeout.count()) +
-                                               " ms, must be positive");
+  omnibal::detail::throw_invalid(function, argument, " is ", timeout.count(),
+                                 " ms, must be positive");
 }
 
 /// Calls `call` on a separate thread, and waits for it at most `longest` or five seconds.
@@ -101,7 +97,7 @@ class deadline {
 
   /// Returns the allowed time as text.
   [[nodiscard]] std::string text() const {
-    return omnibal::detail::to_text(timeout_.count()) + " ms";
+    return omnibal::detail::joined_text(timeout_.count(), " ms");
   }
 
   /// Pauses between polls. The first calls only yield, to notice the end of a short wait at once.

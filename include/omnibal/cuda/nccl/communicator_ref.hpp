@@ -438,11 +438,9 @@ class communicator_ref {
   [[noreturn]] void throw_timeout(std::string_view function, detail::deadline const& limit,
                                   std::string_view awaited, gpu::location where) const {
     throw nccl::timeout(omnibal::detail::message(
-        std::string("nccl::").append(function),
-        "rank " + omnibal::detail::to_text(rank_) + " of " + omnibal::detail::to_text(size_) +
-            " has waited " + limit.text() + " for " + std::string(awaited) +
-            "; another rank has left, hangs or is late [" + where.file + ":" +
-            omnibal::detail::to_text(where.line) + "]"));
+        std::string("nccl::").append(function), "rank ", rank_, " of ", size_, " has waited ",
+        limit.text(), " for ", awaited, "; another rank has left, hangs or is late [", where.file,
+        ":", where.line, "]"));
   }
 
   ncclComm_t comm_ = nullptr;

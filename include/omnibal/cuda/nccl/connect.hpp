@@ -68,24 +68,22 @@ struct boot_answer {
 [[nodiscard]] inline std::string version_text(std::int32_t version) {
   int const major = version >= 10000 ? version / 10000 : version / 1000;
   int const rest = version >= 10000 ? version % 10000 : version % 1000;
-  return omnibal::detail::to_text(major) + "." + omnibal::detail::to_text(rest / 100) + "." +
-         omnibal::detail::to_text(rest % 100);
+  return omnibal::detail::joined_text(major, ".", rest / 100, ".", rest % 100);
 }
 
 /// Throws unless the hello of a rank agrees with rank 0.
 inline void check_fits(std::string_view function, boot_hello const& rank_0,
                        boot_hello const& found) {
-  using omnibal::detail::to_text;
-  std::string text;
+  using omnibal::detail::message;
   if (found.nccl_version != rank_0.nccl_version) {
-    text = " has NCCL " + version_text(found.nccl_version) + ", rank 0 has NCCL " +
-           version_text(rank_0.nccl_version);
-  } else if (found.size != rank_0.size) {
-    text = " is in a world of " + to_text(found.size) + " ranks, rank 0 in one of " +
-           to_text(rank_0.size);
+    throw mismatch(message(function, "rank ", found.rank, " has NCCL ",
+                           version_text(found.nccl_version), ", rank 0 has NCCL ",
+                           version_text(rank_0.nccl_version)));
   }
-  if (text.empty()) return;
-  throw mismatch(omnibal::detail::message(function, "rank " + to_text(found.rank) + text));
+  if (found.size != rank_0.size) {
+    throw mismatch(message(function, "rank ", found.rank, " is in a world of ", found.size,
+                           " ranks, rank 0 in one of ", rank_0.size));
+  }
 }
 
 /// Returns a new id; if the variable NCCL_COMM_ID is set, one id for the whole run.
@@ -261,9 +259,9 @@ struct share_id_by_file_fn {
             : found == detail::file_state::other || answer.rank_0.magic != hello.magic
                 ? "is not one of omnibal"
                 : "was left by another run";
-        throw timeout(omnibal::detail::message(
-            name, "rank " + omnibal::detail::to_text(hello.rank) + " has waited " + limit.text() +
-                      " for rank 0, and the file '" + meeting.path + "' " + reason));
+        throw timeout(omnibal::detail::message(name, "rank ", hello.rank, " has waited ",
+                                               limit.text(), " for rank 0, and the file '",
+                                               meeting.path, "' ", reason));
       }
       std::this_thread::sleep_for(std::min(pause, limit.left()));
     }
@@ -295,14 +293,13 @@ namespace omnibal::inline v0::nccl::detail {
     std::size_t result = 0;
     auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), result);
     if (code == std::errc() && end == text.data() + text.size() && result <= largest) return result;
-    omnibal::detail::throw_invalid(function, std::string("the variable ") + name + " is '" + value +
-                                                 "', must be a number up to " +
-                                                 omnibal::detail::to_text(largest));
+    omnibal::detail::throw_invalid(function, "the variable ", name, " is '", value,
+                                   "', must be a number up to ", largest);
   }
   omnibal::detail::throw_invalid(
-      function, std::string("the variable ") + *names.begin() +
-                    " is not set; start the program "
-                    "with torchrun, mpirun or srun, or set RANK, WORLD_SIZE and LOCAL_RANK");
+      function, "the variable ", *names.begin(),
+      " is not set; start the program "
+      "with torchrun, mpirun or srun, or set RANK, WORLD_SIZE and LOCAL_RANK");
 }
 
 }  // namespace omnibal::inline v0::nccl::detail

@@ -142,8 +142,8 @@ void check_apart(std::string_view function, std::string_view argument,
   bool const is_apart = in.empty() || out.empty() || begin(in) + in.size_bytes() <= begin(out) ||
                         begin(out) + out.size_bytes() <= begin(in);
   if (is_apart) return;
-  omnibal::detail::throw_invalid(function, "out" + std::string(argument) + " overlaps in" +
-                                               std::string(argument) + ", must lie elsewhere");
+  omnibal::detail::throw_invalid(function, "out", argument, " overlaps in", argument,
+                                 ", must lie elsewhere");
 }
 
 template <class T>
@@ -153,10 +153,8 @@ template <class T>
   static_assert(std::is_trivially_copyable_v<T>);
   check_apart(function, ".values", in.values, out.values);
   if (in.row_length == 0 || in.row_length != out.row_length) {
-    omnibal::detail::throw_invalid(function, "the rows have " +
-                                                 omnibal::detail::to_text(in.row_length) + " and " +
-                                                 omnibal::detail::to_text(out.row_length) +
-                                                 " elements, must have the same number, not 0");
+    omnibal::detail::throw_invalid(function, "the rows have ", in.row_length, " and ",
+                                   out.row_length, " elements, must have the same number, not 0");
   }
   payload load;
   load.in = reinterpret_cast<std::byte const*>(in.values.data());
@@ -178,9 +176,8 @@ template <class T>
   check_apart(function, ".offsets", in.offsets, out.offsets);
   if (in.offsets.empty()) omnibal::detail::throw_invalid(function, "the offsets are empty");
   if (out.offsets.size() < max_arrivals + 1) {
-    omnibal::detail::throw_invalid(
-        function, "the offsets of the output have " + omnibal::detail::to_text(out.offsets.size()) +
-                      " elements, must have " + omnibal::detail::to_text(max_arrivals + 1));
+    omnibal::detail::throw_invalid(function, "the offsets of the output have ", out.offsets.size(),
+                                   " elements, must have ", max_arrivals + 1);
   }
   payload load;
   load.in = reinterpret_cast<std::byte const*>(in.values.data());

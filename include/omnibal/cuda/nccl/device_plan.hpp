@@ -66,10 +66,8 @@ class device_plan {
   [[nodiscard]] static device_plan upload(gpu::execution<Resource> const& exec,
                                           exchange_plan const& plan, std::size_t rank) {
     if (rank >= plan.ranks()) {
-      omnibal::detail::throw_invalid("nccl::device_plan::upload",
-                                     "the rank is " + omnibal::detail::to_text(rank) +
-                                         ", but the plan is for " +
-                                         omnibal::detail::to_text(plan.ranks()) + " ranks");
+      omnibal::detail::throw_invalid("nccl::device_plan::upload", "the rank is ", rank,
+                                     ", but the plan is for ", plan.ranks(), " ranks");
     }
     sizes const found{.ranks = index(plan.ranks()),
                       .samples = index(plan.sample_count()),

@@ -30,13 +30,12 @@ class error : public std::runtime_error {
 
  private:
   [[nodiscard]] static std::string text(ncclResult_t code, ncclComm_t comm, gpu::location where) {
-    std::string result = "NCCL: ";
-    result += ncclGetErrorString(code);
+    std::string result = omnibal::detail::joined_text("NCCL: ", ncclGetErrorString(code));
     char const* const last = ncclGetLastError(comm);
     if (last != nullptr && *last != '\0') result.append(": ").append(last);
     if (code == ncclRemoteError) result += " (another rank has failed or left)";
-    return result.append(" (code ") + omnibal::detail::to_text(static_cast<int>(code)) + ") [" +
-           where.file + ":" + omnibal::detail::to_text(where.line) + "]";
+    return omnibal::detail::joined_text(result, " (code ", static_cast<int>(code), ") [",
+                                        where.file, ":", where.line, "]");
   }
 
   ncclResult_t code_;

@@ -173,9 +173,7 @@ class device_field {
 
   static void check_room(std::string_view what, std::uint64_t room, std::uint64_t needed) {
     if (room >= needed) return;
-    omnibal::detail::throw_invalid(name, std::string(what) + " are " +
-                                             omnibal::detail::to_text(room) + ", must be " +
-                                             omnibal::detail::to_text(needed));
+    omnibal::detail::throw_invalid(name, what, " are ", room, ", must be ", needed);
   }
 
   template <class SizeOf>

@@ -27,13 +27,12 @@ namespace omnibal::inline v0::detail {
                                                 std::uint64_t batch) {
   check_positive(function, "shard.ranks", place.ranks);
   if (place.rank >= place.ranks) {
-    throw_invalid(function, "shard.rank is " + to_text(place.rank) + ", but there are " +
-                                to_text(place.ranks) + " ranks");
+    throw_invalid(function, "shard.rank is ", place.rank, ", but there are ", place.ranks,
+                  " ranks");
   }
   check_positive(function, "options.batch", batch);
   if (place.ranks > max_ranks) {
-    throw_invalid(function, "shard.ranks is " + to_text(place.ranks) + ", must be at most " +
-                                to_text(max_ranks));
+    throw_invalid(function, "shard.ranks is ", place.ranks, ", must be at most ", max_ranks);
   }
   check_number(function, "options.batch", batch);
   check_number(function, "shard.ranks * options.batch", place.ranks * batch);
@@ -47,9 +46,8 @@ inline void check_carried(std::string_view function, sampler_state const& state,
   std::uint64_t const most =
       state.epoch == 0 || count == 0 ? 0 : std::min<std::uint64_t>(count, max_index_count) - 1;
   if (state.carried <= most) return;
-  throw_invalid(function, "state.carried is " + to_text(state.carried) + " in epoch " +
-                              to_text(state.epoch) + " of " + to_text(count) + ", at most " +
-                              to_text(most) + " can be left over");
+  throw_invalid(function, "state.carried is ", state.carried, " in epoch ", state.epoch, " of ",
+                count, ", at most ", most, " can be left over");
 }
 
 /// Removes segments from a full state whose future depends only on the number of samples taken. One
@@ -143,11 +141,10 @@ class epoch_progress {
   /// Throws if a step of the present ranks would have no place in a state.
   void check_room(std::string_view function) const {
     if (ended_count_ <= max_rank_changes) return;
-    throw_invalid(function, "the ranks changed " + to_text(ended_count_) + " times in epoch " +
-                                to_text(ended_.epoch) + ", a state holds at most " +
-                                to_text(max_rank_changes) + " changes: continue with " +
-                                to_text(ended_.segments[max_rank_changes].ranks) +
-                                " ranks, other ranks can start the next epoch");
+    throw_invalid(function, "the ranks changed ", ended_count_, " times in epoch ", ended_.epoch,
+                  ", a state holds at most ", max_rank_changes, " changes: continue with ",
+                  ended_.segments[max_rank_changes].ranks,
+                  " ranks, other ranks can start the next epoch");
   }
 
  private:
@@ -164,10 +161,9 @@ class epoch_progress {
       if (segment == sampler_segment{}) continue;
       if (i != count) throw_segment(function, i, "follows an empty segment");
       if (segment.step_count == 0 || taken_per_step(segment) == 0 || segment.ranks > max_ranks) {
-        throw_segment(function, i,
-                      "has " + to_text(segment.ranks) + " ranks, batch " + to_text(segment.batch) +
-                          " and " + to_text(segment.step_count) +
-                          " steps, must be positive and at most " + to_text(max_ranks) + " ranks");
+        throw_segment(function, i, "has ", segment.ranks, " ranks, batch ", segment.batch, " and ",
+                      segment.step_count, " steps, must be positive and at most ", max_ranks,
+                      " ranks");
       }
       if (i != 0 && same_ranks(segment, state.segments[i - 1])) {
         throw_segment(function, i, "has the ranks of the segment before it");
@@ -177,9 +173,10 @@ class epoch_progress {
     return count;
   }
 
+  template <class... Fault>
   [[noreturn]] static void throw_segment(std::string_view function, std::size_t index,
-                                         std::string const& text) {
-    throw_invalid(function, "state.segments[" + to_text(index) + "] " + text);
+                                         Fault... fault) {
+    throw_invalid(function, "state.segments[", index, "] ", fault...);
   }
 
   sampler_state ended_;
@@ -207,7 +204,7 @@ class epoch_walker {
   /// until the next epoch begins, and as long as the sampler; a temporary returns no spans. Errors:
   /// `std::invalid_argument` if there is nothing to run at all; the errors of the scheduler.
   [[nodiscard]] step_type next() & {
-    if (plan_.empty()) throw_invalid(member("::next"), "there are no " + std::string(Plan::things));
+    if (plan_.empty()) throw_invalid(member("::next"), "there are no ", Plan::things);
     if (done()) {
       epoch_progress next_epoch = progress_;
       next_epoch.start_next_epoch(plan_.carried());
@@ -303,8 +300,7 @@ class epoch_walker {
                                            std::uint64_t end) const {
     std::uint64_t const first = progress_.first_step();
     if (step >= first && step < end) return step - first;
-    throw_invalid(member(function), "step is " + to_text(step) + ", must be in [" + to_text(first) +
-                                        ", " + to_text(end) + ")");
+    throw_invalid(member(function), "step is ", step, ", must be in [", first, ", ", end, ")");
   }
 
   Plan plan_;
@@ -316,8 +312,8 @@ class epoch_walker {
 inline void check_steps(std::string_view function, sampler_segment const& segment,
                         std::uint64_t most, std::string const& what) {
   if (segment.step_count <= most) return;
-  throw_invalid(function, "state.segments has " + to_text(segment.step_count) + " steps of " +
-                              what + " where the epoch has " + to_text(most));
+  throw_invalid(function, "state.segments has ", segment.step_count, " steps of ", what,
+                " where the epoch has ", most);
 }
 
 }  // namespace omnibal::inline v0::detail

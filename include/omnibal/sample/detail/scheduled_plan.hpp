@@ -96,8 +96,8 @@ class group_pool {
 inline void check_schedule(std::string_view function, steps const& schedule, std::size_t ranks,
                            std::size_t entries) {
   if (schedule.ranks() != ranks) {
-    throw_invalid(function, "the scheduler gives steps of " + to_text(schedule.ranks()) +
-                                " ranks, not of " + to_text(ranks));
+    throw_invalid(function, "the scheduler gives steps of ", schedule.ranks(), " ranks, not of ",
+                  ranks);
   }
   permutation_check named(function, "the scheduler", "groups", entries);
   for (std::size_t step = 0; step != schedule.size(); ++step) {
@@ -170,8 +170,8 @@ class scheduled_plan {
         scheduler_(std::move(scheduler)) {
     check_positive(function, "options.groups_per_rank", options.groups_per_rank);
     if (options.carried.empty()) return;
-    throw_invalid(function, "options.carried has " + to_text(options.carried.size()) +
-                                " groups, a sampler finds them itself");
+    throw_invalid(function, "options.carried has ", options.carried.size(),
+                  " groups, a sampler finds them itself");
   }
 
   /// Plans an epoch: computes its schedules, one for each change of the ranks, and keeps the cells
@@ -209,8 +209,8 @@ class scheduled_plan {
   static void check_batches(std::string_view function, sampler_state const& state) {
     for (sampler_segment const& segment : state.segments) {
       if (segment.batch <= 1) continue;
-      throw_invalid(function, "state.segments has a batch of " + to_text(segment.batch) +
-                                  " groups, must be 1");
+      throw_invalid(function, "state.segments has a batch of ", segment.batch,
+                    " groups, must be 1");
     }
   }
 

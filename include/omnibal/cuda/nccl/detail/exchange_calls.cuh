@@ -47,9 +47,8 @@ inline void check_report(std::string_view function, gpu::device_span<exchange_re
 inline void check_slot(std::string_view function, std::size_t slot_bytes,
                        std::string_view argument = "options.slot_bytes") {
   if (slot_bytes % 16 == 0 && slot_bytes > header_bytes) return;
-  omnibal::detail::throw_invalid(function, std::string(argument) + " is " +
-                                               omnibal::detail::to_text(slot_bytes) +
-                                               ", must be a multiple of 16 above 16");
+  omnibal::detail::throw_invalid(function, argument, " is ", slot_bytes,
+                                 ", must be a multiple of 16 above 16");
 }
 
 /// Throws if ranks with `most` samples each could exceed the range of an index.
