@@ -96,6 +96,13 @@ concept balancer = requires(Balancer const& balance, Samples const& samples, std
 
 namespace detail {
 
+/// Returns the element at an index, without a check.
+template <sample_range Range>
+[[nodiscard]] constexpr decltype(auto) element_at(Range const& range, std::size_t index) {
+  return std::ranges::begin(
+      range)[static_cast<std::ranges::range_difference_t<Range const>>(index)];
+}
+
 /// Calls a functor as `std::invoke` does, without its header, which is slow to compile.
 template <class Function, class Argument>
 constexpr decltype(auto) call(Function const& function, Argument& argument) {
@@ -110,8 +117,7 @@ concept measured_samples = sample_range<Samples> && measure<Capacity> &&
 
 /// The type in which the measures of these samples are added up, and the type of the sums.
 template <class Samples, class Measure>
-using measured_weight =
-    working_weight<typename weight_of<demand_result<Measure, sample_reference<Samples>>>::type>;
+using measured_weight = working_weight<demand_result<Measure, sample_reference<Samples>>>;
 template <class Samples, class Measure>
 using measured_amounts = resources<kinds_of<demand_result<Measure, sample_reference<Samples>>>,
                                    measured_weight<Samples, Measure>>;
@@ -120,8 +126,7 @@ using measured_amounts = resources<kinds_of<demand_result<Measure, sample_refere
 /// floating-point number.
 template <class Samples, class Demand, class Capacity>
 using working_weight_of =
-    working_weight<typename weight_of<demand_result<Demand, sample_reference<Samples>>>::type,
-                   typename weight_of<Capacity>::type>;
+    working_weight<demand_result<Demand, sample_reference<Samples>>, Capacity>;
 
 }  // namespace detail
 

@@ -70,18 +70,8 @@ using amount_of = std::remove_cvref_t<std::ranges::range_reference_t<Range const
 
 /// A ratio per resource: `double` for weights, `resources<R, double>` for resources.
 template <class Amount>
-struct ratio {
-  using type = double;
-};
-template <std::size_t R, class T>
-struct ratio<resources<R, T>> {
-  using type = resources<R, double>;
-};
-template <class Amount>
-using ratio_of = typename ratio<Amount>::type;
-
-template <class Amount>
-using working_of = working_weight<typename weight_of<Amount>::type>;
+using ratio_of =
+    std::conditional_t<scalar_measure<Amount>, double, resources<kinds_of<Amount>, double>>;
 
 /// Returns `ratios` as a `double` for one weight, and unchanged for resources.
 template <class Amount>
@@ -100,7 +90,7 @@ template <class Range, class Ratio>
                                                                      std::string_view name,
                                                                      Range const& range,
                                                                      Ratio const& ratio) {
-  using working = working_of<amount_of<Range>>;
+  using working = working_weight<amount_of<Range>>;
   constexpr std::size_t kinds = kinds_of<amount_of<Range>>;
   spread<working> all[kinds];
   std::size_t index = 0;
@@ -175,7 +165,7 @@ struct pad_ratio_fn {
   template <amount_range Lengths>
     requires scalar_measure<detail::amount_of<Lengths>>
   [[nodiscard]] constexpr double operator()(Lengths const& lengths) const {
-    detail::spread<detail::working_of<detail::amount_of<Lengths>>> batch;
+    detail::spread<detail::working_weight<detail::amount_of<Lengths>>> batch;
     std::size_t index = 0;
     for (auto const& length : lengths) {
       batch.add("pad_ratio", "length", index++, length);
@@ -190,7 +180,7 @@ struct pad_ratio_fn {
     requires cost_function<Length, sample_reference<Samples>>
   [[nodiscard]] constexpr double operator()(groups_argument groups, Samples const& samples,
                                             Length const& length = {}) const {
-    using working = detail::working_of<demand_result<Length, sample_reference<Samples>>>;
+    using working = detail::working_weight<demand_result<Length, sample_reference<Samples>>>;
     double sum = 0.0;
     std::size_t batches = 0;
     for (std::size_t g = 0; g != groups.size(); ++g) {
@@ -237,13 +227,11 @@ struct dist_ratio_fn {
   [[nodiscard]] constexpr auto operator()(steps const& schedule, GroupLoads const& loads) const
       -> detail::ratio_of<detail::amount_of<GroupLoads>> {
     using load_type = detail::amount_of<GroupLoads>;
-    using working = detail::working_of<load_type>;
+    using working = detail::working_weight<load_type>;
     constexpr std::size_t kinds = detail::kinds_of<load_type>;
-    auto const first = std::ranges::begin(loads);
     auto const load_of = [&](std::uint32_t group) {
-      return detail::checked_costs<working>(
-          "dist_ratio", "loads", group,
-          first[static_cast<std::ranges::range_difference_t<GroupLoads const>>(group)]);
+      return detail::checked_costs<working>("dist_ratio", "loads", group,
+                                            detail::element_at(loads, group));
     };
     return detail::to_ratio<load_type>(detail::mean_idle_share<working, kinds>(
         "dist_ratio", schedule, std::ranges::size(loads), load_of));
@@ -286,7 +274,8 @@ struct utilization_fn {
     requires detail::same_kinds<detail::amount_of<Loads>, Capacity>
   [[nodiscard]] constexpr auto operator()(Loads const& loads, Capacity const& capacity) const
       -> detail::ratio_of<detail::amount_of<Loads>> {
-    auto const limits = detail::to_capacity<detail::working_of<Capacity>>("utilization", capacity);
+    auto const limits =
+        detail::to_capacity<detail::working_weight<Capacity>>("utilization", capacity);
     detail::check_capacity("utilization", limits);
     return detail::for_each_resource("utilization", "load", loads,
                                      [&limits](auto const& all, std::size_t r) {

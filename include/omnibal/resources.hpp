@@ -150,10 +150,21 @@ inline constexpr bool is_resources = false;
 template <std::size_t R, class T>
 inline constexpr bool is_resources<resources<R, T>> = true;
 
-/// The type in which the library computes: 64-bit integers, or `double` if any weight is a
-/// floating-point number.
+/// The type of a weight, and of the weights of resources.
+template <class T>
+struct weight_of {
+  using type = T;
+};
+template <std::size_t R, class T>
+struct weight_of<resources<R, T>> {
+  using type = T;
+};
+
+/// The type in which the library computes weights and resources: 64-bit integers, or `double` if
+/// any weight is a floating-point number.
 template <class... T>
-using working_weight = std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>;
+using working_weight = std::conditional_t<(std::floating_point<typename weight_of<T>::type> || ...),
+                                          double, std::int64_t>;
 
 /// The name of a number in an error text: `cost[17]`, `demand of sample 17`.
 struct weight_name {
@@ -220,15 +231,6 @@ constexpr void check_capacity(std::string_view function, resources<R, T> const& 
     throw_invalid(function, "capacity[", r, "] is ", capacity[r], ", must be positive and finite");
   }
 }
-
-template <class T>
-struct weight_of {
-  using type = T;
-};
-template <std::size_t R, class T>
-struct weight_of<resources<R, T>> {
-  using type = T;
-};
 
 /// Both types measure in the same number of kinds.
 template <class Left, class Right>

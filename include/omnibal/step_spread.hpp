@@ -60,13 +60,9 @@ struct step_spread_fn {
     requires sample_range<GroupLoads>
   [[nodiscard]] auto operator()(steps const& schedule, GroupLoads const& loads) const {
     std::size_t const groups = std::ranges::size(loads);
-    auto const first = std::ranges::begin(loads);
     return (*this)(schedule, [&](std::uint32_t group) -> detail::amount_of<GroupLoads> {
-      if (group < groups) {
-        return first[static_cast<std::ranges::range_difference_t<GroupLoads const>>(group)];
-      }
-      detail::throw_invalid(name, "the schedule names group " + detail::to_text(group) + " of " +
-                                      detail::to_text(groups));
+      if (group < groups) return detail::element_at(loads, group);
+      detail::throw_invalid(name, "the schedule names group ", group, " of ", groups);
     });
   }
 
@@ -81,7 +77,7 @@ struct step_spread_fn {
     std::size_t const counted = counted_steps(schedule);
     auto const for_each_load = [&](std::size_t step, auto const& body) {
       for_each_group(schedule, step, [&](std::uint32_t group) {
-        auto const amounts = detail::checked_costs<detail::working_of<load_type>>(
+        auto const amounts = detail::checked_costs<detail::working_weight<load_type>>(
             name, "loads", group, std::invoke(load, group));
         for (std::size_t r = 0; r != kinds; ++r) body(r, static_cast<double>(amounts[r]));
       });

@@ -30,7 +30,7 @@ class data_digest {
   /// Adds every amount of a weight or of resources.
   template <measure T>
   constexpr void add_amounts(T const& amounts) {
-    using working = working_weight<typename weight_of<T>::type>;
+    using working = working_weight<T>;
     for (auto const value : to_resources<working>({"data_digest", "amount"}, amounts).amounts) {
       if constexpr (std::integral<working>) {
         add(static_cast<std::uint64_t>(value));

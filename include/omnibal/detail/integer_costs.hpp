@@ -75,7 +75,7 @@ template <class AmountAt, std::size_t R>
 void measure_costs_into(std::string_view function, measure_names const& names, std::size_t count,
                         AmountAt const& amount_at, integer_costs<R>& result) {
   using result_type = std::remove_cvref_t<std::invoke_result_t<AmountAt const&, std::size_t>>;
-  using working = working_weight<typename weight_of<result_type>::type>;
+  using working = working_weight<result_type>;
   constexpr bool is_exact = std::integral<working> && R == 1;
 
   check_index_count(function, "samples", count);

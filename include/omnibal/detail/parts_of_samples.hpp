@@ -85,8 +85,7 @@ template <sample_range Samples>
     throw_invalid(function, "group ", group, " has item ", item, ", but there are ",
                   std::ranges::size(samples), " samples");
   }
-  auto const position = static_cast<std::ranges::range_difference_t<Samples const>>(item);
-  return std::ranges::begin(samples)[position];
+  return element_at(samples, item);
 }
 
 /// Counts the items that user code names.

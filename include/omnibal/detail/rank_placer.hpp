@@ -307,7 +307,6 @@ class kept_bytes {
   }
   void close() { offsets_.push_back(entries_.size()); }
 
-  [[nodiscard]] std::size_t parts() const { return offsets_.size() - 1; }
   [[nodiscard]] std::span<bytes_at const> of(std::size_t part) const {
     return std::span(entries_).subspan(offsets_[part], offsets_[part + 1] - offsets_[part]);
   }

@@ -34,8 +34,7 @@ struct packing_level {
   /// The number of layers whose activations are recomputed in the backward pass.
   std::int64_t checkpointed_layers = 0;
 
-  [[nodiscard]] friend constexpr bool operator==(packing_level const&,
-                                                 packing_level const&) = default;
+  [[nodiscard]] friend bool operator==(packing_level const&, packing_level const&) = default;
 };
 
 /// The longest length of a level; its square is a 64-bit integer.
@@ -148,13 +147,7 @@ template <class Samples, class Demand>
                                                          Samples const& samples,
                                                          Demand const& demand) {
   check_index_count(function, "samples", std::ranges::size(samples));
-  std::vector<std::int64_t> result;
-  result.reserve(std::ranges::size(samples));
-  for (auto&& sample : samples) {
-    result.push_back(checked_costs<std::int64_t>(function, "demand", result.size(),
-                                                 std::invoke(demand, sample))[0]);
-  }
-  return result;
+  return given_costs(function, "demand", samples, demand);
 }
 
 /// Returns the index of the first level that holds this length, or the number of levels if none
@@ -211,8 +204,8 @@ template <class Load, load_range<Load> Loads>
   result.reserve(std::ranges::size(loads));
   for (auto&& load : loads) {
     result.push_back(load);
-    static_cast<void>(checked_costs<working_weight<typename weight_of<Load>::type>>(
-        function, "loads", result.size() - 1, result.back()));
+    static_cast<void>(
+        checked_costs<working_weight<Load>>(function, "loads", result.size() - 1, result.back()));
   }
   return result;
 }

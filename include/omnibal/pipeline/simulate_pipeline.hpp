@@ -31,12 +31,6 @@ concept indexed_range =
 template <class Source>
 concept operation_functor = std::regular_invocable<Source const&, std::size_t, std::size_t>;
 
-template <indexed_range Range>
-[[nodiscard]] constexpr decltype(auto) element_at(Range const& range, std::size_t index) {
-  return std::ranges::begin(
-      range)[static_cast<std::ranges::range_difference_t<Range const>>(index)];
-}
-
 /// The value for a stage and a micro-batch.
 template <class Source>
 [[nodiscard]] constexpr auto value_at(Source const& source, std::size_t stage,

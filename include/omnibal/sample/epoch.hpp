@@ -38,7 +38,7 @@ struct shard {
   std::size_t ranks = 1;
   std::size_t rank = 0;
 
-  [[nodiscard]] friend constexpr bool operator==(shard const&, shard const&) = default;
+  [[nodiscard]] friend bool operator==(shard const&, shard const&) = default;
 };
 
 /// Consecutive steps of one epoch that ran with the same number of ranks, each of which took
@@ -48,8 +48,7 @@ struct sampler_segment {
   std::uint32_t batch = 0;
   std::uint64_t step_count = 0;
 
-  [[nodiscard]] friend constexpr bool operator==(sampler_segment const&,
-                                                 sampler_segment const&) = default;
+  [[nodiscard]] friend bool operator==(sampler_segment const&, sampler_segment const&) = default;
 };
 
 /// The most changes of the ranks within an epoch of `step_sampler` and `level_sampler`. A run with
@@ -82,8 +81,7 @@ struct sampler_state {
   /// The number of samples or groups that the previous epoch left over for this one.
   std::uint64_t carried = 0;
 
-  [[nodiscard]] friend constexpr bool operator==(sampler_state const&,
-                                                 sampler_state const&) = default;
+  [[nodiscard]] friend bool operator==(sampler_state const&, sampler_state const&) = default;
 };
 
 /// A functor from a seed to a packing.

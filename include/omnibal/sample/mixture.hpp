@@ -89,8 +89,7 @@ struct mixture_draw {
   std::uint64_t epoch;
   std::uint64_t sample;
 
-  [[nodiscard]] friend constexpr bool operator==(mixture_draw const&,
-                                                 mixture_draw const&) = default;
+  [[nodiscard]] friend bool operator==(mixture_draw const&, mixture_draw const&) = default;
 };
 
 /// A functor from a source to an integer: its number of samples.
