@@ -25,14 +25,24 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The collectives of ranks that are threads. Each rank posts the addresses of its data, and a
-/// barrier follows. Each rank then copies its data from the others, and a second barrier follows
-/// before any rank may change its data.
+/// The meetings of ranks that are threads. Each rank posts the addresses of its data, and a barrier
+/// follows. Each rank then copies its data from the others, and a second barrier follows before any
+/// rank may change its data.
 ///
 /// The group breaks if a rank leaves or is late, or if arguments do not match. Every later call
 /// fails.
 class thread_group {
  public:
+  enum class operation { none, all_gather, all_to_all_v, all_to_all_pieces };
+
+  struct post {
+    operation called = operation::none;
+    bool is_sound = false;
+    std::span<std::byte const> in;
+    std::span<std::uint64_t const> send_counts;
+    std::span<sent_piece const> pieces;
+  };
+
   /// A timeout of years would overflow the type of a point in time.
   thread_group(std::size_t ranks, std::chrono::milliseconds timeout)
       : timeout_(std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24 * 365))),
@@ -42,39 +52,20 @@ class thread_group {
 
   [[nodiscard]] std::size_t size() const { return posts_.size(); }
 
-  void all_gather(std::size_t rank, std::span<std::byte const> in, std::span<std::byte> out) {
-    bool const is_sound = out.size() == in.size() * size();
-    meet(rank, {operation::all_gather, is_sound, in, {}, {}}, [&](post const& other) {
-      if (other.in.size() != in.size()) return false;
-      copy(other.in, out.subspan(rank_of(other) * in.size(), in.size()));
-      return true;
-    });
+  /// Runs a collective; `copy_from(post)` copies the data for this rank and returns false if the
+  /// sizes do not match.
+  template <class Copy>
+  void meet(std::size_t rank, post const& own, Copy const& copy_from) {
+    posts_[rank] = own;
+    meet_before(rank);
+    if (!all_posted(own.called) || !std::all_of(posts_.begin(), posts_.end(), copy_from)) {
+      std::lock_guard const lock(mutex_);
+      state_ = state::mismatch;
+    }
+    meet_after();
   }
-
-  void all_to_all_v(std::size_t rank, std::span<std::byte const> in,
-                    std::span<std::uint64_t const> send_counts, std::span<std::byte> out,
-                    std::span<std::uint64_t const> receive_counts) {
-    bool const is_sound = add_up(send_counts, in.size()) && add_up(receive_counts, out.size());
-    meet(rank, {operation::all_to_all_v, is_sound, in, send_counts, {}}, [&](post const& other) {
-      auto const from = block_for(rank, other.in, other.send_counts);
-      auto const place = block_for(rank_of(other), out, receive_counts);
-      if (from.size() != place.size()) return false;
-      copy(from, place);
-      return true;
-    });
-  }
-
-  void all_to_all_pieces(std::size_t rank, std::span<sent_piece const> sent,
-                         std::span<std::uint64_t const> send_counts,
-                         std::span<received_piece const> received,
-                         std::span<std::uint64_t const> receive_counts) {
-    bool const is_sound =
-        add_up(send_counts, sent.size()) && add_up(receive_counts, received.size());
-    meet(rank, {operation::all_to_all_pieces, is_sound, {}, send_counts, sent},
-         [&](post const& other) {
-           return copy_pieces(block_for(rank, other.pieces, other.send_counts),
-                              block_for(rank_of(other), received, receive_counts));
-         });
+  [[nodiscard]] std::size_t rank_of(post const& posted) const {
+    return static_cast<std::size_t>(&posted - posts_.data());
   }
 
   /// Marks that this rank makes no more calls, because of an error or at its end.
@@ -103,16 +94,7 @@ class thread_group {
   }
 
  private:
-  enum class operation { none, all_gather, all_to_all_v, all_to_all_pieces };
   enum class state { whole, mismatch, left, late, failed };
-
-  struct post {
-    operation called = operation::none;
-    bool is_sound = false;
-    std::span<std::byte const> in;
-    std::span<std::uint64_t const> send_counts;
-    std::span<sent_piece const> pieces;
-  };
 
   [[nodiscard]] static bool is_own(std::exception_ptr const& error) {
     try {
@@ -122,47 +104,6 @@ class thread_group {
     } catch (...) {
       return true;
     }
-  }
-
-  /// Runs a collective; `copy_from(post)` copies the data for this rank and returns false if the
-  /// sizes do not match.
-  template <class Copy>
-  void meet(std::size_t rank, post const& own, Copy const& copy_from) {
-    posts_[rank] = own;
-    meet_before(rank);
-    if (!all_posted(own.called) || !std::all_of(posts_.begin(), posts_.end(), copy_from)) {
-      report_mismatch();
-    }
-    meet_after();
-  }
-  [[nodiscard]] std::size_t rank_of(post const& posted) const {
-    return static_cast<std::size_t>(&posted - posts_.data());
-  }
-
-  static void copy(std::span<std::byte const> from, std::span<std::byte> to) {
-    std::copy(from.begin(), from.end(), to.begin());
-  }
-
-  /// Returns false, before any copy, if the two sides have different numbers of bytes.
-  [[nodiscard]] static bool copy_pieces(std::span<sent_piece const> from,
-                                        std::span<received_piece const> to) {
-    auto const bytes = [](std::size_t sum, auto const& piece) { return sum + piece.size(); };
-    if (std::accumulate(from.begin(), from.end(), std::size_t{0}, bytes) !=
-        std::accumulate(to.begin(), to.end(), std::size_t{0}, bytes)) {
-      return false;
-    }
-    auto next = from.begin();
-    sent_piece rest;
-    for (received_piece place : to) {
-      while (!place.empty()) {
-        while (rest.empty()) rest = *next++;
-        std::size_t const size = std::min(rest.size(), place.size());
-        copy(rest.first(size), place.first(size));
-        rest = rest.subspan(size);
-        place = place.subspan(size);
-      }
-    }
-    return true;
   }
 
   /// Waits until all ranks have posted their calls.
@@ -200,11 +141,6 @@ class thread_group {
     changed_.notify_all();
   }
 
-  void report_mismatch() {
-    std::lock_guard const lock(mutex_);
-    state_ = state::mismatch;
-  }
-
   [[noreturn]] void throw_broken() const {
     if (state_ == state::mismatch) {
       throw_invalid(name, "the ranks called different collectives or gave sizes that do not match");
@@ -223,19 +159,6 @@ class thread_group {
   [[nodiscard]] bool all_posted(operation called) const {
     return std::all_of(posts_.begin(), posts_.end(),
                        [&](post const& other) { return other.called == called && other.is_sound; });
-  }
-  [[nodiscard]] bool add_up(std::span<std::uint64_t const> counts, std::size_t bytes) const {
-    for (std::uint64_t const count : counts) {
-      if (count > bytes) return false;
-      bytes -= count;
-    }
-    return counts.size() == size() && bytes == 0;
-  }
-  /// The bytes or pieces for a rank, or from a rank.
-  template <class T>
-  [[nodiscard]] static std::span<T> block_for(std::size_t rank, std::span<T> all,
-                                              std::span<std::uint64_t const> counts) {
-    return all.subspan(std::accumulate(&counts[0], &counts[rank], std::size_t{0}), counts[rank]);
   }
 
   static constexpr std::string_view name = "thread_communicator";
@@ -320,24 +243,86 @@ class thread_communicator {
   [[nodiscard]] std::size_t size() const { return group_->size(); }
 
   void all_gather(std::span<std::byte const> in, std::span<std::byte> out) const {
-    group_->all_gather(rank_, in, out);
+    bool const is_sound = out.size() == in.size() * size();
+    group_->meet(rank_, {operation::all_gather, is_sound, in, {}, {}}, [&](post const& other) {
+      if (other.in.size() != in.size()) return false;
+      copy(other.in, out.subspan(group_->rank_of(other) * in.size(), in.size()));
+      return true;
+    });
   }
 
   void all_to_all_v(std::span<std::byte const> in, std::span<std::uint64_t const> send_counts,
                     std::span<std::byte> out, std::span<std::uint64_t const> receive_counts) const {
-    group_->all_to_all_v(rank_, in, send_counts, out, receive_counts);
+    bool const is_sound = add_up(send_counts, in.size()) && add_up(receive_counts, out.size());
+    group_->meet(rank_, {operation::all_to_all_v, is_sound, in, send_counts, {}},
+                 [&](post const& other) {
+                   auto const from = block_for(rank_, other.in, other.send_counts);
+                   auto const place = block_for(group_->rank_of(other), out, receive_counts);
+                   if (from.size() != place.size()) return false;
+                   copy(from, place);
+                   return true;
+                 });
   }
 
   void all_to_all_pieces(std::span<sent_piece const> sent,
                          std::span<std::uint64_t const> send_counts,
                          std::span<received_piece const> received,
                          std::span<std::uint64_t const> receive_counts) const {
-    group_->all_to_all_pieces(rank_, sent, send_counts, received, receive_counts);
+    bool const is_sound =
+        add_up(send_counts, sent.size()) && add_up(receive_counts, received.size());
+    group_->meet(rank_, {operation::all_to_all_pieces, is_sound, {}, send_counts, sent},
+                 [&](post const& other) {
+                   return copy_pieces(block_for(rank_, other.pieces, other.send_counts),
+                                      block_for(group_->rank_of(other), received, receive_counts));
+                 });
   }
 
  private:
+  using operation = detail::thread_group::operation;
+  using post = detail::thread_group::post;
+
   thread_communicator(detail::thread_group& group, std::size_t rank)
       : group_(&group), rank_(rank) {}
+
+  static void copy(std::span<std::byte const> from, std::span<std::byte> to) {
+    std::copy(from.begin(), from.end(), to.begin());
+  }
+
+  /// Returns false, before any copy, if the two sides have different numbers of bytes.
+  [[nodiscard]] static bool copy_pieces(std::span<sent_piece const> from,
+                                        std::span<received_piece const> to) {
+    auto const bytes = [](std::size_t sum, auto const& piece) { return sum + piece.size(); };
+    if (std::accumulate(from.begin(), from.end(), std::size_t{0}, bytes) !=
+        std::accumulate(to.begin(), to.end(), std::size_t{0}, bytes)) {
+      return false;
+    }
+    auto next = from.begin();
+    sent_piece rest;
+    for (received_piece place : to) {
+      while (!place.empty()) {
+        while (rest.empty()) rest = *next++;
+        std::size_t const size = std::min(rest.size(), place.size());
+        copy(rest.first(size), place.first(size));
+        rest = rest.subspan(size);
+        place = place.subspan(size);
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool add_up(std::span<std::uint64_t const> counts, std::size_t bytes) const {
+    for (std::uint64_t const count : counts) {
+      if (count > bytes) return false;
+      bytes -= count;
+    }
+    return counts.size() == size() && bytes == 0;
+  }
+  /// The bytes or pieces for a rank, or from a rank.
+  template <class T>
+  [[nodiscard]] static std::span<T> block_for(std::size_t rank, std::span<T> all,
+                                              std::span<std::uint64_t const> counts) {
+    return all.subspan(std::accumulate(&counts[0], &counts[rank], std::size_t{0}), counts[rank]);
+  }
 
   detail::thread_group* group_;
   std::size_t rank_;
