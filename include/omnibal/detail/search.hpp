@@ -2,9 +2,7 @@
 #pragma once
 
 /// \file
-/// Binary searches, on host and device.
-
-#include <omnibal/config.hpp>
+/// Binary searches.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,8 +13,8 @@ namespace omnibal::inline v0::detail {
 /// Returns the first index of [first, last) for which `holds` is false, or `last`. Precondition:
 /// `holds` is false for all later indices too.
 template <class Index, class Condition>
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr Index first_false(std::type_identity_t<Index> first,
-                                                              Index last, Condition const& holds) {
+[[nodiscard]] constexpr Index first_false(std::type_identity_t<Index> first, Index last,
+                                          Condition const& holds) {
   // No branches, because nobody could predict them.
   for (Index left = last - first; left != 0;) {
     Index const half = left - left / 2;

@@ -6,7 +6,6 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/detail/search.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +30,22 @@ template <class T>
   return (count + size - 1) / size;
 }
 
-using omnibal::detail::first_false;
+/// Returns the first index of [first, last) for which `holds` is false, or `last`. `holds` must be
+/// false for all later indices too. With branches, because kernels need fewer registers so than with
+/// the search of the host.
+template <class Index, class Predicate>
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr Index first_false(Index first, Index last,
+                                                              Predicate const& holds) {
+  while (first != last) {
+    Index const middle = first + (last - first) / 2;
+    if (holds(middle)) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
 
 /// Returns the number of bits that are set.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t count_bits(std::uint32_t word) {
