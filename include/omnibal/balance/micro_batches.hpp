@@ -8,6 +8,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/load_order.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
@@ -97,18 +98,18 @@ class micro_batch_cells {
                                        std::size_t batches) const {
     grouping const groups = collect_parts(batch_of, batches);
     auto const loads = loads_of(batch_of, batches);
-    std::vector<std::int64_t> sums(ranks_, 0);
+    std::vector<load_order<std::int64_t>> ranks;
+    for (std::uint32_t rank = 0; rank != ranks_; ++rank) ranks.push_back({0, rank});
     std::vector<std::size_t> batch_at(ranks_);
     micro_batch_steps result(ranks_);
     result.reserve(batches / ranks_, batch_of.size());
     for (std::size_t first = 0; first != batches; first += ranks_) {
       auto const largest =
           order_descending(ranks_, [&](std::size_t k) { return loads[first + k]; });
-      std::int64_t const most = *std::max_element(sums.begin(), sums.end());
-      auto const lightest = order_descending(ranks_, [&](std::size_t r) { return most - sums[r]; });
+      std::sort(ranks.begin(), ranks.end());
       for (std::size_t i = 0; i != ranks_; ++i) {
-        batch_at[lightest[i]] = first + largest[i];
-        sums[lightest[i]] += loads[first + largest[i]];
+        batch_at[ranks[i].part] = first + largest[i];
+        ranks[i].load += loads[first + largest[i]];
       }
       for (std::size_t const batch : batch_at) {
         for (std::uint32_t const item : groups[batch]) result.push(item);

@@ -9,6 +9,7 @@
 #include <omnibal/balance/rebalance/swap.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/load_order.hpp>
 #include <omnibal/detail/node_layout.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -24,7 +25,6 @@
 #include <numeric>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -88,19 +88,17 @@ class offload {
   [[nodiscard]] static std::uint32_t lightest_on_node(assignment_state<R> const& state,
                                                       Layout const& layout, std::size_t node,
                                                       std::uint32_t sample) {
-    std::size_t const first = layout.first_rank(node);
-    std::size_t result =
-        layout.node_of(state.rank_of[sample]) == node ? state.rank_of[sample] : first;
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t rank = first; rank != first + layout.ranks_in(node); ++rank) {
+    std::uint32_t const present = state.rank_of[sample];
+    auto const first = static_cast<std::uint32_t>(layout.first_rank(node));
+    load_order<std::int64_t> lightest{std::numeric_limits<std::int64_t>::max(),
+                                      layout.node_of(present) == node ? present : first};
+    for (std::uint32_t rank = first; rank != first + layout.ranks_in(node); ++rank) {
       // A sample that is counted twice could overflow the type.
-      if (rank == state.rank_of[sample]) continue;
+      if (rank == present) continue;
       std::int64_t const load = largest_amount(state.loads[rank] + state.costs[sample]);
-      if (load >= least) continue;
-      least = load;
-      result = rank;
+      lightest = std::min(lightest, {load, rank});
     }
-    return static_cast<std::uint32_t>(result);
+    return lightest.part;
   }
 
   [[nodiscard]] static bool fits(resources<R> const& load, resources<R> const& cost,
@@ -111,8 +109,6 @@ class offload {
   }
 
  private:
-  using light_loads = std::conditional_t<R == 1, load_heap<uint128>, vector_load_index<R>>;
-
   /// Sends samples; `node_for(sample)` returns the node to which a sample may go.
   template <class Layout, class NodeFor>
   void send(assignment_state<R>& state, Layout const& layout, std::int64_t target,
@@ -188,7 +184,7 @@ class offload {
     return is_relief;
   }
 
-  light_loads light_{0};
+  part_loads<R> light_{0};
   integer_costs<R> excess_;
   integer_costs<R> node_loads_;
   std::vector<std::uint64_t> words_;
@@ -233,8 +229,6 @@ class migration {
   using sender = offload<R>;
   /// The step limit of `relabel`, lower than the default because `rebalance` runs in every step.
   static constexpr std::uint64_t placer_steps = rank_placer::max_steps >> 5;
-
-  using light_loads = std::conditional_t<R == 1, load_heap<uint128>, vector_load_index<R>>;
 
   /// Returns `min_load`, for which only the largest samples must be in order.
   [[nodiscard]] std::int64_t lower_bound() {
@@ -337,7 +331,7 @@ class migration {
   node_layout layout_;
   sender sender_;
   swap_search<R> swaps_;
-  light_loads light_{0};
+  part_loads<R> light_{0};
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> offsets_;
   std::vector<std::uint32_t> kept_;

@@ -75,8 +75,7 @@ class winner_tree {
   std::size_t leaves_;
 };
 
-/// Words with the load above the number of the part; the smallest word is the lowest part with the
-/// smallest load.
+/// Words in the order of `load_order`, with the load above the number of the part.
 template <class Word>
 class load_key {
  public:
@@ -131,6 +130,10 @@ class load_heap {
   load_key<Word> rank_;
   std::vector<Word> nodes_;
 };
+
+/// Loads of `R` kinds.
+template <std::size_t R>
+using part_loads = std::conditional_t<R == 1, load_heap<uint128>, vector_load_index<R>>;
 
 /// The counts of samples of each part under a policy. If each sample goes into a part with room,
 /// there is room for all samples.

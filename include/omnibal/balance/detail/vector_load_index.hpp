@@ -5,6 +5,7 @@
 /// Search for the best part for a sample with costs of several kinds.
 
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/load_order.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -66,7 +67,7 @@ class vector_load_index {
         look_at(own, cost, has_room, chosen);
       }
     }
-    return chosen.part;
+    return chosen.total.part;
   }
 
   void add(std::size_t part, resources<R> const& cost) {
@@ -94,12 +95,12 @@ class vector_load_index {
 
   struct choice {
     std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-    std::int64_t sum = std::numeric_limits<std::int64_t>::max();
-    std::uint32_t part = none;
+    /// The part and the sum of its amounts.
+    load_order<std::int64_t> total{std::numeric_limits<std::int64_t>::max(), none};
 
     [[nodiscard]] friend constexpr bool operator<(choice const& left, choice const& right) {
-      if (left.largest != right.largest) return left.largest < right.largest;
-      return left.sum != right.sum ? left.sum < right.sum : left.part < right.part;
+      return left.largest != right.largest ? left.largest < right.largest
+                                           : left.total < right.total;
     }
   };
   /// The lower bounds of several parts.
@@ -127,7 +128,7 @@ class vector_load_index {
   [[nodiscard]] static bool may_improve(bounds const& least, resources<R> const& cost,
                                         choice const& chosen) {
     std::int64_t const largest = largest_amount(least.loads + cost);
-    return largest <= chosen.largest && choice{largest, least.sum, least.part} < chosen;
+    return largest <= chosen.largest && choice{largest, {least.sum, least.part}} < chosen;
   }
 
   [[nodiscard]] std::span<block const> blocks_of(std::size_t run) const {
@@ -166,8 +167,7 @@ class vector_load_index {
       resources<R> const& load = loads_[part];
       std::int64_t const largest = largest_amount(load + cost);
       if (largest > chosen.largest) continue;
-      std::int64_t const sum = sum_of(load);
-      choice const here{largest, sum, part};
+      choice const here{largest, {sum_of(load), part}};
       if (here < chosen && has_room(part)) chosen = here;
     }
   }

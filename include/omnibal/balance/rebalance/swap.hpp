@@ -7,6 +7,7 @@
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/load_order.hpp>
 #include <omnibal/detail/node_layout.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/resources.hpp>
@@ -312,19 +313,21 @@ class swap_search {
   /// exchange.
   void list_lightest(assignment_state<R> const& state, index_range ranks, std::uint32_t heavy,
                      std::int64_t target, std::size_t most) {
-    auto const load = [&](std::size_t rank) { return largest_amount(state.loads[rank]); };
+    auto const loaded = [&](std::size_t rank) {
+      return load_order<std::int64_t>{largest_amount(state.loads[rank]),
+                                      static_cast<std::uint32_t>(rank)};
+    };
     partners_.clear();
     partners_.reserve(state.ranks());
     for (std::size_t rank = ranks.first; rank != ranks.last; ++rank) {
       // With several kinds, two ranks above the target may help each other.
-      bool const may_help = R != 1 || load(rank) < target;
+      bool const may_help = R != 1 || loaded(rank).load < target;
       if (rank != heavy && may_help) partners_.push_back(static_cast<std::uint32_t>(rank));
     }
     std::size_t const kept = std::min(most, partners_.size());
     std::partial_sort(partners_.begin(), partners_.begin() + static_cast<std::ptrdiff_t>(kept),
-                      partners_.end(), [&](std::uint32_t a, std::uint32_t b) {
-                        return load(a) < load(b) || (load(a) == load(b) && a < b);
-                      });
+                      partners_.end(),
+                      [&](std::uint32_t a, std::uint32_t b) { return loaded(a) < loaded(b); });
     partners_.resize(kept);
   }
 

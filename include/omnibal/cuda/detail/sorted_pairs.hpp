@@ -6,6 +6,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/detail/load_order.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -86,12 +87,12 @@ struct sorted_pairs {
 /// A load above all others.
 inline constexpr std::uint64_t no_load = ~std::uint64_t{0};
 
-/// Returns true if the first part comes before the second: the less loaded part, or of equally
-/// loaded parts the lower.
+/// Returns whether the first part comes before the second in `load_order`.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_before(std::uint64_t load, std::uint32_t part,
                                                            std::uint64_t other_load,
                                                            std::uint32_t other_part) {
-  return load < other_load || (load == other_load && part < other_part);
+  using loaded_part = omnibal::detail::load_order<std::uint64_t>;
+  return loaded_part{load, part} < loaded_part{other_load, other_part};
 }
 
 /// The parts of a step in ascending order of load.
