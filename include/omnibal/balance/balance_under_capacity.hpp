@@ -141,12 +141,11 @@ struct balance_under_capacity_fn {
 
  private:
   static constexpr std::string_view name = "balance_under_capacity";
-  static constexpr std::size_t million = std::size_t{1} << 20;
   // The limits of each effort: `fast`, `normal`, `thorough`.
   static constexpr detail::capped_effort levels[] = {
-      {10'000, 64, 8, million / 8, 20'000},
-      {1'000'000, 2048, 64, 4 * million, 200'000},
-      {10'000'000, 16'384, 512, 64 * million, 10'000'000}};
+      {10'000, 64, 8, 1u << 17, 20'000},
+      {1'000'000, 2048, 64, 1u << 22, 200'000},
+      {10'000'000, 16'384, 512, 1u << 26, 10'000'000}};
 };
 
 /// Balances costs over parts under a capacity; see `balance_under_capacity_fn`.

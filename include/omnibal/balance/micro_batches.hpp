@@ -211,12 +211,11 @@ struct micro_batches_fn {
 
  private:
   static constexpr std::string_view name = "micro_batches";
-  static constexpr std::size_t million = std::size_t{1} << 20;
   // The limits of each effort: `fast`, `normal`, `thorough`.
   static constexpr detail::capped_effort levels[] = {
-      {10'000, 64, 2, million / 64, 10'000},
-      {100'000, 2048, 4, million / 4, 100'000},
-      {10'000'000, 16'384, 64, 16 * million, 10'000'000}};
+      {10'000, 64, 2, 1u << 14, 10'000},
+      {100'000, 2048, 4, 1u << 18, 100'000},
+      {10'000'000, 16'384, 64, 1u << 24, 10'000'000}};
 
   /// Returns the number of micro-batches by which the total can change.
   [[nodiscard]] static std::size_t checked_cells(std::size_t ranks, std::size_t multiple_of) {
