@@ -102,16 +102,16 @@ struct refine_parts_fn {
     bool const may_move = options.counts == part_counts::free;
     auto const search = [&](auto const& costs, auto const& order, auto& part_of, std::int64_t limit,
                             auto const& put) {
-      std::size_t exchanges = options.exchanges;
+      detail::search_budget budget(options.exchanges);
       if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
         auto const largest = detail::even_parts(costs, order, part_of, parts.size(), limit,
-                                                {options.exchanges, options.splits, options.seed},
-                                                may_move, detail::free_exchanges{});
+                                                {budget, options.splits, options.seed}, may_move,
+                                                detail::free_exchanges{});
         if (largest <= limit) return;
-        exchanges = std::min(exchanges, max_last_exchanges);
+        budget = detail::search_budget(std::min(options.exchanges, max_last_exchanges));
       }
       detail::part_refiner refiner(costs, order, part_of, parts.size());
-      refiner.run(limit, exchanges, may_move);
+      refiner.run(limit, budget, may_move);
       refiner.for_each_sample(put);
     };
     return detail::refined_parts(name, samples, parts, cost, options.max_overload, search);

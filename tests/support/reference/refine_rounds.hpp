@@ -67,7 +67,7 @@ class round_refiner {
       omnibal::detail::part_exchange const best =
           omnibal::detail::best_exchange(heavy_, light_, lists_.costs(), may_move);
       if (best.leaves != omnibal::detail::part_exchange::nothing) {
-        carry_out(best, heavy, ranked_[pair]);
+        apply_exchange(best, heavy, ranked_[pair]);
       } else if (pair == 0) {
         return false;
       }
@@ -79,27 +79,27 @@ class round_refiner {
   bool relieve(bool may_move) {
     std::uint32_t const heavy = ranked_.back();
     lists_.open(heavy, heavy_);
-    omnibal::detail::part_exchange best{.largest = lists_.load(heavy)};
+    omnibal::detail::part_exchange best;
     std::uint32_t partner = heavy;
     for (std::uint32_t const other : ranked_) {
       if (lists_.load(other) == lists_.load(heavy)) break;
       lists_.open(other, light_);
       omnibal::detail::part_exchange const found =
           omnibal::detail::best_exchange(heavy_, light_, lists_.costs(), may_move);
-      if (found.largest >= best.largest) continue;
+      if (found.gain <= best.gain) continue;
       best = found;
       partner = other;
     }
     if (partner == heavy) return false;
     lists_.open(partner, light_);
-    carry_out(best, heavy, partner);
+    apply_exchange(best, heavy, partner);
     return true;
   }
 
   /// Exchanges samples of the open parts.
-  void carry_out(omnibal::detail::part_exchange const& exchange, std::uint32_t heavy,
-                 std::uint32_t light) {
-    lists_.carry_out(exchange, heavy_, light_);
+  void apply_exchange(omnibal::detail::part_exchange const& exchange, std::uint32_t heavy,
+                      std::uint32_t light) {
+    lists_.apply_exchange(exchange, heavy_, light_);
     lists_.close(heavy, heavy_);
     lists_.close(light, light_);
   }

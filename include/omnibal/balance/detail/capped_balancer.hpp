@@ -234,21 +234,21 @@ class capped_exchanges {
                                          integer_costs<1> const& costs, bool may_move) const {
     // The maximum number of samples on each side.
     constexpr std::size_t max_on_a_side = 8;
-    part_exchange best{.largest = heavy.load[0]};
+    part_exchange best;
     amounts_type const heavy_demand = demand_of_part(heavy);
     amounts_type const light_demand = demand_of_part(light);
     auto const consider = [&](std::size_t i, std::size_t j) {
       bool const comes_any = j != part_exchange::nothing;
-      std::int64_t const moved =
-          costs[heavy.places[i]][0] - (comes_any ? costs[light.places[j]][0] : 0);
-      std::int64_t const largest = std::max(heavy.load[0] - moved, light.load[0] + moved);
-      if (largest >= best.largest) return;
+      resources<1> moved = costs[heavy.places[i]];
+      if (comes_any) moved -= costs[light.places[j]];
+      std::int64_t const gain = evaluate_exchange(heavy, light, moved, heavy.load[0]);
+      if (gain <= best.gain) return;
       amounts_type const goes = demand_at(heavy.places[i]);
       amounts_type const comes = comes_any ? demand_at(light.places[j]) : amounts_type{};
       // The comparison avoids a sum, which could exceed the largest integer.
       if (!comes.fits(input_->capacity - (heavy_demand - goes))) return;
       if (!goes.fits(input_->capacity - (light_demand - comes))) return;
-      best = {i, j, largest};
+      best = {i, j, gain};
     };
     std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
     auto const cost = [&](std::size_t k) { return costs[light.places[k]][0]; };
@@ -260,7 +260,7 @@ class capped_exchanges {
       std::size_t const last = std::min(light.places.size(), middle + max_on_a_side);
       for (std::size_t j = first; j != last; ++j) consider(i, j);
     }
-    return holds(best, heavy, light) ? best : part_exchange{.largest = heavy.load[0]};
+    return holds(best, heavy, light) ? best : part_exchange{};
   }
 
   /// Selects the subsets of candidates that two parts may exchange under the capacity, without
@@ -479,7 +479,7 @@ class capped_balancer {
   void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
             std::size_t parts, std::int64_t bound, std::size_t splits) const {
     even_parts(costs_, order, part_of, parts, with_overload(bound, effort_.max_overload),
-               {effort_.exchanges, splits, effort_.seed}, true,
+               {search_budget(effort_.exchanges), splits, effort_.seed}, true,
                capped_exchanges<Layout>(input_, order));
   }
 

@@ -7,7 +7,9 @@
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -33,9 +35,10 @@ class even_subset {
   /// Selects the changes of `load` after which the larger of two loads is smallest, and not larger
   /// than now. The other load changes by the opposite amounts. Only subsets, as bits of a word,
   /// that `may_be` accepts are possible. Among equal subsets, the order of the changes decides.
+  /// Returns the decrease of the larger of the two loads.
   template <class MayBe>
-  void choose(std::span<std::int64_t const> changes, std::int64_t load, std::int64_t other,
-              MayBe const& may_be) {
+  std::int64_t choose(std::span<std::int64_t const> changes, std::int64_t load, std::int64_t other,
+                      MayBe const& may_be) {
     std::size_t const half = changes.size() / 2;
     std::span<sum const> const low = sums(changes.first(half), low_);
     std::span<sum const> const high = sums(changes.subspan(half), high_);
@@ -61,6 +64,7 @@ class even_subset {
         --j;
       }
     }
+    return std::max(load, other) - best;
   }
 
   /// Returns whether the last subset contains that change.
@@ -143,15 +147,15 @@ class pair_repartition {
     lightest().fill(parts, [this](std::size_t part) { return word(part); });
   }
 
-  /// Runs steps until no load is above `target`, after `most` steps, or when `in_vain` steps have
-  /// not halved the excess. With `may_move` samples move, otherwise they are only swapped.
+  /// Runs steps until no load is above `target`, until the budget is spent, or when `in_vain` steps
+  /// have not halved the excess. With `may_move` samples move, otherwise they are only swapped.
   template <class Exchanges>
-  void run(std::int64_t target, std::size_t most, std::size_t in_vain, bool may_move,
+  void run(std::int64_t target, search_budget budget, std::size_t in_vain, bool may_move,
            Exchanges const& exchanges) {
     halving_limit limit(target, in_vain);
-    for (std::size_t step = 0; step != most; ++step) {
+    for (; !budget.is_spent(); budget.spend()) {
       std::uint32_t const heavy = rank_.part(heaviest().least());
-      if (loads_[heavy] <= target || limit.ends(loads_[heavy], step)) return;
+      if (loads_[heavy] <= target || limit.ends(loads_[heavy], budget.spent())) return;
       auto const [one, other] = choose_pair(heavy);
       if (one != other) split(one, other, may_move, exchanges);
     }
@@ -233,20 +237,53 @@ class pair_repartition {
     for (std::size_t k = 0; k != count; ++k) candidates_.push_back({draw(one), draw(other)});
   }
 
-  template <class Exchanges>
-  void split(std::uint32_t one, std::uint32_t other, bool may_move, Exchanges const& exchanges) {
+  /// Removes candidates from two parts, in random order.
+  void order_candidates(std::uint32_t one, std::uint32_t other, bool may_move) {
     candidates_.clear();
     if (may_move) {
       draw_moves(samples_[one], samples_[other]);
     } else {
       draw_swaps(samples_[one], samples_[other]);
     }
+  }
+
+  /// Selects the best subset of the candidates and returns its gain: the decrease of the larger
+  /// load of the two parts.
+  template <class Exchanges>
+  [[nodiscard]] std::int64_t evaluate_split(std::uint32_t one, std::uint32_t other,
+                                            Exchanges const& exchanges) {
     changes_.clear();
     for (auto const [leaves, comes] : candidates_) changes_.push_back(cost(comes) - cost(leaves));
-    subset_.choose(changes_, loads_[one], loads_[other],
-                   exchanges.filter(samples_[one], samples_[other], candidates_));
+    return subset_.choose(changes_, loads_[one], loads_[other],
+                          exchanges.filter(samples_[one], samples_[other], candidates_));
+  }
+
+  template <class Exchanges>
+  void split(std::uint32_t one, std::uint32_t other, bool may_move, Exchanges const& exchanges) {
+    [[maybe_unused]] std::int64_t const before = std::max(loads_[one], loads_[other]);
+    order_candidates(one, other, may_move);
+    std::int64_t gain = evaluate_split(one, other, exchanges);
+    if (!apply_split(one, other, exchanges)) gain = 0;
+    if constexpr (checks_gains) {
+      std::int64_t const after = std::max(measured_load(one), measured_load(other));
+      check_gain({"pair_repartition", "split"}, gain, before - after);
+    }
+  }
+
+  /// Returns the load of the part, measured anew.
+  [[nodiscard]] std::int64_t measured_load(std::uint32_t part) const {
+    std::int64_t load = 0;
+    for (std::uint32_t const sample : samples_[part]) load += cost(sample);
+    return load;
+  }
+
+  /// Exchanges the candidates of the subset. Exchanges none and returns false if rounding makes a
+  /// part exceed a limit.
+  template <class Exchanges>
+  bool apply_split(std::uint32_t one, std::uint32_t other, Exchanges const& exchanges) {
     put_back(one, other);
-    if (!exchanges.holds(samples_[one], samples_[other])) {
+    bool const holds = exchanges.holds(samples_[one], samples_[other]);
+    if (!holds) {
       take_out(one, other);
       subset_.clear();
       put_back(one, other);
@@ -260,6 +297,7 @@ class pair_repartition {
       heaviest().set(part, inverse_word(part));
       lightest().set(part, word(part));
     }
+    return holds;
   }
 
   /// Assigns the candidates to the two parts; candidates of the subset change their part.
@@ -297,7 +335,8 @@ class pair_repartition {
 
 /// The limits of the search for even parts.
 struct evening_effort {
-  std::size_t exchanges;
+  /// The exchanges and splits together.
+  search_budget budget;
   /// The maximum number of splits without success, in addition to some for each part.
   std::size_t splits;
   std::uint64_t seed = 0;
@@ -310,20 +349,20 @@ template <class Exchanges>
 std::int64_t even_parts(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
                         std::vector<std::uint32_t>& part_of, std::size_t parts, std::int64_t target,
                         evening_effort const& effort, bool may_move, Exchanges const& exchanges) {
-  std::size_t left = effort.exchanges;
+  search_budget budget = effort.budget;
   {
     part_refiner<1, Exchanges> refiner(costs, order, part_of, parts, exchanges);
-    left = refiner.run_with_lightest(target, left, may_move);
+    refiner.run_with_lightest(target, budget, may_move);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
     std::int64_t const largest = refiner.largest_load();
-    if (left == 0 || effort.splits == 0 || largest <= target) return largest;
+    if (budget.is_spent() || effort.splits == 0 || largest <= target) return largest;
   }
   // If many subsets have the same sum, a few splits for each part bring all parts to the mean. The
   // limit on splits per sample saves time for few samples.
   std::size_t const in_vain = std::min(effort.splits, 32 * order.size()) + 4 * parts;
   pair_repartition walk(costs, order, part_of, parts, effort.seed);
-  walk.run(target, left, in_vain, may_move, exchanges);
+  walk.run(target, search_budget(budget.left()), in_vain, may_move, exchanges);
   walk.for_each_sample([&](std::uint32_t sample, std::uint32_t part) { part_of[sample] = part; });
   return walk.largest_load();
 }

@@ -6,7 +6,9 @@
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -123,21 +125,29 @@ struct part_exchange {
 
   std::size_t leaves = nothing;
   std::size_t comes = nothing;
-  /// The larger load of the two parts afterwards.
-  std::int64_t largest = 0;
+  /// The decrease of the larger load of the two parts.
+  std::int64_t gain = 0;
 
-  [[nodiscard]] bool is_better_than(part_exchange const& other) const {
-    return largest < other.largest;
-  }
+  [[nodiscard]] bool is_better_than(part_exchange const& other) const { return gain > other.gain; }
 };
 
-/// Returns the exchange between `heavy` and `light` after which the larger of their loads is
-/// smallest, if the exchange lowers it. `may_move` allows an exchange without an arriving sample.
-/// `costs` contains the costs by place.
+/// Returns the gain if `heavy` loses the amounts `moved` and `light` receives them: the decrease of
+/// the larger load of the two parts, which is `before`.
+template <std::size_t R>
+[[nodiscard]] constexpr std::int64_t evaluate_exchange(open_part<R> const& heavy,
+                                                       open_part<R> const& light,
+                                                       resources<R> const& moved,
+                                                       std::int64_t before) {
+  return before - std::max(largest_amount(heavy.load - moved), largest_amount(light.load + moved));
+}
+
+/// Returns the exchange between `heavy` and `light` with the largest gain, if there is a gain.
+/// `may_move` allows an exchange without an arriving sample. `costs` contains the costs by place.
 template <std::size_t R>
 [[nodiscard]] part_exchange best_exchange(open_part<R> const& heavy, open_part<R> const& light,
                                           integer_costs<R> const& costs, bool may_move) {
-  part_exchange best{.largest = std::max(largest_amount(heavy.load), largest_amount(light.load))};
+  part_exchange best;
+  std::int64_t const before = std::max(largest_amount(heavy.load), largest_amount(light.load));
   auto const leaves = [&](std::size_t i) -> auto const& { return costs[heavy.places[i]]; };
   auto const comes = [&](std::size_t j) -> auto const& { return costs[light.places[j]]; };
   // The arriving sample ideally costs half of the excess less than the leaving sample.
@@ -149,9 +159,7 @@ template <std::size_t R>
         if (j == part_exchange::nothing && !may_move) return;
         resources<R> moved = leaves(i);
         if (j != part_exchange::nothing) moved -= comes(j);
-        keep_better(best, {i, j,
-                           std::max(largest_amount(heavy.load - moved),
-                                    largest_amount(light.load + moved))});
+        keep_better(best, {i, j, evaluate_exchange(heavy, light, moved, before)});
       });
   return best;
 }
@@ -193,8 +201,15 @@ class costed_parts {
     loads_[part] = from.load;
   }
 
+  /// Returns the load of the part, measured anew.
+  [[nodiscard]] std::int64_t measured_load(open_part<R> const& part) const {
+    resources<R> load{};
+    for (std::uint32_t const place : part.places) load += costs_[place];
+    return largest_amount(load);
+  }
+
   /// Moves a sample from `from` to `to`, and possibly another one back.
-  void carry_out(part_exchange const& exchange, open_part<R>& from, open_part<R>& to) const {
+  void apply_exchange(part_exchange const& exchange, open_part<R>& from, open_part<R>& to) const {
     std::uint32_t const leaves = from.places[exchange.leaves];
     erase(from, exchange.leaves);
     if (exchange.comes != part_exchange::nothing) {
@@ -288,31 +303,28 @@ class part_refiner {
     lightest().fill(parts, [this](std::size_t part) { return word(part); });
   }
 
-  /// Runs exchanges until no load is above `target`, none helps, or `exchanges` are used up.
-  void run(std::int64_t target, std::size_t exchanges, bool may_move) {
-    left_ = exchanges;
+  /// Runs exchanges until no load is above `target`, none helps, or the budget is spent.
+  void run(std::int64_t target, search_budget budget, bool may_move) {
     may_move_ = may_move;
-    while (left_ != 0) {
+    while (!budget.is_spent()) {
       std::uint32_t const heavy = rank_.part(heaviest().least());
-      if (parts_.load(heavy) <= target || !relieve(heavy)) return;
+      if (parts_.load(heavy) <= target || !relieve(heavy, budget)) return;
     }
   }
 
   /// Runs exchanges only with the lightest part, as long as they bring the largest load much nearer
-  /// to the target. Returns the number of remaining exchanges.
-  std::size_t run_with_lightest(std::int64_t target, std::size_t exchanges, bool may_move) {
-    left_ = exchanges;
+  /// to the target.
+  void run_with_lightest(std::int64_t target, search_budget& budget, bool may_move) {
     may_move_ = may_move;
     // Each part above the target requires at least one exchange.
     halving_limit limit(target, 64 + 4 * parts_.size());
-    while (left_ != 0) {
+    while (!budget.is_spent()) {
       std::uint32_t const heavy = rank_.part(heaviest().least());
       std::int64_t const load = parts_.load(heavy);
-      if (load <= target || limit.ends(load, exchanges - left_)) break;
+      if (load <= target || limit.ends(load, budget.spent())) break;
       std::uint32_t const light = rank_.part(lightest().least());
-      if (light == heavy || !even(heavy, light)) break;
+      if (light == heavy || !even(heavy, light, budget)) break;
     }
-    return left_;
   }
 
   [[nodiscard]] std::int64_t largest_load() { return parts_.load(rank_.part(heaviest().least())); }
@@ -333,32 +345,40 @@ class part_refiner {
 
   /// Balances a part with the lightest one, or else with the lightest other part for which this is
   /// possible.
-  bool relieve(std::uint32_t heavy) {
+  bool relieve(std::uint32_t heavy, search_budget& budget) {
     std::uint32_t const light = rank_.part(lightest().least());
-    if (light != heavy && even(heavy, light)) return true;
+    if (light != heavy && even(heavy, light, budget)) return true;
+    order_partners(heavy, light);
+    return std::any_of(others_.begin(), others_.end(),
+                       [&](uint128 other) { return even(heavy, rank_.part(other), budget); });
+  }
+
+  /// Lists the parts other than `light` that are lighter than `heavy`, from the lightest on.
+  void order_partners(std::uint32_t heavy, std::uint32_t light) {
     others_.clear();
     for (std::size_t part = 0; part != parts_.size(); ++part) {
       if (part != light && parts_.load(part) < parts_.load(heavy)) others_.push_back(word(part));
     }
     std::sort(others_.begin(), others_.end());
-    return std::any_of(others_.begin(), others_.end(),
-                       [&](uint128 other) { return even(heavy, rank_.part(other)); });
   }
 
   /// Exchanges samples between two parts as long as the larger of their loads decreases; returns
   /// whether it decreased.
-  bool even(std::uint32_t heavy, std::uint32_t light) {
+  bool even(std::uint32_t heavy, std::uint32_t light, search_budget& budget) {
     parts_.open(heavy, heavy_);
     parts_.open(light, light_);
     bool has_changed = false;
-    while (left_ != 0) {
+    while (!budget.is_spent()) {
       bool const is_turned = largest_amount(heavy_.load) < largest_amount(light_.load);
       open_part<R>& from = is_turned ? light_ : heavy_;
       open_part<R>& to = is_turned ? heavy_ : light_;
       part_exchange const exchange = exchanges_(from, to, parts_.costs(), may_move_);
       if (exchange.leaves == part_exchange::nothing) break;
-      parts_.carry_out(exchange, from, to);
-      --left_;
+      apply_checked(
+          {"part_refiner", "exchange"}, exchange.gain,
+          [&] { return std::max(parts_.measured_load(from), parts_.measured_load(to)); },
+          [&] { parts_.apply_exchange(exchange, from, to); });
+      budget.spend();
       has_changed = true;
     }
     if (!has_changed) return false;
@@ -378,7 +398,6 @@ class part_refiner {
   load_key<uint128> rank_;
   std::vector<uint128> heaviest_nodes_;
   std::vector<uint128> lightest_nodes_;
-  std::size_t left_ = 0;
   bool may_move_ = true;
   open_part<R> heavy_;
   open_part<R> light_;

@@ -6,10 +6,12 @@
 
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/load_order.hpp>
 #include <omnibal/detail/node_layout.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -157,6 +159,16 @@ struct home_exchange {
   }
 };
 
+/// Returns the gain if `heavy` loses the amounts `moved` and `light` receives them: the decrease of
+/// the excess of both ranks, which is `before`.
+template <std::size_t R>
+[[nodiscard]] constexpr std::int64_t evaluate_exchange(open_rank<R> const& heavy,
+                                                       open_rank<R> const& light,
+                                                       resources<R> const& moved,
+                                                       std::int64_t target, std::int64_t before) {
+  return before - excess_of(heavy.load - moved, target) - excess_of(light.load + moved, target);
+}
+
 /// Returns the exchange between `heavy` and `light` that lowers the excess most per byte, or `best`
 /// if none is better. With one kind `light` has no excess, and gets none.
 template <std::size_t R>
@@ -181,8 +193,7 @@ template <std::size_t R>
                            found.bytes += light.samples[j].bytes;
                          }
                          if (R == 1 && (moved[0] <= 0 || moved[0] > room)) return;
-                         found.relief = before - excess_of(heavy.load - moved, target) -
-                                        excess_of(light.load + moved, target);
+                         found.relief = evaluate_exchange(heavy, light, moved, target, before);
                          keep_better(best, found);
                        });
   return best;
@@ -219,14 +230,12 @@ template <std::size_t R>
       found.relief = std::min({before, leaves.cost[0], target - light.load[0]});
     }
     if (!found.is_better_than(best)) return;
-    resources<R> from = heavy.load - leaves.cost;
-    resources<R> to = light.load + leaves.cost;
+    resources<R> moved = leaves.cost;
     for_each_in_return(heavy, light, i, target, [&](std::size_t j) {
-      from += light.samples[j].cost;
-      to -= light.samples[j].cost;
+      moved -= light.samples[j].cost;
       found.bytes += light.samples[j].bytes;
     });
-    found.relief = before - excess_of(from, target) - excess_of(to, target);
+    found.relief = evaluate_exchange(heavy, light, moved, target, before);
     keep_better(best, found);
   });
   return best;
@@ -247,7 +256,7 @@ class swap_search {
     for (std::size_t i = order_.size(); i-- != 0;) {
       lists_.push_front(state.rank_of[order_[i]], order_[i]);
     }
-    for (std::size_t left = 16 * state.ranks(); left != 0; --left) {
+    for (search_budget budget(16 * state.ranks()); !budget.is_spent(); budget.spend()) {
       std::uint32_t const heavy = state.heaviest();
       if (largest_amount(state.loads[heavy]) <= target) return;
       if (!relieve(state, layout, heavy, target)) return;
@@ -285,24 +294,50 @@ class swap_search {
     if (layout.ranks_per_node() != 1) {
       std::size_t const node = layout.node_of(heavy);
       std::size_t const first = layout.first_rank(node);
-      list_lightest(state, {first, first + layout.ranks_in(node)}, heavy, target, few);
+      order_partners(state, {first, first + layout.ranks_in(node)}, heavy, target, few);
       try_both();
     }
     index_range const all{0, state.ranks()};
     if (partner == none) {
-      list_lightest(state, all, heavy, target, few);
+      order_partners(state, all, heavy, target, few);
       try_both();
     }
     if (partner == none) {
-      list_lightest(state, all, heavy, target, state.ranks());
+      order_partners(state, all, heavy, target, state.ranks());
       for (std::uint32_t const light : partners_) {
         open(state, light, light_);
         consider(light, best_home_exchange(heavy_, light_, target, best));
       }
     }
     if (partner == none) return false;
-    carry_out(state, best, heavy, partner, target);
+    open(state, partner, light_);
+    auto const excess = [&] {
+      return measured_excess(state, heavy_, target) + measured_excess(state, light_, target);
+    };
+    auto const bytes = [&] { return bytes_away(state, heavy_) + bytes_away(state, light_); };
+    apply_checked({"swap_search", "exchange"}, best.relief, excess, [&] {
+      apply_checked({"swap_search", "bytes of an exchange"}, -best.bytes, bytes,
+                    [&] { apply_exchange(state, best, heavy, partner, target); });
+    });
     return true;
+  }
+
+  /// Returns the excess of a rank, measured anew.
+  [[nodiscard]] static std::int64_t measured_excess(assignment_state<R> const& state,
+                                                    open_rank<R> const& rank, std::int64_t target) {
+    resources<R> load{};
+    for (movable_sample<R> const& sample : rank.samples) load += state.costs[sample.index];
+    return excess_of(load, target);
+  }
+
+  /// Returns the bytes of samples that have left their home since their rank was opened.
+  [[nodiscard]] static std::int64_t bytes_away(assignment_state<R> const& state,
+                                               open_rank<R> const& rank) {
+    std::int64_t bytes = 0;
+    for (movable_sample<R> const& sample : rank.samples) {
+      if (sample.bytes != 0 && !state.is_home(sample.index)) bytes += state.bytes[sample.index][0];
+    }
+    return bytes;
   }
 
   struct index_range {
@@ -311,8 +346,8 @@ class swap_search {
   };
   /// Lists the lightest ranks, at most `most` of them, with which a rank above the target may
   /// exchange.
-  void list_lightest(assignment_state<R> const& state, index_range ranks, std::uint32_t heavy,
-                     std::int64_t target, std::size_t most) {
+  void order_partners(assignment_state<R> const& state, index_range ranks, std::uint32_t heavy,
+                      std::int64_t target, std::size_t most) {
     auto const loaded = [&](std::size_t rank) {
       return load_order<std::int64_t>{largest_amount(state.loads[rank]),
                                       static_cast<std::uint32_t>(rank)};
@@ -341,9 +376,8 @@ class swap_search {
     });
   }
 
-  void carry_out(assignment_state<R>& state, home_exchange const& chosen, std::uint32_t heavy,
-                 std::uint32_t light, std::int64_t target) {
-    open(state, light, light_);
+  void apply_exchange(assignment_state<R>& state, home_exchange const& chosen, std::uint32_t heavy,
+                      std::uint32_t light, std::int64_t target) {
     std::uint32_t const leaves = heavy_.samples[chosen.leaves].index;
     order_.clear();
     auto const come = [&](std::size_t j) { order_.push_back(light_.samples[j].index); };

@@ -10,12 +10,15 @@
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/search_budget.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -34,7 +37,7 @@ namespace omnibal::inline v0::detail {
 template <std::size_t R>
 class load_bundles {
  public:
-  load_bundles(std::span<load_levels<R> const> levels, std::size_t size, std::size_t rounds,
+  load_bundles(std::span<load_levels<R> const> levels, std::size_t size, search_budget budget,
                std::span<std::uint32_t const> short_sizes = {})
       : groups_(levels.size()) {
     std::size_t const in_short =
@@ -47,13 +50,14 @@ class load_bundles {
     for (std::uint32_t const own : short_sizes) first_.push_back(first_.back() + own);
     measure(levels);
     loads_.resize(first_.size() - 1);
+    if (!short_sizes.empty()) lacking_ = lacking(size, in_short, short_sizes.size());
     for (std::size_t bundle = 0; bundle != loads_.size(); ++bundle) {
-      if (bundle >= count_) loads_[bundle].fill(lacking(size, in_short, short_sizes.size()));
+      if (bundle >= count_) loads_[bundle].fill(lacking_);
       for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
         for (std::size_t r = 0; r != R; ++r) loads_[bundle][r] += groups_[i].load[r];
       }
     }
-    for (std::size_t round = 0; round != rounds; ++round) exchange(round);
+    for (; !budget.is_spent(); budget.spend()) exchange(budget.spent());
   }
 
   /// Returns the number of full bundles.
@@ -98,13 +102,18 @@ class load_bundles {
     return static_cast<std::int64_t>(mean * size - mean * groups / bundles);
   }
 
-  void exchange(std::size_t round) {
+  /// Returns the bundles by descending load of a kind.
+  [[nodiscard]] std::vector<std::uint32_t> order_bundles(std::size_t r) const {
     // The order has a resolution of 2^-10 of the mean group, for a counting sort. The bundles that
     // differ most are still exchanged.
-    std::size_t const count = loads_.size();
-    auto const order = order_descending(count, [&](std::size_t k) {
-      return static_cast<std::uint64_t>(loads_[k][round % R]) >> 4;
+    return order_descending(loads_.size(), [&](std::size_t k) {
+      return static_cast<std::uint64_t>(loads_[k][r]) >> 4;
     });
+  }
+
+  void exchange(std::size_t round) {
+    std::size_t const count = loads_.size();
+    auto const order = order_bundles(round % R);
     for (std::size_t k = 0; k != count / 2; ++k) {
       exchange(order[k], order[count - 1 - k], round);
     }
@@ -121,20 +130,15 @@ class load_bundles {
     measured_group* const highs = &groups_[first_[high]];
     std::size_t const of_low = first_[low + 1] - first_[low];
     std::size_t const of_high = first_[high + 1] - first_[high];
-    std::int64_t least = 0;
+    std::int64_t best_gain = 0;
     measured_group* best_from = nullptr;
     measured_group* best_to = nullptr;
     std::size_t first = round % of_high;
     for (std::size_t i = 0; i != of_low; ++i) {
       for (std::size_t t = 0, k = first; t != std::min(of_high, partners); ++t) {
-        // Half of the change of the sum of squares; low gains `more` and high loses it.
-        std::int64_t change = 0;
-        for (std::size_t r = 0; r != R; ++r) {
-          std::int64_t const more = highs[k].load[r] - lows[i].load[r];
-          change += more * (more + apart[r]);
-        }
-        if (change < least) {
-          least = change;
+        std::int64_t const gain = evaluate_exchange(lows[i], highs[k], apart);
+        if (gain > best_gain) {
+          best_gain = gain;
           best_from = &lows[i];
           best_to = &highs[k];
         }
@@ -143,15 +147,62 @@ class load_bundles {
       first = first + 1 == of_high ? 0 : first + 1;
     }
     if (best_from == nullptr) return;
+    apply_checked(
+        {"load_bundles", "exchange"}, 2 * best_gain,
+        [&] { return measured_squares(low) + measured_squares(high); },
+        [&] { apply_exchange(low, high, *best_from, *best_to); }, tolerance(low, high, apart));
+  }
+
+  /// Returns the gain of an exchange of two groups: half of the decrease of the sum of squares of
+  /// both loads, whose distance is `apart`.
+  [[nodiscard]] static std::int64_t evaluate_exchange(measured_group const& from_low,
+                                                      measured_group const& from_high,
+                                                      load_type const& apart) {
+    std::int64_t gain = 0;
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const more = best_to->load[r] - best_from->load[r];
+      // The low bundle gains `more`, and the high bundle loses it.
+      std::int64_t const more = from_high.load[r] - from_low.load[r];
+      gain -= more * (more + apart[r]);
+    }
+    return gain;
+  }
+
+  void apply_exchange(std::size_t low, std::size_t high, measured_group& from_low,
+                      measured_group& from_high) {
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t const more = from_high.load[r] - from_low.load[r];
       loads_[low][r] += more;
       loads_[high][r] -= more;
     }
-    std::swap(*best_from, *best_to);
+    std::swap(from_low, from_high);
+  }
+
+  /// Returns the sum of squares of the load of a bundle, measured anew.
+  [[nodiscard]] int128 measured_squares(std::size_t bundle) const {
+    int128 result = 0;
+    for (std::size_t r = 0; r != R; ++r) {
+      int128 load = bundle < count_ ? 0 : lacking_;
+      for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
+        load += groups_[i].load[r];
+      }
+      result += load * load;
+    }
+    return result;
+  }
+  /// Returns the tolerance of a checked gain: zero, unless `apart` is less than the distance of the
+  /// bundles because of its limit.
+  [[nodiscard]] int128 tolerance(std::size_t low, std::size_t high, load_type const& apart) const {
+    int128 result = 0;
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t const ignored = loads_[low][r] - loads_[high][r] - apart[r];
+      result += int128{2 * static_cast<std::int64_t>(largest_share)} * std::abs(ignored);
+    }
+    return result;
   }
 
   std::size_t count_;
+  /// The average difference of a short bundle from a full one.
+  std::int64_t lacking_ = 0;
   /// The groups; the groups of bundle k begin at `first_[k]`.
   std::vector<measured_group> groups_;
   std::vector<std::uint32_t> first_;

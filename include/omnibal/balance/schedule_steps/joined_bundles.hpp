@@ -13,8 +13,9 @@
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_pool.hpp>
-#include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/step_grid.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>
@@ -88,8 +89,8 @@ template <std::size_t R>
     singles.groups.insert(singles.groups.end(), groups.begin(), groups.end());
     singles.levels.insert(singles.levels.end(), last.levels.begin(), last.levels.end());
   }
-  load_bundles<R> const exchanged(singles.levels, shape.groups_per_rank, exchange_rounds(1),
-                                  last_sizes);
+  load_bundles<R> const exchanged(singles.levels, shape.groups_per_rank,
+                                  search_budget(exchange_rounds(1)), last_sizes);
   // The bundles are not assigned to steps and ranks yet.
   step_grid const grid{static_cast<std::uint32_t>(exchanged.count()), 1};
   auto bundles = join_singles(singles, grid, shape.groups_per_rank,
@@ -129,7 +130,8 @@ template <std::size_t R>
     steps[step] = positions.of_step(order, static_cast<std::size_t>(random_order(step)));
     for (std::uint32_t const single : steps[step]) add_levels(totals[step], singles.levels[single]);
   }
-  load_bundles<R> const exchanged(totals, groups_per_rank, exchange_rounds(positions.ranks));
+  load_bundles<R> const exchanged(totals, groups_per_rank,
+                                  search_budget(exchange_rounds(positions.ranks)));
   step_grid const grid{static_cast<std::uint32_t>(exchanged.count()), positions.ranks};
   return join_singles(singles, grid, groups_per_rank,
                       [&](std::size_t step, std::size_t rank, std::size_t place) {

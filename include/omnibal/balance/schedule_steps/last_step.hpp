@@ -9,8 +9,8 @@
 /// groups are assigned to ranks.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/step_load.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/step_load.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>

@@ -7,10 +7,10 @@
 /// The input is the loads that the user passes, one for each group. The output is `group_levels`,
 /// in which each kind of load of a group is a `load_level`.
 
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

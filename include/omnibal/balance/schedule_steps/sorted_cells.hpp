@@ -9,11 +9,11 @@
 /// order of bundles, in which each step has random bundles of one cell.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

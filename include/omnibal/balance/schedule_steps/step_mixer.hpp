@@ -9,12 +9,14 @@
 /// same bundles. A bundle is an index into the levels.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/bits.hpp>
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -23,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -95,10 +98,9 @@ class step_mixer {
   [[nodiscard]] std::vector<std::uint32_t> mix(rng::engine words) && {
     std::size_t const steps = totals_.size();
     std::size_t const half = steps / 2;
-    for (std::size_t round = 0; round != rounds_; ++round) {
-      auto const order = order_descending(steps, [&](std::size_t step) {
-        return static_cast<std::uint64_t>(totals_[step][round % R] + offset_of_totals);
-      });
+    for (search_budget budget(rounds_); !budget.is_spent(); budget.spend()) {
+      std::size_t const round = budget.spent();
+      auto const order = order_steps(round % R);
       uint128 const min_apart = squares_of_totals() / (steps * share_to_gain);
       std::size_t const gap = rng::below(words, half);
       for (std::size_t k = 0; k != half; ++k) {
@@ -142,7 +144,11 @@ class step_mixer {
     std::size_t first = no_split;
     /// The total of the first step.
     std::array<std::int64_t, R> total{};
+    /// The decrease of the cost of both steps.
+    std::int64_t gain = 0;
   };
+  /// The largest loads of two steps, added for each kind.
+  using largest_type = std::array<std::int64_t, R>;
 
   /// Measures the distances of bundles from the mean in a kind, and the price of waiting time.
   void measure(std::size_t r, double of_random_step) {
@@ -168,6 +174,9 @@ class step_mixer {
   [[nodiscard]] std::span<std::uint32_t> bundles_of(std::size_t r, std::size_t step) {
     return std::span(sorted_[r]).subspan(step * ranks_, ranks_);
   }
+  [[nodiscard]] std::span<std::uint32_t const> bundles_of(std::size_t r, std::size_t step) const {
+    return std::span(sorted_[r]).subspan(step * ranks_, ranks_);
+  }
 
   /// Sorts the bundles of each step by each kind.
   void sort_steps(std::span<std::uint32_t const> order) {
@@ -186,6 +195,13 @@ class step_mixer {
         bundles_of(r, step_of[bundle])[count[step_of[bundle]]++] = bundle;
       }
     }
+  }
+
+  /// Returns the steps by descending total of a kind.
+  [[nodiscard]] std::vector<std::uint32_t> order_steps(std::size_t r) const {
+    return order_descending(totals_.size(), [&](std::size_t step) {
+      return static_cast<std::uint64_t>(totals_[step][r] + offset_of_totals);
+    });
   }
 
   /// Returns the bundles of each step in ascending order, which is random.
@@ -232,12 +248,34 @@ class step_mixer {
     }
   }
 
-  /// Returns the cost of two steps with these totals and this sum of their largest loads.
-  [[nodiscard]] std::int64_t cost(std::size_t r, std::int64_t one, std::int64_t other,
-                                  std::int64_t largest) const {
-    std::int64_t const x = std::clamp(one, -max_of_total, max_of_total);
-    std::int64_t const y = std::clamp(other, -max_of_total, max_of_total);
-    return prices_[r] * largest + x * x + y * y;
+  /// Returns the cost of two steps: the squares of the totals of `one` and of the rest of `both`,
+  /// and the price of the largest loads.
+  [[nodiscard]] std::int64_t cost(std::array<std::int64_t, R> const& one,
+                                  std::array<std::int64_t, R> const& both,
+                                  largest_type const& largest) const {
+    std::int64_t result = 0;
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t const x = std::clamp(one[r], -max_of_total, max_of_total);
+      std::int64_t const y = std::clamp(both[r] - one[r], -max_of_total, max_of_total);
+      result += prices_[r] * largest[r] + x * x + y * y;
+    }
+    return result;
+  }
+  /// Returns the cost of two steps, measured anew.
+  [[nodiscard]] std::int64_t measured_cost(std::uint32_t one, std::uint32_t other) const {
+    std::array<std::int64_t, R> of_one{};
+    std::array<std::int64_t, R> both{};
+    largest_type largest{};
+    for (std::uint32_t const step : {one, other}) {
+      apart_type most = lowest();
+      for (std::uint32_t const item : bundles_of(0, step)) {
+        if (step == one) add(of_one, item);
+        add(both, item);
+        most = larger(most, loads_[item].apart);
+      }
+      for (std::size_t r = 0; r != R; ++r) largest[r] += most[r];
+    }
+    return cost(of_one, both, largest);
   }
 
   /// Returns the square of the distance between the totals of two steps.
@@ -269,35 +307,49 @@ class step_mixer {
     return static_cast<std::int64_t>(std::min(result, 4 * max_apart));
   }
 
+  /// Returns the gain of a split of two steps with the total `both`: the decrease of their cost.
+  [[nodiscard]] std::int64_t evaluate_split(split_choice const& split,
+                                            std::array<std::int64_t, R> const& both,
+                                            largest_type const& largest,
+                                            std::int64_t before) const {
+    return before - cost(split.total, both, largest);
+  }
+
+  /// Returns the largest loads of two merged steps after a split.
+  [[nodiscard]] largest_type largest_after(std::size_t first) const {
+    auto const& most = most_[first];
+    largest_type result;
+    for (std::size_t r = 0; r != R; ++r) {
+      result[r] = std::int64_t{std::max(most[0][r], most[1][r])} + std::max(most[2][r], most[3][r]);
+    }
+    return result;
+  }
+  [[nodiscard]] static bool are_within(largest_type const& largest, largest_type const& limits) {
+    bool result = true;
+    for (std::size_t r = 0; r != R; ++r) result = result && largest[r] <= limits[r];
+    return result;
+  }
+
   /// Returns the best split of two merged steps within the limit on waiting time, if it costs less
   /// than the present split.
   [[nodiscard]] split_choice best_split(std::uint32_t one, std::uint32_t other) {
     split_choice now;
     split_choice best;
-    std::int64_t least = 0;
-    std::array<std::int64_t, R> may_be;
+    largest_type largest;
+    largest_type may_be;
+    std::array<std::int64_t, R> both;
     for (std::size_t k = 0; k != ranks_; ++k) add(now.total, merged_[k]);
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const largest = std::int64_t{loads_[bundles_of(r, one)[0]].apart[r]} +
-                                   loads_[bundles_of(r, other)[0]].apart[r];
-      least += cost(r, totals_[one][r], totals_[other][r], largest);
-      may_be[r] = largest + spare(r);
+      largest[r] = std::int64_t{loads_[bundles_of(r, one)[0]].apart[r]} +
+                   loads_[bundles_of(r, other)[0]].apart[r];
+      may_be[r] = largest[r] + spare(r);
+      both[r] = totals_[one][r] + totals_[other][r];
     }
+    std::int64_t const before = cost(totals_[one], both, largest);
     for (now.first = 0;; ++now.first) {
-      std::int64_t sum = 0;
-      bool may_wait = true;
-      auto const& most = most_[now.first];
-      for (std::size_t r = 0; r != R; ++r) {
-        std::int64_t const largest =
-            std::int64_t{std::max(most[0][r], most[1][r])} + std::max(most[2][r], most[3][r]);
-        may_wait = may_wait && largest <= may_be[r];
-        std::int64_t const rest = totals_[one][r] + totals_[other][r] - now.total[r];
-        sum += cost(r, now.total[r], rest, largest);
-      }
-      if (may_wait && sum < least) {
-        least = sum;
-        best = now;
-      }
+      largest = largest_after(now.first);
+      now.gain = evaluate_split(now, both, largest, before);
+      if (are_within(largest, may_be) && now.gain > best.gain) best = now;
       if (now.first == ranks_) return best;
       apart_type const& leaves = loads_[merged_[now.first]].apart;
       apart_type const& comes = loads_[merged_[ranks_ + now.first]].apart;
@@ -311,12 +363,17 @@ class step_mixer {
     merge(r, one, other);
     measure_merged();
     split_choice const best = best_split(one, other);
-    if (best.first == no_split || !may_wait(one, other, best.first)) return;
-    carry_out(one, other, r, best.first);
-    for (std::size_t q = 0; q != R; ++q) {
-      totals_[other][q] += totals_[one][q] - best.total[q];
-    }
-    totals_[one] = best.total;
+    if (best.first == no_split) return;
+    auto const waits = evaluate_waiting(one, other, best.first);
+    if (!may_wait(waits)) return;
+    std::int64_t const more = std::accumulate(waits.begin(), waits.end(), std::int64_t{0});
+    auto const waiting_time = [&] { return measured_waiting(one) + measured_waiting(other); };
+    auto const cost_of_both = [&] { return measured_cost(one, other); };
+    apply_checked({"step_mixer", "waiting time of a split"}, -more, waiting_time, [&] {
+      apply_checked({"step_mixer", "split"}, best.gain, cost_of_both,
+                    [&] { apply_split(one, other, r, best); });
+    });
+    for (std::size_t q = 0; q != R; ++q) waiting_[q] += waits[q];
   }
 
   [[nodiscard]] waiting_times<R> waiting(std::span<std::uint32_t const> bundles) const {
@@ -325,9 +382,15 @@ class step_mixer {
     return load.waiting(ranks_);
   }
 
-  /// Returns whether such a split is within the limit on waiting time, and counts its waiting time
-  /// if so.
-  [[nodiscard]] bool may_wait(std::uint32_t one, std::uint32_t other, std::size_t first) {
+  /// Returns the waiting time of a step in all kinds, measured anew.
+  [[nodiscard]] std::int64_t measured_waiting(std::uint32_t step) const {
+    auto const waits = waiting(bundles_of(0, step));
+    return std::accumulate(waits.begin(), waits.end(), std::int64_t{0});
+  }
+
+  /// Returns the increase of the waiting time by such a split.
+  [[nodiscard]] std::array<std::int64_t, R> evaluate_waiting(std::uint32_t one, std::uint32_t other,
+                                                             std::size_t first) const {
     step_load<R> middle;
     step_load<R> rest;
     for (std::size_t k = 0; k != merged_.size(); ++k) {
@@ -337,20 +400,27 @@ class step_mixer {
     auto const right = rest.waiting(ranks_);
     auto const old_left = waiting(bundles_of(0, one));
     auto const old_right = waiting(bundles_of(0, other));
-    auto changed = waiting_;
+    std::array<std::int64_t, R> more;
+    for (std::size_t r = 0; r != R; ++r) more[r] = left[r] + right[r] - old_left[r] - old_right[r];
+    return more;
+  }
+  /// Returns whether this increase of the waiting time is within the limit.
+  [[nodiscard]] bool may_wait(std::array<std::int64_t, R> const& more) const {
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const more = left[r] + right[r] - old_left[r] - old_right[r];
-      changed[r] += more;
-      if (more > 0 && changed[r] > goals_[r]) return false;
+      if (more[r] > 0 && waiting_[r] + more[r] > goals_[r]) return false;
     }
-    waiting_ = changed;
     return true;
   }
 
-  /// Assigns to `one` the merged bundles from `first` on, and to `other` the rest.
-  void carry_out(std::uint32_t one, std::uint32_t other, std::size_t r, std::size_t first) {
-    std::uint32_t const first_position = loads_[merged_[first]].position[r];
-    std::uint32_t const last_position = loads_[merged_[first + ranks_ - 1]].position[r];
+  /// Assigns to `one` the merged bundles from the first of the split on, and to `other` the rest.
+  void apply_split(std::uint32_t one, std::uint32_t other, std::size_t r,
+                   split_choice const& split) {
+    std::uint32_t const first_position = loads_[merged_[split.first]].position[r];
+    std::uint32_t const last_position = loads_[merged_[split.first + ranks_ - 1]].position[r];
+    for (std::size_t q = 0; q != R; ++q) {
+      totals_[other][q] += totals_[one][q] - split.total[q];
+    }
+    totals_[one] = split.total;
     for (std::size_t q = 0; q != R; ++q) {
       merge(q, one, other);
       auto to_one = bundles_of(q, one).begin();

@@ -9,9 +9,9 @@
 /// all full steps may have together, in each kind.
 
 #include <omnibal/balance/schedule_steps/last_step.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 
 #include <algorithm>
 #include <cstddef>
