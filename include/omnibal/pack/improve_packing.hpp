@@ -6,9 +6,11 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve_packing/annealing_fill.hpp>
 #include <omnibal/pack/improve_packing/bin_elimination.hpp>
@@ -159,7 +161,7 @@ class group_evener {
 
   /// Runs one pass over `groups`.
   void run(grouping& groups) {
-    std::vector<std::uint32_t> const order = largest_first(groups);
+    std::vector<std::uint32_t> const order = order_groups(groups);
     std::size_t const count = order.size();
     grouping result;
     result.reserve(count, groups.item_count());
@@ -205,7 +207,8 @@ class group_evener {
     return kind == kinds ? share_.sum(load) : share_(load[kind], kind);
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> largest_first(grouping const& groups) const {
+  /// Returns the groups by descending load.
+  [[nodiscard]] std::vector<std::uint32_t> order_groups(grouping const& groups) const {
     std::size_t const kind = pass_ % load_kinds;
     std::vector<std::uint64_t> keys(groups.size());
     for (std::size_t g = 0; g != keys.size(); ++g) keys[g] = size(input_.load(groups[g]), kind);
@@ -213,29 +216,43 @@ class group_evener {
   }
 
   /// Returns the sum of the squared shares of the capacity.
-  [[nodiscard]] std::uint64_t unevenness(amounts_type const& load) const {
+  [[nodiscard]] std::int64_t unevenness(amounts_type const& load) const {
     std::uint64_t sum = 0;
     for (std::size_t r = 0; r != kinds; ++r) {
+      // All shares together are at most 2^30.
       std::uint64_t const share = share_(load[r], r) >> 33;
       sum += share * share;
     }
-    return sum;
+    return static_cast<std::int64_t>(sum);
+  }
+
+  /// Returns the gain if the groups have these loads afterwards: the decrease of the sum of the
+  /// squared shares, which is `before`.
+  [[nodiscard]] std::int64_t evaluate_exchange(amounts_type const& large, amounts_type const& small,
+                                               std::int64_t before) const {
+    return before - unevenness(large) - unevenness(small);
+  }
+  /// Returns the tolerance of a checked gain. Rounding changes a share, which is at most 2^30, by
+  /// one unit.
+  [[nodiscard]] static constexpr std::int64_t tolerance() {
+    bool const is_exact = std::integral<typename amounts_type::value_type>;
+    return is_exact ? 0 : static_cast<std::int64_t>(2 * kinds) << 31;
   }
 
   /// Exchanges samples of the two groups, at most one of each group at a time; returns true if any
   /// sample moved.
   bool exchange() {
     // Limits the exchanges of one pair of groups per pass.
-    constexpr unsigned max_exchanges = 4;
-    unsigned done = 0;
-    while (done != max_exchanges && exchange_once()) ++done;
-    return done != 0;
+    search_budget budget(4);
+    while (!budget.is_spent() && exchange_once()) budget.spend();
+    return budget.spent() != 0;
   }
 
   bool exchange_once() {
     std::size_t const from_large = candidates(large_);
     std::size_t const from_small = candidates(small_);
-    std::uint64_t least = unevenness(large_.load) + unevenness(small_.load);
+    std::int64_t const before = unevenness(large_.load) + unevenness(small_.load);
+    std::int64_t best_gain = 0;
     std::size_t best[2] = {from_large, from_small};
     for (std::size_t i = 0; i <= from_large; ++i) {
       amounts_type const goes = candidate(large_, i);
@@ -246,16 +263,14 @@ class group_evener {
         // Compares with a difference, because a sum may exceed the largest integer.
         if (!comes.fits(input_.capacity - large_rest)) continue;
         if (!goes.fits(input_.capacity - small_rest)) continue;
-        amounts_type const large = large_rest + comes;
-        amounts_type const small = small_rest + goes;
-        std::uint64_t const sum = unevenness(large) + unevenness(small);
-        if (sum >= least) continue;
-        least = sum;
+        std::int64_t const gain = evaluate_exchange(large_rest + comes, small_rest + goes, before);
+        if (gain <= best_gain) continue;
+        best_gain = gain;
         best[0] = i;
         best[1] = j;
       }
     }
-    return (best[0] != from_large || best[1] != from_small) && carry_out(best[0], best[1]);
+    return best_gain != 0 && apply_exchange(best[0], best[1], best_gain);
   }
 
   /// The most samples of a group that an exchange considers.
@@ -274,12 +289,18 @@ class group_evener {
   }
 
   /// Returns false and changes nothing if rounding makes a group exceed the capacity.
-  bool carry_out(std::size_t goes, std::size_t comes) {
+  bool apply_exchange(std::size_t goes, std::size_t comes, std::int64_t gain) {
     group large = replaced(large_, goes, small_, comes);
     group small = replaced(small_, comes, large_, goes);
     if (!large.load.fits(input_.capacity) || !small.load.fits(input_.capacity)) return false;
-    large_ = std::move(large);
-    small_ = std::move(small);
+    auto const objective = [&] {
+      return unevenness(input_.load(large_.samples)) + unevenness(input_.load(small_.samples));
+    };
+    auto const replace = [&] {
+      large_ = std::move(large);
+      small_ = std::move(small);
+    };
+    apply_checked({"group_evener", "exchange"}, gain, objective, replace, tolerance());
     return true;
   }
 

@@ -5,7 +5,9 @@
 /// Fewer groups by simulated annealing over packings of a part of the samples.
 
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve_packing/bin_elimination.hpp>
 #include <omnibal/pack/improve_packing/bounded_knapsack.hpp>
@@ -160,11 +162,13 @@ class group_filling {
   /// values that is found. `are_sizes` says whether values are demands.
   std::int64_t fill(std::span<amounts_type const> demands, std::span<std::int64_t const> values,
                     bool are_sizes, amounts_type const& room) {
-    if constexpr (R == 1) {
-      by_sums_ = are_sizes;
-      if (by_sums_) return sums_.fill(values, room[0]);
+    std::int64_t const value = evaluate_filling(demands, values, are_sizes, room);
+    if constexpr (checks_gains) {
+      std::int64_t sum = 0;
+      for (std::size_t i = 0; i != values.size(); ++i) sum += has(i) ? values[i] : 0;
+      check_gain({"annealing_fill", "filling"}, value, sum);
     }
-    return search_.fill(demands, values, room);
+    return value;
   }
 
   /// Returns true if the last filling contains the sample at `position`.
@@ -184,6 +188,17 @@ class group_filling {
   }
 
  private:
+  /// Selects the best samples and returns the sum of their values.
+  std::int64_t evaluate_filling(std::span<amounts_type const> demands,
+                                std::span<std::int64_t const> values, bool are_sizes,
+                                amounts_type const& room) {
+    if constexpr (R == 1) {
+      by_sums_ = are_sizes;
+      if (by_sums_) return sums_.fill(values, room[0]);
+    }
+    return search_.fill(demands, values, room);
+  }
+
   struct no_sums {};
   using sums_type = std::conditional_t<R == 1, subset_sum, no_sums>;
 
@@ -287,12 +302,16 @@ class partial_packing {
         groups_[static_cast<std::size_t>(static_cast<uint128>(cursor_) * groups_.size() >> 64)];
     amounts_type const demand = values_.demand(forced);
     if (!demand.fits(into.room)) return other_work / 4;
-    std::size_t const loose = choose_candidates(into, words);
+    std::size_t const loose = order_candidates(into, words);
     amounts_type const rest = into.room - demand;
     if (!kept_load_.fits(rest)) return other_work;
-    std::int64_t const gain = values_[forced] + fill(rest - kept_load_) - replaced_value_;
+    std::int64_t const gain = evaluate_step(forced, rest - kept_load_);
+    if (-gain <= temperature.largest_loss(words)) {
+      apply_checked(
+          {"annealing_fill", "step"}, gain, [&] { return -value_of(into); },
+          [&] { apply_step(into, loose); });
+    }
     if (gain <= 0) values_.raise(forced);
-    if (-gain <= temperature.largest_loss(words)) carry_out(into, loose);
     return other_work + filling_.work();
   }
 
@@ -380,7 +399,7 @@ class partial_packing {
   /// Chooses candidates, in random order: samples of the pool except for its last sample, and
   /// samples of `from`. Moves the chosen samples of the pool before its last sample and returns
   /// their number. `from` keeps the end of a list with more than `max_of_group` samples.
-  std::size_t choose_candidates(group const& from, rng::engine& words) {
+  std::size_t order_candidates(group const& from, rng::engine& words) {
     candidates_.clear();
     std::size_t const others = pool_.size() - 1;
     std::size_t const loose = std::min(others, max_of_pool);
@@ -415,9 +434,21 @@ class partial_packing {
     return filling_.fill(demands_, worths_, values_.are_sizes(), room);
   }
 
+  /// Returns the gain if a group receives the forced sample and the best candidates for `room`: the
+  /// increase of the value of the group.
+  [[nodiscard]] std::int64_t evaluate_step(std::uint32_t forced, amounts_type const& room) {
+    return values_[forced] + fill(room) - replaced_value_;
+  }
+  /// Returns the value of the samples of a group that are not lifted, measured anew.
+  [[nodiscard]] std::int64_t value_of(group const& one) const {
+    std::int64_t value = 0;
+    for (std::uint32_t k = one.first; k != none; k = next_[k]) value += values_[k];
+    return value;
+  }
+
   /// Assigns to `into` the forced sample, the samples of the subset, and the samples that the group
   /// keeps.
-  void carry_out(group& into, std::size_t loose) {
+  void apply_step(group& into, std::size_t loose) {
     has_changed_ = true;
     std::uint32_t const forced = pool_.back();
     pool_.resize(pool_.size() - 1 - loose);
@@ -525,21 +556,21 @@ class annealing_fill {
   void run(grouping& groups, std::size_t bound) {
     if (!is_open_) open(groups, groups.size() - bound);
     if (is_exhausted_) return;
-    std::size_t const budget = work_of_pass();
-    work_ += budget;
-    for (std::size_t work = 0; work < budget;) {
+    std::size_t const of_pass = work_of_pass();
+    work_ += of_pass;
+    for (search_budget budget(of_pass); !budget.is_spent();) {
       if (state_.may_fit(max_packed_)) {
         if (state_.pack_pool(max_packed_, packed_)) {
           adopt(groups, packed_);
           return;
         }
-        work += sort_work * state_.pool().size();
+        budget.spend(sort_work * state_.pool().size());
       }
-      temperature_.set(done_ + work, budget * passes_);
-      work += state_.step(temperature_, words_);
+      temperature_.set(done_ + budget.spent(), of_pass * passes_);
+      budget.spend(state_.step(temperature_, words_));
     }
-    done_ += budget;
-    if (done_ >= budget * passes_) end_descent(groups);
+    done_ += of_pass;
+    if (done_ >= of_pass * passes_) end_descent(groups);
   }
 
   /// Returns the work of all passes, in operations on words.

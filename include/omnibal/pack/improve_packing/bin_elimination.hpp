@@ -5,8 +5,10 @@
 /// Reduction of groups by dissolving some and filling the others from them.
 
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/improve_packing/pack_afresh.hpp>
@@ -96,13 +98,12 @@ class exchange_pool {
   [[nodiscard]] bool contains(std::uint32_t sample) const { return is_in_[sample]; }
 
   /// Exchanges up to two samples of the group for one or two samples of the pool. Repeats this
-  /// while the exchange leaves less of the capacity, at most `max_exchanges` times.
+  /// while the exchange leaves less of the capacity, within a budget.
   void fill(std::vector<std::uint32_t>& group, rng::engine& words) {
-    // Few groups reach the limit.
-    constexpr unsigned max_exchanges = 8;
-    for (unsigned i = 0; i != max_exchanges; ++i) {
+    // Few groups spend the budget.
+    for (search_budget budget(8); !budget.is_spent(); budget.spend()) {
       exchange const best = best_exchange(group, words);
-      if (best.comes[0].group == none || !carry_out(best, group)) return;
+      if (best.gain == 0 || !apply_exchange(best, group)) return;
     }
   }
 
@@ -117,6 +118,8 @@ class exchange_pool {
   struct exchange {
     std::size_t goes[2] = {no_position, no_position};
     place comes[2] = {};
+    /// The decrease of the size of the room in the group.
+    std::int64_t gain = 0;
   };
 
   [[nodiscard]] static std::vector<typename Layout::room_type> rooms_of(
@@ -158,6 +161,26 @@ class exchange_pool {
     return amounts;
   }
 
+  /// Returns the room of a group, measured anew.
+  [[nodiscard]] amounts_type room_of(std::vector<std::uint32_t> const& group) const {
+    return difference(input_.capacity, input_.load(group));
+  }
+
+  /// Returns the gain if a group has the room `left` in place of `room`: the decrease of its size.
+  [[nodiscard]] std::int64_t evaluate_exchange(amounts_type const& room,
+                                               amounts_type const& left) const {
+    return static_cast<std::int64_t>(size_(room)) - static_cast<std::int64_t>(size_(left));
+  }
+  /// Returns the tolerance of a checked gain for this number of samples. Sizes weight units of
+  /// 2^-45 of the capacity by less than 2^16. Each addition may round by 2^-53 of the capacity.
+  [[nodiscard]] static constexpr std::int64_t tolerance(std::size_t samples) {
+    if constexpr (std::integral<weight_type>) {
+      return 0;
+    } else {
+      return static_cast<std::int64_t>(kinds * (4 + samples / 32)) << 16;
+    }
+  }
+
   /// Returns the exchange that leaves the least of the capacity, among the exchanges that are
   /// tried. The result receives no samples if no exchange leaves less than the group has left now.
   [[nodiscard]] exchange best_exchange(std::vector<std::uint32_t> const& group,
@@ -166,20 +189,20 @@ class exchange_pool {
     // leave.
     constexpr unsigned pairs = 3;
     constexpr std::size_t max_tried = 8;
-    amounts_type const room = difference(input_.capacity, input_.load(group));
+    amounts_type const room = room_of(group);
     exchange best;
-    std::uint64_t least = size_(room);
+    // An exchange with this gain leaves nothing.
+    auto const most = static_cast<std::int64_t>(size_(room));
     auto const consider = [&](amounts_type const& limit, std::size_t first, std::size_t second) {
       place const largest = largest_within(limit);
       if (largest.group == none) return;
       auto const keep_better = [&](amounts_type const& left, place const& one, place const& other) {
-        std::uint64_t const size = size_(left);
-        if (size >= least) return;
-        least = size;
-        best = {{first, second}, {one, other}};
+        std::int64_t const gain = evaluate_exchange(room, left);
+        if (gain <= best.gain) return;
+        best = {{first, second}, {one, other}, gain};
       };
       keep_better(difference(limit, input_.amounts(largest.group)), largest, place{});
-      for (unsigned pair = 0; pair != pairs && least != 0; ++pair) {
+      for (unsigned pair = 0; pair != pairs && best.gain != most; ++pair) {
         place const one = pair == 0 ? largest : largest_within(random_part(limit, words));
         if (one.group == none) continue;
         amounts_type const rest = difference(limit, input_.amounts(one.group));
@@ -189,13 +212,13 @@ class exchange_pool {
       }
     };
 
-    if (least != 0) consider(room, no_position, no_position);
+    if (best.gain != most) consider(room, no_position, no_position);
     std::size_t const candidates = std::min(group.size(), max_tried);
-    for (std::size_t i = 0; i != candidates && least != 0; ++i) {
+    for (std::size_t i = 0; i != candidates && best.gain != most; ++i) {
       consider(room + input_.amounts(group[i]), i, no_position);
     }
     for (std::size_t i = 0; i != candidates; ++i) {
-      for (std::size_t j = i + 1; j != candidates && least != 0; ++j) {
+      for (std::size_t j = i + 1; j != candidates && best.gain != most; ++j) {
         consider(room + input_.amounts(group[i]) + input_.amounts(group[j]), i, j);
       }
     }
@@ -204,7 +227,7 @@ class exchange_pool {
 
   /// Performs an exchange. Returns false and changes nothing if rounding makes the group exceed the
   /// capacity.
-  bool carry_out(exchange const& chosen, std::vector<std::uint32_t>& group) {
+  bool apply_exchange(exchange const& chosen, std::vector<std::uint32_t>& group) {
     std::vector<std::uint32_t>& after = scratch_;
     after.clear();
     for (std::size_t i = 0; i != group.size(); ++i) {
@@ -214,11 +237,16 @@ class exchange_pool {
       if (comes.group != none) after.push_back(comes.group);
     }
     if (!input_.load(after).fits(input_.capacity)) return false;
-    take(chosen.comes);
-    for (std::size_t const position : chosen.goes) {
-      if (position != no_position) add(group[position]);
-    }
-    group.swap(after);
+    auto const objective = [&] { return static_cast<std::int64_t>(size_(room_of(group))); };
+    auto const replace = [&] {
+      take(chosen.comes);
+      for (std::size_t const position : chosen.goes) {
+        if (position != no_position) add(group[position]);
+      }
+      group.swap(after);
+    };
+    apply_checked({"bin_elimination", "exchange"}, chosen.gain, objective, replace,
+                  tolerance(group.size() + after.size()));
     return true;
   }
 
@@ -293,7 +321,7 @@ class group_reducer {
   }
 
   [[nodiscard]] grouping dissolve_and_refill(grouping const& groups, std::size_t dissolved) {
-    std::vector<std::uint32_t> const order = fullest_first(groups);
+    std::vector<std::uint32_t> const order = order_groups(groups);
     std::size_t const kept = groups.size() - dissolved;
     pool_.clear();
     std::vector<std::uint32_t> of_no_size;
@@ -322,7 +350,7 @@ class group_reducer {
   }
 
   /// Returns the groups by descending size of their load, with some noise.
-  [[nodiscard]] std::vector<std::uint32_t> fullest_first(grouping const& groups) {
+  [[nodiscard]] std::vector<std::uint32_t> order_groups(grouping const& groups) {
     std::uint64_t const whole = size_(input_.capacity);
     std::uint64_t const noise = whole / (pass_ % 2 == 0 ? 50 : 10) + 1;
     std::vector<std::uint64_t> keys(groups.size());

@@ -4,6 +4,7 @@
 /// \file
 /// Knapsacks of several kinds of demand: the most valuable samples for a room.
 
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -42,9 +43,9 @@ class bounded_knapsack {
     }
     best_ = 0;
     chosen_ = 0;
-    nodes_ = max_nodes;
+    budget_ = nodes;
     search(0, room, 0, 0);
-    work_ = (max_nodes - nodes_ + demands.size()) * words_of_node;
+    work_ = (budget_.spent() + demands.size()) * words_of_node;
     return best_;
   }
 
@@ -55,8 +56,8 @@ class bounded_knapsack {
   [[nodiscard]] std::size_t work() const { return work_; }
 
  private:
-  /// The largest number of nodes of a search, as in `subset_sum`.
-  static constexpr std::size_t max_nodes = 256;
+  /// The nodes of a search, as in `subset_sum`.
+  static constexpr search_budget nodes{256};
   /// The work of a node, in operations on a word.
   static constexpr std::size_t words_of_node = 4 + R;
 
@@ -67,9 +68,9 @@ class bounded_knapsack {
       best_ = sum;
       chosen_ = mask;
     }
-    for (std::size_t k = first; k != candidates_ && nodes_ != 0; ++k) {
+    for (std::size_t k = first; k != candidates_ && !budget_.is_spent(); ++k) {
       if (sum_from_[k] <= best_ - sum) return;
-      --nodes_;
+      budget_.spend();
       std::size_t const i = position_[k];
       if (!demands_[i].fits(room)) continue;
       search(k + 1, room - demands_[i], sum + values_[i], mask | std::uint64_t{1} << i);
@@ -85,7 +86,7 @@ class bounded_knapsack {
   std::array<std::int64_t, max_values + 1> sum_from_ = {};
   std::int64_t best_ = 0;
   std::uint64_t chosen_ = 0;
-  std::size_t nodes_ = 0;
+  search_budget budget_ = nodes;
   std::size_t work_ = 0;
 };
 

@@ -5,6 +5,7 @@
 /// Subset sums: the values that fill a room best.
 
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/search_budget.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -47,9 +48,8 @@ class subset_sum {
   /// The number of bits above which a search replaces the table of bits. The table grows with the
   /// room and then takes longer than a search that is as good.
   static constexpr std::int64_t max_bits = std::int64_t{1} << 14;
-  /// The largest number of nodes of a search. Nearly all searches of random values end earlier with
-  /// the best subset.
-  static constexpr std::size_t max_nodes = 256;
+  /// The nodes of a search. Nearly all searches of random values end earlier with the best subset.
+  static constexpr search_budget nodes{256};
   /// The work of a node of the search, in operations on a word.
   static constexpr std::size_t words_of_node = 8;
 
@@ -117,13 +117,13 @@ class subset_sum {
     values_ = values;
     room_ = room;
     best_ = 0;
-    nodes_ = max_nodes;
+    budget_ = nodes;
     sum_from_[values.size()] = 0;
     for (std::size_t k = values.size(); k-- != 0;) {
       sum_from_[k] = saturated_sum(sum_from_[k + 1], values[k]);
     }
     search(0, 0, 0);
-    work_ = (max_nodes - nodes_ + values.size()) * words_of_node;
+    work_ = (budget_.spent() + values.size()) * words_of_node;
     return best_;
   }
 
@@ -137,10 +137,10 @@ class subset_sum {
       best_ = sum;
       chosen_ = mask;
     }
-    for (std::size_t k = first; k != values_.size() && best_ != room_ && nodes_ != 0; ++k) {
+    for (std::size_t k = first; k != values_.size() && best_ != room_ && !budget_.is_spent(); ++k) {
       if (sum_from_[k] <= best_ - sum) return;
       if (values_[k] > room_ - sum) continue;
-      --nodes_;
+      budget_.spend();
       search(k + 1, sum + values_[k], mask | std::uint64_t{1} << k);
     }
   }
@@ -155,7 +155,7 @@ class subset_sum {
   std::int64_t sum_from_[max_values + 1] = {};
   std::int64_t room_ = 0;
   std::int64_t best_ = 0;
-  std::size_t nodes_ = 0;
+  search_budget budget_ = nodes;
 };
 
 }  // namespace omnibal::inline v0::detail
