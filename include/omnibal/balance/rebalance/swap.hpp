@@ -268,9 +268,9 @@ class swap_search {
   static constexpr std::size_t few = 4;
 
   /// Carries out the exchange that lowers the excess most per byte. The partner is one of the
-  /// lightest ranks of the same node, or else one of the lightest of all ranks, or else any rank.
-  /// If an exchange of single samples leaves some excess, an exchange of one sample for several is
-  /// also considered.
+  /// lightest ranks of the same node, or else one of the lightest of all ranks, or else one of the
+  /// next ones: `few` at a time are compared until an exchange helps. If an exchange of single
+  /// samples leaves some excess, an exchange of one sample for several is also considered.
   [[nodiscard]] bool relieve(assignment_state<R>& state, node_layout const& layout,
                              std::uint32_t heavy, std::int64_t target) {
     open(state, heavy, heavy_);
@@ -281,32 +281,32 @@ class swap_search {
       best = found;
       partner = light;
     };
-    auto const try_both = [&] {
-      for (std::size_t p = 0; p != partners_.size(); ++p) {
-        open(state, partners_[p], opened_[p]);
-        consider(partners_[p], best_home_exchange(heavy_, opened_[p], target, best));
+    auto const try_from = [&](std::size_t first) {
+      std::size_t const count = std::min(few, partners_.size() - first);
+      for (std::size_t p = 0; p != count; ++p) {
+        open(state, partners_[first + p], opened_[p]);
+        consider(partners_[first + p], best_home_exchange(heavy_, opened_[p], target, best));
       }
       if (best.relief >= excess_of(state.loads[heavy], target)) return;
-      for (std::size_t p = 0; p != partners_.size(); ++p) {
-        consider(partners_[p], best_set_exchange(heavy_, opened_[p], target, best));
+      for (std::size_t p = 0; p != count; ++p) {
+        consider(partners_[first + p], best_set_exchange(heavy_, opened_[p], target, best));
       }
     };
     if (layout.ranks_per_node() != 1) {
       std::size_t const node = layout.node_of(heavy);
       std::size_t const first = layout.first_rank(node);
       order_partners(state, {first, first + layout.ranks_in(node)}, heavy, target, few);
-      try_both();
+      try_from(0);
     }
     index_range const all{0, state.ranks()};
     if (partner == none) {
       order_partners(state, all, heavy, target, few);
-      try_both();
+      try_from(0);
     }
     if (partner == none) {
       order_partners(state, all, heavy, target, state.ranks());
-      for (std::uint32_t const light : partners_) {
-        open(state, light, light_);
-        consider(light, best_home_exchange(heavy_, light_, target, best));
+      for (std::size_t first = few; partner == none && first < partners_.size(); first += few) {
+        try_from(first);
       }
     }
     if (partner == none) return false;
