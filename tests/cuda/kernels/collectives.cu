@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The collectives of a block beside those of CUB, each in a kernel of its own: what `kernels.sh
-// show` counts in them is in docs/guides/gpu.md. Nothing here runs.
+// show` counts in them is in docs/dev/gpu_kernels.md. Nothing here runs.
 
 #include <omnibal/cuda/detail/device_block.cuh>
 
