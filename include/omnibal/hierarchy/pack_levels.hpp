@@ -162,8 +162,8 @@ enum class pack_order {
 struct pack_levels_options {
   level_fill fill = level_fill::greedy;
   pack_order order = pack_order::by_attention;
-  /// The treatment of samples that are longer than the last level; `alone` puts each into its own
-  /// pack in that level.
+  /// The treatment of samples that are longer than the last level; `own_group` puts each into its
+  /// own pack in that level.
   oversize_policy oversized = oversize_policy::list;
 };
 
@@ -187,8 +187,8 @@ struct pack_levels_fn {
   /// that moves. Memory: 48 bytes per sample and the packer's memory, including the result.
   /// Determinism: portable if the packer is portable. Errors: `std::invalid_argument` if there are
   /// no levels, if lengths are not positive, not increasing or above `longest_level`, if a demand
-  /// is negative, above the last level with `reject` or above `longest_level` with `alone`, or if
-  /// the packer loses or duplicates samples or exceeds a length; `std::length_error` if there are
+  /// is negative, above the last level with `reject` or above `longest_level` with `own_group`, or
+  /// if the packer loses or duplicates samples or exceeds a length; `std::length_error` if there are
   /// more than 2^32 - 1 samples; the errors of the packer. Source: Yao et al., "Hierarchical
   /// balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,

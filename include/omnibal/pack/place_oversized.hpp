@@ -25,7 +25,7 @@ struct place_oversized_fn {
   /// `place_oversized(best_packing(samples, demand, capacity), oversize_policy::own_group)`. It
   /// accepts the packing of any packer, because every packer lists all oversized samples.
   ///
-  /// With `alone` the oversized samples follow the existing groups, each in its own group, by
+  /// With `own_group` the oversized samples follow the existing groups, each in its own group, by
   /// ascending index. `oversized` is empty then. The lower bound of the report increases by the
   /// number of these samples. Call functions that accept the packing of a packer, such as
   /// `improve_packing`, before this function. With `list`, or if no sample is oversized, the
