@@ -188,8 +188,8 @@ struct pack_levels_fn {
   /// Determinism: portable if the packer is portable. Errors: `std::invalid_argument` if there are
   /// no levels, if lengths are not positive, not increasing or above `longest_level`, if a demand
   /// is negative, above the last level with `reject` or above `longest_level` with `own_group`, or
-  /// if the packer loses or duplicates samples or exceeds a length; `std::length_error` if there are
-  /// more than 2^32 - 1 samples; the errors of the packer. Source: Yao et al., "Hierarchical
+  /// if the packer loses or duplicates samples or exceeds a length; `std::length_error` if there
+  /// are more than 2^32 - 1 samples; the errors of the packer. Source: Yao et al., "Hierarchical
   /// balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,
             length_packer Pack = best_fit_decreasing_fn>
