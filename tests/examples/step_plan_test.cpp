@@ -83,7 +83,8 @@ struct read_plan {
   }
 };
 
-/// Sees that the weights of the steps are what docs/reference/files.md says, by the tokens of `data`.
+/// Sees that the weights of the steps are what docs/reference/files.md says, by the tokens of
+/// `data`.
 void check_weights(std::filesystem::path const& folder, dataset const& data) {
   auto const read = read_step_plan(folder / "plan.json");
   for (exported_steps const& plan : read.plans) {

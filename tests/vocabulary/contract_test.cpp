@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// What docs/reference/contract.md says of all functions: ranges, functors and how often they are called,
-// threads, and what an exception leaves behind.
+// SPDX-License-Identifier: Apache-2.0 What docs/reference/contract.md says of all functions:
+// ranges, functors and how often they are called, threads, and what an exception leaves behind.
 
 #include <omnibal/omnibal.hpp>
 

@@ -31,8 +31,8 @@ template <class T>
 }
 
 /// Returns the first index of [first, last) for which `holds` is false, or `last`. `holds` must be
-/// false for all later indices too. With branches, because kernels need fewer registers so than with
-/// the search of the host.
+/// false for all later indices too. With branches, because kernels need fewer registers so than
+/// with the search of the host.
 template <class Index, class Predicate>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr Index first_false(Index first, Index last,
                                                               Predicate const& holds) {
