@@ -163,7 +163,7 @@ inline void measure_even_packs(benchmark::State& state, std::vector<sample> cons
   state.counters["cv_images"] = of_groups[0];
   state.counters["cv_tokens"] = of_groups[1];
   for (std::size_t const ranks : {8u, 64u}) {
-    std::string const suffix = "_" + std::to_string(ranks);
+    std::string const suffix = std::string("_").append(std::to_string(ranks));
     auto const random = measure_steps(loads, ranks, 1.0);
     auto const scheduled = measure_steps(loads, ranks, 0.005);
     state.counters["random_waits" + suffix] = random.worst();

@@ -134,7 +134,7 @@ template <class Working, std::size_t R, class LoadOf>
   return sum;
 }
 
-/// Returns the number of tokens of a sample, which is not negative.
+/// Returns the number of tokens of a sample. Throws if the number is negative.
 template <class Samples, class Length>
 [[nodiscard]] std::int64_t tokens_at(std::string_view function, Samples const& samples,
                                      Length const& length, std::size_t group, std::uint32_t item) {

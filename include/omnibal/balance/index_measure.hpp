@@ -34,7 +34,8 @@ concept index_measure = demand_function<Measure, std::uint32_t> || amount_list<M
 
 namespace detail {
 
-/// Returns a functor from an index to an amount. A range must have `count` elements.
+/// Returns a functor from an index to an amount. If `measure` is a range, it must have `count`
+/// elements.
 template <index_measure Measure>
 [[nodiscard]] auto amounts_by_index(std::string_view function, std::string_view argument,
                                     Measure const& measure, std::size_t count) {

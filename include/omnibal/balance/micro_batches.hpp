@@ -141,8 +141,8 @@ struct micro_batches_options {
   /// micro-batches of each step: 10,000, 100,000 or 10,000,000, by effort.
   std::optional<std::size_t> exchanges = {};
   /// The maximum number of splits without success, as in `refine_parts`: 64, 2048 or 16,384, by
-  /// effort. Over all micro-batches the search makes no splits if there are more micro-batches than
-  /// exchanges.
+  /// effort. The search over the micro-batches of all steps makes no splits if there are more
+  /// micro-batches than exchanges.
   std::optional<std::size_t> splits = {};
   /// The maximum number of passes that search for fewer micro-batches, if fewer may be possible: 2,
   /// 4 or 64, by effort. The number is larger for few samples: together the passes look at 2^14,

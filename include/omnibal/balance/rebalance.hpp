@@ -65,7 +65,8 @@ struct single_ranks {
 template <std::size_t R>
 class offload {
  public:
-  /// Sends samples from nodes above the sum of the targets of their ranks to other nodes.
+  /// Sends samples from each node whose load exceeds the sum of the targets of its ranks to other
+  /// nodes.
   template <class Layout>
   void send_between_nodes(assignment_state<R>& state, Layout const& layout, std::int64_t target) {
     auto const most = static_cast<std::int64_t>(layout.ranks_per_node());

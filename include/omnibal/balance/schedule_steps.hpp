@@ -8,6 +8,7 @@
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_pool.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_mixer.hpp>
@@ -15,7 +16,6 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -37,12 +37,11 @@ struct schedule_steps_fn {
   /// has one group for each rank. `loads` contains the load of each group, a weight or resources,
   /// such as the result of `group_loads`.
   ///
-  /// All groups are one cell at first. Each round cuts the cells in whose steps ranks wait for more
-  /// than half as long as in the worst cell. Rounds end when the dist ratio is within
+  /// All groups are one cell at first. Each round cuts the cells in which ranks wait at least half
+  /// as long as in the worst cell. Rounds end when the dist ratio is within
   /// `options.max_dist_ratio` in every resource. Each step contains random groups of one cell.
   /// Every epoch cuts at other places: the `step_overlap` of two epochs is at most about the number
-  /// of cells. The steps are in random order. `gpu::schedule_steps` returns the same schedule on a
-  /// device.
+  /// of cells. The steps are in random order.
   ///
   /// With several `options.groups_per_rank` only the sums of these groups are even. Bundles of
   /// random groups exchange groups until each is near the mean in every resource. Bundles are then
@@ -55,14 +54,13 @@ struct schedule_steps_fn {
   ///
   /// Every group runs once, and carried groups run once more, possibly on another rank of the same
   /// step. `options.remainder` determines the treatment of the last groups if they do not fill a
-  /// step. A short last step has the
-  /// smallest groups; a last step that repeats groups repeats groups with similar loads. With
-  /// several groups per rank the last step has random groups. If each rank has at least two groups,
-  /// the ranks with one more have lighter groups. `max_dist_ratio` may be out of reach in a
-  /// resource (a giant group, few steps, idle ranks). The goal is then the smallest waiting time
-  /// from sorting by this resource, plus a quarter of `max_dist_ratio`. Several resources together
-  /// may miss even this goal; cells are then cut until the rounds are used up or all cells are
-  /// single steps.
+  /// step. A short last step has the smallest groups; a last step that repeats groups repeats
+  /// groups with similar loads. With several groups per rank the last step has random groups. If
+  /// each rank has at least two groups, the ranks with one more have lighter groups.
+  /// `max_dist_ratio` may be out of reach in a resource (a giant group, few steps, idle ranks). The
+  /// goal is then the waiting time of groups that are sorted by this resource, plus a quarter of
+  /// `max_dist_ratio`. Several resources together may miss even this goal; cells are then cut until
+  /// the rounds are used up or all cells are single steps.
   ///
   /// Complexity: linear for the sorts, for each doubling of the number of cells and for the rounds
   /// of several groups per rank. Memory: at most 24 + 14R bytes per group, 10R more with several

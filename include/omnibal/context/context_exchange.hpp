@@ -39,8 +39,8 @@ struct context_exchange_fn {
   ///
   /// `token_bytes` is the bytes of a token, for the bytes that the plan counts; padding does not
   /// travel. Complexity and memory: as `make_plan` for given parts. Determinism: portable. Errors:
-  /// `std::invalid_argument` if offsets do not start with zero, decrease, are not one more than the
-  /// ranks or do not end with the number of samples, if bytes are negative, and for bad options;
+  /// `std::invalid_argument` if the offsets do not ascend from zero to the number of samples, if
+  /// their number is not one more than the ranks, if bytes are negative, and for bad options;
   /// `std::overflow_error` if the sum of the bytes leaves its type.
   template <offset_range Offsets>
   [[nodiscard]] exchange_plan operator()(context_layout const& layout, Offsets const& home_offsets,

@@ -43,7 +43,7 @@ concept context_bytes =
 /// The runs of neighboring ranks that a group may have.
 enum class group_placement {
   /// Any run of neighboring ranks. Groups are on blocks in any case if the degrees are a chain of
-  /// divisors. With nodes, the chain ends at the ranks of a node.
+  /// divisors. With nodes, each degree below the ranks of a node also divides that number.
   anywhere,
   /// A block: a group of d ranks starts at a multiple of d. Then the communicators of ranks / d
   /// blocks for each degree suffice.

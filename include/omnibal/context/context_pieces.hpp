@@ -295,7 +295,7 @@ struct context_pieces_fn {
     }
   }
 
-  /// Adds to the open cell the pieces of a sample that the `place`-th rank of its group has.
+  /// Adds the pieces of a sample on the `place`-th rank of its group to the open cell.
   /// Returns their padded tokens.
   static std::int64_t give(context_pieces_workspace& workspace, std::uint32_t sample,
                            std::uint32_t place, std::uint32_t multiple) {

@@ -52,8 +52,8 @@ struct cost_steps {
   cost_steps(Costs const& of_samples)
       : costs(of_samples), step_count(1), largest_step(costs.size()) {}
 
-  /// Makes `offsets.size() - 1` steps. `max_samples` is an upper bound of the host on the size of
-  /// the largest step. A smaller bound allows more to run in shared memory.
+  /// Makes `offsets.size() - 1` steps. `max_samples` is an upper bound, known on the host, on the
+  /// size of the largest step. With a smaller bound more steps fit into shared memory.
   cost_steps(cost_span of_samples, device_span<std::uint32_t const> step_offsets,
              std::size_t max_samples)
       : costs(of_samples),

@@ -23,9 +23,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Costs that can be added in any order and number: no sum over some of them exceeds 2^63 - 1, for
-/// any kind. If there are several kinds, each is in proportion to its sum over all samples, so that
-/// kinds can be compared.
+/// Costs whose sums cannot overflow: for each kind, the sum of any of them is at most 2^63 - 1. If
+/// there are several kinds, each is in proportion to its sum over all samples, so that kinds can be
+/// compared.
 template <std::size_t R>
 using integer_costs = std::vector<resources<R>>;
 

@@ -298,7 +298,8 @@ void for_each_demand(std::string_view function, Samples const& samples, Demand c
   }
 }
 
-/// Throws for a demand that is negative or not finite; `of` is the name of its sample.
+/// Throws for a demand that is negative or not finite; `of` is the word for a sample in the
+/// message.
 template <class Amounts>
 void check_demand(std::string_view function, std::uint64_t index, Amounts const& amounts,
                   std::string_view of = "sample") {
@@ -325,8 +326,8 @@ template <std::size_t R, class T>
   return result;
 }
 
-/// Returns the common divisor of all demands for each resource if a capacity is large, otherwise
-/// ones.
+/// Returns the greatest common divisor of all demands for each resource if any capacity is large,
+/// otherwise 1.
 template <class Amounts, class Samples, class Demand>
 [[nodiscard]] Amounts common_units(std::string_view function, Samples const& samples,
                                    Demand const& demand, Amounts const& capacity) {

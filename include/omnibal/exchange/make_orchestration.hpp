@@ -102,7 +102,7 @@ struct encoder_routes {
 
 /// The plans of all phases of a step; equal on all ranks.
 struct orchestration {
-  /// The plan of the samples, with their text, in the language model.
+  /// The plan that moves the samples, with their text, to their ranks in the language model.
   exchange_plan samples;
   /// The routes of each encoder, in the order of the encoders in the call.
   std::vector<encoder_routes> encoders;

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Packs in levels of length.
+/// Levels of length, and packings whose groups belong to levels.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

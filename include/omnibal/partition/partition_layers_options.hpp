@@ -81,8 +81,8 @@ class weight_list {
   std::vector<T> weights_;
 };
 
-/// The rule for stages without layers: all of the given number of stages must have layers, or at
-/// most that number.
+/// Whether stages may be empty. With `forbidden` every stage has layers; with `allowed` the number
+/// of stages is a maximum.
 enum class empty_stages { forbidden, allowed };
 
 /// A layer that runs on a certain stage.

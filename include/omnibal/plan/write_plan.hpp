@@ -103,8 +103,8 @@ struct write_megatron_layout_fn {
   /// order of the model.
   ///
   /// Complexity: linear. Memory: a few strings. Determinism: portable. Errors:
-  /// `std::invalid_argument` if boundaries do not begin with zero or descend, and if a letter is
-  /// not E, t, m or L. Source: Megatron-LM,
+  /// `std::invalid_argument` if the boundaries do not start at zero or are not ascending, and if a
+  /// letter is not E, t, m or L. Source: Megatron-LM,
   /// megatron/core/transformer/pipeline_parallel_layer_layout.py.
   template <sample_range Boundaries, layer_letter Letter, std::output_iterator<char> Out>
   requires std::integral<std::ranges::range_value_t<Boundaries const>> Out

@@ -32,8 +32,8 @@ namespace omnibal::inline v0 {
 struct level_sampler_options {
   /// The options for the schedules of the groups of each level; `carried` must be empty.
   schedule_steps_options schedule{};
-  /// The number of steps at the begin of epoch 0 that take only packs of the first level. If the
-  /// first level has fewer steps, only these steps do so.
+  /// The number of steps at the beginning of epoch 0 that take only packs of the first level. If
+  /// the first level has fewer steps, their number is the limit.
   std::uint64_t short_first_steps = 0;
 };
 

@@ -393,7 +393,7 @@ class swap_search {
     lists_.assign(light, light_.samples, number);
   }
 
-  /// Inserts a sample before the first one that does not precede it.
+  /// Moves a sample from `from` to its place in `to`, which stays sorted.
   static void relink(assignment_state<R>& state, std::uint32_t sample, open_rank<R>& from,
                      open_rank<R>& to, std::uint32_t rank) {
     auto const moved =

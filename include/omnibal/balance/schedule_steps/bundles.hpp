@@ -70,7 +70,8 @@ class load_bundles {
  private:
   /// The number of groups of the other bundle with which each group may be exchanged in a round.
   static constexpr std::size_t partners = 4;
-  /// The mean load of a group, and the load of giants, in units for which products of sums fit.
+  /// The load of a mean group, and the cap on the load of any group. In these units products of
+  /// sums fit 64 bits.
   static constexpr double share_of_mean = 0x1p14;
   static constexpr double largest_share = 0x1p24;
 

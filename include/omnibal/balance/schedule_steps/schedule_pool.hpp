@@ -29,7 +29,8 @@ struct bundle_list {
   std::vector<std::uint32_t> groups;
   /// The load of each bundle: the sum over its groups.
   std::vector<load_levels<R>> levels;
-  /// The number of bundles with carried groups.
+  /// The number of bundles at the front that count as carried: bundles with carried groups, or all
+  /// bundles of a step that has one.
   std::size_t carried = 0;
 
   /// Returns the number of bundles.

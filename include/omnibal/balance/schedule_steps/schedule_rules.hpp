@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The arithmetic of rounds of cuts that create a schedule.
+/// The arguments, the shape and the random numbers of a schedule, and the arithmetic of its levels.
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
@@ -131,7 +131,7 @@ class schedule_rng {
   [[nodiscard]] constexpr std::uint64_t of_cell(std::uint32_t round, std::uint32_t first) const {
     return words_.word(std::uint64_t{round} << 32 | first);
   }
-  /// Returns the engine from which bundles of groups, and their steps, are drawn.
+  /// Returns the engine that the mixer of steps draws from.
   [[nodiscard]] constexpr rng::engine bundles() const {
     return rng::engine(words_.word(~std::uint64_t{1}));
   }

@@ -4,7 +4,7 @@
 /// \file
 /// The numbers of full steps and ranks, and the places of bundles in the steps.
 ///
-/// A grid is made from the `schedule_shape` and does not change. `sorted_cells` and `step_mixer`
+/// A grid does not change. `sorted_cells` and `step_mixer`
 /// return orders of bundles, and a grid divides such an order into steps.
 
 #include <cstddef>

@@ -178,7 +178,7 @@ class step_mixer {
     return std::span(sorted_[r]).subspan(step * ranks_, ranks_);
   }
 
-  /// Sorts the bundles of each step by each kind.
+  /// For each kind, sorts the bundles of each step by descending load.
   void sort_steps(std::span<std::uint32_t const> order) {
     std::vector<std::uint32_t> step_of(loads_.size());
     for (std::size_t place = 0; place != order.size(); ++place) {

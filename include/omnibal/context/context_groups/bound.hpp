@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Lower bounds of plans of groups: the first step of each call, whose results the search reads.
+/// Lower bounds of plans of groups, from the sorted samples. The search reads the results.
 
 #include <omnibal/context/context_groups/instance.hpp>
 

@@ -29,7 +29,7 @@ namespace omnibal::inline v0::detail {
 struct context_target {
   /// The micro-steps that share the work.
   std::uint64_t micro_steps = 1;
-  /// The longest time of a micro-step.
+  /// The limit on the time of the longest group of a micro-step.
   double longest = 0;
   /// The time of a micro-step as a multiple of the average of the remaining work.
   double pace = 1;
@@ -39,7 +39,7 @@ struct context_target {
   std::uint32_t end = ~std::uint32_t{0};
 };
 
-/// The state of a filling at the begin of a level: the time of the micro-steps before, and the
+/// The state of a filling at the beginning of a level: the time of the earlier micro-steps and the
 /// rank-seconds of the level.
 struct context_level {
   double time = 0;

@@ -18,8 +18,8 @@ struct block_range {
 /// Load-balanced sharding: rank 0 has the outermost blocks of a sequence at both of its ends, rank
 /// 1 the blocks next to them, and the last rank the middle. All ranks have the same number of
 /// blocks, except that the `extra` ranks from `first_extra` on have one more. These ranks wrap
-/// around to rank 0. An odd block is on the side that has had fewer blocks, so that the rest stays
-/// in the middle.
+/// around to rank 0. If a rank has an odd number of blocks, the odd block is from the end that has
+/// given fewer blocks, so that the remaining blocks stay in the middle.
 struct head_tail_cut {
   std::uint64_t blocks = 0;
   std::uint64_t each = 0;

@@ -51,7 +51,7 @@ enum class backward_use { always, for_weights };
 /// scores.
 enum class recomputed_tensors { nothing, elementwise, scores };
 
-/// Returns the forward and backward passes of a product of activations with parameters, for each
+/// Returns the work of all passes of a product of activations with parameters, in units of its
 /// forward pass.
 [[nodiscard]] constexpr std::int64_t linear_passes(training_mode training) {
   if (training == training_mode::all) return 3;

@@ -35,7 +35,7 @@ struct part_rooms {
   std::uint32_t floor = ~std::uint32_t{0};
   std::uint32_t extra = 0;
 
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool are_any() const { return floor + 1 == 0; }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_unlimited() const { return floor + 1 == 0; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_full(std::uint32_t count) const {
     return count >= floor && (extra == 0 || count > floor);
   }
@@ -119,7 +119,7 @@ struct longest_first {
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t rank_open_parts(Block& block, std::uint32_t parts,
                                                     part_rooms const& limits) const {
-    if (limits.are_any()) {
+    if (limits.is_unlimited()) {
       ranking.rank(block, parts, [&](std::uint32_t part) { return loads[part]; });
       return parts;
     }
@@ -197,7 +197,7 @@ struct longest_first {
         samples.put(place, part);
         std::uint32_t const count = ++counts[part];
         if (count > limits.floor) --extra;
-        has_changed_room = !limits.are_any() && count >= limits.floor;
+        has_changed_room = !limits.is_unlimited() && count >= limits.floor;
         std::uint32_t rank = 0;
         for (; rank + 1 != open &&
                is_before(ranking.loads[rank + 1], ranking.parts[rank + 1], load, part);

@@ -409,7 +409,7 @@ class communicator_ref {
     wait_for_nccl(where);
   }
 
-  /// Runs a call that uses staging memory on `stream`, guarded as `guarded` does.
+  /// Runs a call like `guarded`, for a call that uses staging memory on `stream`.
   template <class Call>
   void staged(cudaStream_t const& stream, Call const& call) {
     try {

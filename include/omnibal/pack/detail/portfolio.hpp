@@ -75,7 +75,7 @@ template <class Layout>
   return sampled->size() <= vector_best_fit(some, demands_after::freed, size, score).size();
 }
 
-/// Limits on the cost of a portfolio.
+/// Limits on the orders that a portfolio tries.
 struct portfolio_limits {
   /// The largest number of orders.
   std::size_t orders;

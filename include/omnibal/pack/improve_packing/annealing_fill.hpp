@@ -589,8 +589,8 @@ class annealing_fill {
   static constexpr std::size_t few_spare = 2;
   /// The number of additional groups in every other descent for a single group, with several kinds.
   static constexpr std::size_t many_spare = 4;
-  /// The work of an attempt to pack the pool, in operations on words per sample of the pool. The
-  /// work limits passes whose pool often fits.
+  /// The work that the budget is charged for an attempt to pack the pool, in operations on words
+  /// per sample of the pool. The charge limits passes with many such attempts.
   static constexpr std::size_t sort_work = 16;
 
   [[nodiscard]] std::int64_t mean_value() const {

@@ -27,8 +27,8 @@
 namespace omnibal::inline v0::detail {
 
 /// The size of a demand: the sum of its shares of the capacity, each weighted by the square of the
-/// scarcity of its resource. The scarcity of a resource is the number of its capacities that all
-/// demands require, divided by this number for the scarcest resource. Sizes are below 2^62.
+/// scarcity of its resource. The scarcity of a resource is its total demand divided by its
+/// capacity, relative to the scarcest resource. Sizes are below 2^62.
 ///
 /// Source of the weights: Panigrahy, Talwar, Uyeda, Wieder, "Heuristics for vector bin packing",
 /// 2011.
@@ -75,7 +75,7 @@ class exchange_pool {
   static constexpr std::size_t kinds = amounts_type::size();
   using size_type = scarcity_weighted_size<kinds, weight_type>;
 
-  /// Creates a pool for the samples of `input`, which must be cleared before use. Both arguments
+  /// Creates a pool for the samples of `input`. The pool must be cleared before use. Both arguments
   /// must outlive the pool.
   exchange_pool(measured<Layout> const& input, size_type const& size)
       : input_(input),

@@ -314,7 +314,8 @@ class waiting_samples {
   static constexpr std::uint64_t work_of_cell = 2;
   static constexpr std::uint64_t work_of_probe = 6;
 
-  /// Returns the worth of a sample at depth zero of the cell, in the bits above its bucket.
+  /// Returns the key of a cell: the worth of a sample at depth zero in the high bits, the bucket of
+  /// the cell in the low bits.
   [[nodiscard]] std::uint64_t key_of(std::size_t cell) const {
     std::uint64_t worth = min_worth_;
     for (std::size_t r = 0; r != R; ++r) worth += cells_.min_share(cell, r) * weights_[r];

@@ -245,7 +245,7 @@ class capacity_grid {
     }
   }
 
-  /// Returns the number of even capacities that corresponds to `levels` levels on either side.
+  /// Returns the number of evenly spaced capacities that `levels` levels on either side give.
   [[nodiscard]] static constexpr std::size_t points_of(std::size_t levels) {
     return 2 * (2 * levels + 1);
   }

@@ -15,9 +15,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The time of a step by the load of the busiest device. The device works as long as its load for
-/// each micro-batch. The first micro-batch fills the pipeline in `(sum - load) / chunks`, exactly
-/// if all stages are equal.
+/// The time of a step by the load of the busiest device. In each micro-batch the device is busy for
+/// its load. Filling the pipeline adds `(sum - load) / chunks`, which is exact if all stages are
+/// equal.
 ///
 /// `step` has `chunks` times that time, so that integers remain integers. Without micro-batches the
 /// time is the load.

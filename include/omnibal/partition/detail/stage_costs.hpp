@@ -206,7 +206,7 @@ class stage_costs {
     return value;
   }
 
-  /// Returns the cost of a stage if the bound is not known.
+  /// Returns the cost that the functor gives a stage, checked, without the bound.
   [[nodiscard]] C valid_cost(std::size_t stage, std::size_t first, std::size_t last) const {
     auto const given = cost_(stage, first, last);
     auto const value = static_cast<C>(given);
@@ -246,7 +246,7 @@ class stage_costs {
     return std::max(by_rule, memory_.bytes(first, last) - memory_.capacity(stage));
   }
 
-  /// Returns true if the layers may be that stage at some cost.
+  /// Returns true if the layers can form the stage at a finite cost.
   [[nodiscard]] bool can_be(std::size_t stage, std::size_t first, std::size_t last) const {
     return !is_over(stage, first, last, infinite_cost<C>) && fits(stage, first, last) &&
            (*this)(stage, first, last) != infinite_cost<C>;

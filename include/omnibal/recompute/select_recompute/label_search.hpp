@@ -218,8 +218,8 @@ class label_search {
     }
   }
 
-  /// Calls `visit(state, true if the state begins a run)`. A run ends before a ceiling that is more
-  /// than `tolerance` above the gain of its first state.
+  /// Calls `visit(state, begins)`. A state begins a new run if its ceiling exceeds the gain of the
+  /// first state of the run by more than `tolerance`.
   template <class Visit>
   static void for_runs(std::vector<state> const& states, std::int64_t tolerance,
                        Visit const& visit) {

@@ -78,7 +78,8 @@ inline void check_carried(std::string_view function, sampler_state const& state,
   return count;
 }
 
-/// The segments of the epoch that runs: those that have ended, and the one of the present ranks.
+/// The segments of the current epoch: the segments that have ended and the segment of the present
+/// ranks.
 class epoch_progress {
  public:
   /// Continues from `state`, unless no sampler could write it; `present` has no steps yet.
@@ -97,7 +98,7 @@ class epoch_progress {
   [[nodiscard]] std::uint64_t epoch() const { return ended_.epoch; }
   [[nodiscard]] std::uint64_t carried() const { return ended_.carried; }
 
-  /// The segments of other ranks, oldest first.
+  /// The segments that ended before the present ranks took over, oldest first.
   [[nodiscard]] std::span<sampler_segment const> ended() const {
     return {ended_.segments, ended_count_};
   }

@@ -60,7 +60,7 @@ inline void check_most_samples(std::string_view function, std::string_view argum
   omnibal::detail::check_index_count(function, "the global batch", most * ranks);
 }
 
-/// Runs the bounded form.
+/// Checks the arguments and submits the exchange with slots of fixed size.
 template <class Resource, class Comm>
 void exchange_bounded_call(std::string_view function, gpu::execution<Resource> const& exec,
                            Comm& comm, device_plan_view const& plan, payload const& load,

@@ -151,9 +151,9 @@ struct collect_lengths {
   }
 };
 
-/// Gathers the numbers of all samples by one collective of blocks of `most` samples. `offsets` has
-/// one more element than there are ranks. `wire` is NCCL on the stream of the backend. All ranks
-/// receive the faults that ranks had before.
+/// Gathers the lengths of all samples by one collective of blocks of `most` samples. `offsets` has
+/// one more element than there are ranks. `wire` is NCCL on the stream of the backend. Every rank
+/// also receives the faults that any rank has already reported.
 template <class Backend, class Wire>
 void gather_columns(Backend& b, Wire const& wire, local_columns const& local, std::uint32_t most,
                     std::uint32_t* offsets, length_columns const& out, gpu::fault* faults) {
