@@ -2,9 +2,8 @@
 #pragma once
 
 /// \file
-/// The input of `context_groups`, in arrays. `select_degrees` and `sort_samples` write it at the
-/// beginning of a call, and the search for micro-steps sets the least degrees. All other steps only
-/// read it.
+/// The input of `context_groups`, in arrays. `set_degrees`, `sort_samples` and `set_least_degrees`
+/// write it at the beginning of a call, and all later steps only read it.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_cost.hpp>
