@@ -31,11 +31,6 @@ auto released(Body const& body) {
   return body();
 }
 
-/// How a function is called from Python, and then the comment of its header.
-std::string doc(char const* call, char const* contract) {
-  return std::string(call) + "\n\n" + contract;
-}
-
 std::vector<std::uint32_t> to_indices(std::string const& function, std::string const& name,
                                       py::object const& given) {
   integer_list const list = optional_list(function, name, given);
@@ -595,6 +590,85 @@ namespace algorithms {
 
 namespace {
 
+/// A capacity and its packing in a text.
+std::vector<std::string> facts_of(tuned_capacity const& self) {
+  py::list fill;
+  for (py::handle const share : self.fill) fill.append(convert::number_text(share));
+  return {"capacity " + std::string(py::str(self.capacity.attr("tolist")())),
+          convert::count_text(self.groups, "group") + " of " +
+              convert::number_text(py::float_(self.mean_group_size)) + " samples",
+          "fill " + std::string(py::str(", ").attr("join")(fill).cast<std::string>()),
+          convert::count_text(self.oversized, "oversized sample")};
+}
+
+std::string to_repr(tuned_capacity const& self) {
+  return convert::repr_text("TunedCapacity", facts_of(self));
+}
+
+std::string to_repr(tuned const& self) {
+  std::vector<std::string> facts{self.status};
+  if (self.status == "solved") {
+    for (std::string& fact : facts_of(self.best)) facts.push_back(std::move(fact));
+  }
+  if (!self.warnings.empty()) facts.push_back(convert::count_text(self.warnings.size(), "warning"));
+  return convert::repr_text("Tuned", facts);
+}
+
+std::string to_repr(within const& self) {
+  std::string fact;
+  if (self.status == "solved") {
+    fact = convert::count_text(self.parts.size(), "part") + ", " +
+           convert::bounded_text("largest load", self.largest_load, self.lower_bound, self.proven);
+  } else if (self.reason == "sample_above_capacity") {
+    fact = "sample " + std::to_string(self.sample) + " exceeds the capacity";
+  } else {
+    fact = "at least " + convert::count_text(self.parts_needed, "part") + " needed";
+  }
+  return convert::repr_text("Within", {self.status, fact});
+}
+
+std::string to_repr(stages const& self) {
+  std::string fact;
+  if (self.status == "solved") {
+    auto const count = static_cast<std::size_t>(self.boundaries.size()) - 1;
+    fact = convert::count_text(count, "stage") + ", " +
+           convert::bounded_text("objective", self.objective, self.lower_bound, self.proven);
+  } else if (self.missing_bytes != 0) {
+    fact = std::to_string(self.missing_bytes) + " bytes missing in stage " +
+           std::to_string(self.stage);
+  }
+  return convert::repr_text("Partition", {self.status, fact});
+}
+
+std::string to_repr(recompute const& self) {
+  if (self.status != "solved") {
+    return convert::repr_text("Recompute",
+                              {self.status, std::to_string(self.missing_bytes) + " bytes missing"});
+  }
+  return convert::repr_text(
+      "Recompute",
+      {self.status, convert::count_text(static_cast<std::size_t>(self.choices.size()), "layer"),
+       convert::bounded_text("time", self.time, self.lower_bound, self.proven),
+       std::to_string(self.bytes) + " bytes"});
+}
+
+std::string to_repr(context_plan const& self) {
+  if (self.status != "solved") {
+    std::string const fault = self.min_degree == 0
+                                  ? " fits no group"
+                                  : " needs " + convert::count_text(self.min_degree, "rank");
+    return convert::repr_text("ContextPlan",
+                              {self.status, "sample " + std::to_string(self.sample) + fault});
+  }
+  auto const steps = static_cast<std::size_t>(self.micro_step_offsets.size()) - 1;
+  return convert::repr_text("ContextPlan",
+                            {self.status, convert::count_text(self.samples.size(), "group"),
+                             convert::count_text(steps, "micro-step"),
+                             convert::bounded_text("makespan", py::float_(self.makespan),
+                                                   py::float_(self.lower_bound), self.proven),
+                             convert::count_text(self.idle_ranks, "idle rank")});
+}
+
 void define_results(py::module_& module) {
   py::class_<tuned_capacity> tuned_capacity_type(module, "TunedCapacity",
                                                  "A capacity and what its packing is like.");
@@ -608,6 +682,7 @@ void define_results(py::module_& module) {
       .def_readonly("fill", &tuned_capacity::fill, "The share of each resource that is used.")
       .def_readonly("objective", &tuned_capacity::objective,
                     "What is waited for, the less the better; infinite where there is no group.");
+  tuned_capacity_type.def("__repr__", [](tuned_capacity const& self) { return to_repr(self); });
   convert::add_pickle_of(tuned_capacity_type, &tuned_capacity::capacity, &tuned_capacity::groups,
                          &tuned_capacity::oversized, &tuned_capacity::mean_group_size,
                          &tuned_capacity::fill, &tuned_capacity::objective);
@@ -620,6 +695,7 @@ void define_results(py::module_& module) {
                     "What was tried on all samples, the best first.")
       .def_readonly("warnings", &tuned::warnings,
                     "What is hopeless about the best capacity, as texts.");
+  tuned_type.def("__repr__", [](tuned const& self) { return to_repr(self); });
   convert::add_pickle_of(tuned_type, &tuned::status, &tuned::best, &tuned::finalists,
                          &tuned::warnings);
   py::class_<within> within_type(module, "Within", "The result of balance_under_capacity.");
@@ -635,6 +711,7 @@ void define_results(py::module_& module) {
                     "No parts within the capacity are fewer than this.")
       .def_readonly("sample", &within::sample,
                     "The sample that exceeds the capacity, the first of them.");
+  within_type.def("__repr__", [](within const& self) { return to_repr(self); });
   convert::add_pickle_of(within_type, &within::status, &within::reason, &within::parts,
                          &within::largest_load, &within::lower_bound, &within::proven,
                          &within::parts_needed, &within::sample);
@@ -653,6 +730,7 @@ void define_results(py::module_& module) {
       .def_readonly("stage", &stages::stage, "Where infeasible, the stage that lacks most.")
       .def_readonly("missing_bytes", &stages::missing_bytes,
                     "Where infeasible, what every capacity must have more.");
+  stages_type.def("__repr__", [](stages const& self) { return to_repr(self); });
   convert::add_pickle_of(stages_type, &stages::status, &stages::boundaries, &stages::bottleneck,
                          &stages::objective, &stages::lower_bound, &stages::proven, &stages::stage,
                          &stages::missing_bytes);
@@ -669,6 +747,7 @@ void define_results(py::module_& module) {
           "What the choices take of the budget; where infeasible, the least that any take.")
       .def_readonly("missing_bytes", &recompute::missing_bytes,
                     "By how much that exceeds the budget.");
+  recompute_type.def("__repr__", [](recompute const& self) { return to_repr(self); });
   convert::add_pickle_of(recompute_type, &recompute::status, &recompute::choices, &recompute::time,
                          &recompute::lower_bound, &recompute::proven, &recompute::bytes,
                          &recompute::missing_bytes);
@@ -697,6 +776,7 @@ void define_results(py::module_& module) {
           "min_degree", &context_plan::min_degree,
           "Where infeasible, the least degree with which it would fit; 0 where none does.")
       .def_readonly("digest", &context_plan::digest, "Equal on all ranks that have the same plan.");
+  context_plan_type.def("__repr__", [](context_plan const& self) { return to_repr(self); });
   convert::add_pickle_of(context_plan_type, &context_plan::status,
                          &context_plan::micro_step_offsets, &context_plan::first_ranks,
                          &context_plan::degrees, &context_plan::times, &context_plan::samples,
@@ -707,147 +787,83 @@ void define_results(py::module_& module) {
 
 void define_packing(py::module_& module) {
   omnibal::improve_packing_options const defaults;
-  module.def("next_fit", &next_fit,
-             doc("Groups in the order of the samples.", docstrings::next_fit).c_str(),
+  module.def("next_fit", &next_fit, docstrings::next_fit, py::arg("demands"), py::arg("capacity"));
+  module.def("isf", &isf, docstrings::isf, py::arg("demands"), py::arg("capacity"), py::kw_only(),
+             py::arg("rounds") = 50, py::arg("min_gain") = 0.0, py::arg("threshold") = py::none(),
+             py::arg("seed") = 0, py::arg("shuffle") = "fisher_yates");
+  module.def("best_fit_decreasing", &best_fit_decreasing, docstrings::best_fit_decreasing,
              py::arg("demands"), py::arg("capacity"));
-  module.def("isf", &isf,
-             doc("OmniBal's packer. A group that reaches one of `threshold`, a number for each "
-                 "resource, is kept;\n`shuffle` is 'fisher_yates' or 'numpy'.",
-                 docstrings::isf)
-                 .c_str(),
-             py::arg("demands"), py::arg("capacity"), py::kw_only(), py::arg("rounds") = 50,
-             py::arg("min_gain") = 0.0, py::arg("threshold") = py::none(), py::arg("seed") = 0,
-             py::arg("shuffle") = "fisher_yates");
-  module.def("best_fit_decreasing", &best_fit_decreasing,
-             doc("The largest samples first.", docstrings::best_fit_decreasing).c_str(),
-             py::arg("demands"), py::arg("capacity"));
-  module.def("best_packing", &best_packing,
-             doc("The fewest groups at once. `effort` is 'fast', 'normal' or 'thorough'.",
-                 docstrings::best_packing)
-                 .c_str(),
-             py::arg("demands"), py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
-  module.def("improve_packing", &improve_packing,
-             doc("Fewer or evener groups than `start` has.", docstrings::improve_packing).c_str(),
-             py::arg("demands"), py::arg("capacity"), py::arg("start"), py::kw_only(),
+  module.def("best_packing", &best_packing, docstrings::best_packing, py::arg("demands"),
+             py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
+  module.def("improve_packing", &improve_packing, docstrings::improve_packing, py::arg("demands"),
+             py::arg("capacity"), py::arg("start"), py::kw_only(),
              py::arg("passes") = defaults.passes, py::arg("even_passes") = defaults.even_passes,
              py::arg("spare_groups") = defaults.spare_groups, py::arg("seed") = defaults.seed);
-  module.def("packing_bound", &packing_bound,
-             doc("How few groups there can be.", docstrings::packing_bound).c_str(),
-             py::arg("demands"), py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
-  module.def("tune_capacity", &tune_capacity,
-             doc("The capacity at which groups have `target` samples in the mean, by OmniBal's "
-                 "rule for 8 ranks.\n`packer` is 'best_fit_decreasing' or 'isf'.",
-                 docstrings::tune_capacity)
-                 .c_str(),
-             py::arg("demands"), py::arg("target"), py::kw_only(), py::arg("width") = 1.0,
+  module.def("packing_bound", &packing_bound, docstrings::packing_bound, py::arg("demands"),
+             py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
+  module.def("tune_capacity", &tune_capacity, docstrings::tune_capacity, py::arg("demands"),
+             py::arg("target"), py::kw_only(), py::arg("width") = 1.0,
              py::arg("granularity") = py::none(), py::arg("max_oversized") = 0.01,
              py::arg("seed") = 0, py::arg("packer") = "best_fit_decreasing");
-  module.def(
-      "group_loads", &group_loads,
-      doc("What groups hold: a number, or a row of numbers, for each.", docstrings::group_loads)
-          .c_str(),
-      py::arg("groups"), py::arg("demands"));
+  module.def("group_loads", &group_loads, docstrings::group_loads, py::arg("groups"),
+             py::arg("demands"));
 }
 
 void define_balancing(py::module_& module) {
-  module.def(
-      "lpt", &lpt,
-      doc("Even parts. `count` is 'any', 'equal' or 'at_most_one_apart'.", docstrings::lpt).c_str(),
-      py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("count") = "any");
-  module.def("karmarkar_karp", &karmarkar_karp,
-             doc("Even parts by differencing.", docstrings::karmarkar_karp).c_str(),
-             py::arg("costs"), py::arg("parts"));
-  module.def("deal", &deal, doc("Parts of equal counts.", docstrings::deal).c_str(),
-             py::arg("costs"), py::arg("parts"));
-  module.def(
-      "refine_parts", &refine_parts,
-      doc("Given parts, evener. `counts` is 'free' or 'kept'.", docstrings::refine_parts).c_str(),
-      py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("max_overload") = 0.0,
-      py::arg("counts") = "free", py::arg("exchanges") = 1'000'000, py::arg("splits") = 2048,
-      py::arg("seed") = 0);
-  module.def("balance_under_capacity", &balance_under_capacity,
-             doc("Even parts under a capacity.", docstrings::balance_under_capacity).c_str(),
+  module.def("lpt", &lpt, docstrings::lpt, py::arg("costs"), py::arg("parts"), py::kw_only(),
+             py::arg("count") = "any");
+  module.def("karmarkar_karp", &karmarkar_karp, docstrings::karmarkar_karp, py::arg("costs"),
+             py::arg("parts"));
+  module.def("deal", &deal, docstrings::deal, py::arg("costs"), py::arg("parts"));
+  module.def("refine_parts", &refine_parts, docstrings::refine_parts, py::arg("costs"),
+             py::arg("parts"), py::kw_only(), py::arg("max_overload") = 0.0,
+             py::arg("counts") = "free", py::arg("exchanges") = 1'000'000, py::arg("splits") = 2048,
+             py::arg("seed") = 0);
+  module.def("balance_under_capacity", &balance_under_capacity, docstrings::balance_under_capacity,
              py::arg("costs"), py::arg("parts"), py::arg("demands"), py::arg("capacity"),
              py::kw_only(), py::arg("max_overload") = 0.01, py::arg("effort") = "normal",
              py::arg("seed") = 0);
-  module.def("micro_batches", &micro_batches,
-             doc("Micro-batches under a capacity, as many on each rank.", docstrings::micro_batches)
-                 .c_str(),
-             py::arg("costs"), py::arg("ranks"), py::arg("demands"), py::arg("capacity"),
-             py::kw_only(), py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,
+  module.def("micro_batches", &micro_batches, docstrings::micro_batches, py::arg("costs"),
+             py::arg("ranks"), py::arg("demands"), py::arg("capacity"), py::kw_only(),
+             py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,
              py::arg("effort") = "normal", py::arg("seed") = 0);
-  module.def("schedule_steps", &schedule_steps,
-             doc("Steps and ranks for groups with these loads. `remainder` is 'short_step', "
-                 "'repeat' or 'carry'.",
-                 docstrings::schedule_steps)
-                 .c_str(),
-             py::arg("loads"), py::arg("ranks"), py::kw_only(), py::arg("seed") = 0,
-             py::arg("epoch") = 0, py::arg("max_dist_ratio") = 0.005,
-             py::arg("remainder") = "short_step", py::arg("groups_per_rank") = 1,
-             py::arg("even_positions") = false, py::arg("carried") = py::none());
-  module.def("pad_ratio", &pad_ratio,
-             doc("The mean over groups, each padded to its longest sample.", docstrings::pad_ratio)
-                 .c_str(),
-             py::arg("groups"), py::arg("lengths"));
-  module.def("dist_ratio", &dist_ratio,
-             doc("Of one step whose ranks have these loads, or the mean over a schedule of groups "
-                 "that have them.\nA number, or an array with one for each resource.",
-                 docstrings::dist_ratio)
-                 .c_str(),
-             py::arg("loads"), py::arg("schedule") = py::none());
-  module.def(
-      "imbalance", &imbalance,
-      doc("A number, or an array with one for each resource.", docstrings::imbalance).c_str(),
-      py::arg("loads"));
-  module.def(
-      "utilization", &utilization,
-      doc("A number, or an array with one for each resource.", docstrings::utilization).c_str(),
-      py::arg("loads"), py::arg("capacity"));
+  module.def("schedule_steps", &schedule_steps, docstrings::schedule_steps, py::arg("loads"),
+             py::arg("ranks"), py::kw_only(), py::arg("seed") = 0, py::arg("epoch") = 0,
+             py::arg("max_dist_ratio") = 0.005, py::arg("remainder") = "short_step",
+             py::arg("groups_per_rank") = 1, py::arg("even_positions") = false,
+             py::arg("carried") = py::none());
+  module.def("pad_ratio", &pad_ratio, docstrings::pad_ratio, py::arg("groups"), py::arg("lengths"));
+  module.def("dist_ratio", &dist_ratio, docstrings::dist_ratio, py::arg("loads"),
+             py::arg("schedule") = py::none());
+  module.def("imbalance", &imbalance, docstrings::imbalance, py::arg("loads"));
+  module.def("utilization", &utilization, docstrings::utilization, py::arg("loads"),
+             py::arg("capacity"));
 }
 
 void define_planning(py::module_& module) {
-  module.def("partition_minimax", &partition_minimax,
-             doc("The most even stages.", docstrings::partition_minimax).c_str(), py::arg("costs"),
-             py::arg("stages"), py::kw_only(), py::arg("allow_empty") = false);
-  module.def("partition_layers", &partition_layers,
-             doc("The most even stages with memory and rules. Costs of layers add up; "
-                 "`cut_costs[l]` is what a cut\nbefore layer l costs the stages on both of its "
-                 "sides.",
-                 docstrings::partition_layers)
-                 .c_str(),
-             py::arg("costs"), py::arg("stages"), py::kw_only(), py::arg("cut_costs") = py::none(),
+  module.def("partition_minimax", &partition_minimax, docstrings::partition_minimax,
+             py::arg("costs"), py::arg("stages"), py::kw_only(), py::arg("allow_empty") = false);
+  module.def("partition_layers", &partition_layers, docstrings::partition_layers, py::arg("costs"),
+             py::arg("stages"), py::kw_only(), py::arg("cut_costs") = py::none(),
              py::arg("bytes") = py::none(), py::arg("capacity") = py::none(),
              py::arg("min_layers") = py::none(), py::arg("max_layers") = py::none(),
              py::arg("forbidden_cuts") = py::none(), py::arg("allow_empty") = false);
-  module.def("partition_throughput", &partition_throughput,
-             doc("The stages with the shortest step; arguments as of partition_layers.",
-                 docstrings::partition_throughput)
-                 .c_str(),
+  module.def("partition_throughput", &partition_throughput, docstrings::partition_throughput,
              py::arg("costs"), py::arg("stages"), py::arg("micro_batches"), py::kw_only(),
              py::arg("cut_costs") = py::none(), py::arg("bytes") = py::none(),
              py::arg("capacity") = py::none(), py::arg("min_layers") = py::none(),
              py::arg("max_layers") = py::none(), py::arg("forbidden_cuts") = py::none(),
              py::arg("allow_empty") = false);
-  module.def("select_recompute", &select_recompute,
-             doc("A choice for each layer: row l of `times` and `bytes` has those of layer l. "
-                 "Where layers differ in their\nnumber, both are lists, and `offsets` says where "
-                 "each layer begins.",
-                 docstrings::select_recompute)
-                 .c_str(),
-             py::arg("times"), py::arg("bytes"), py::arg("budget"), py::kw_only(),
-             py::arg("offsets") = py::none(), py::arg("transient_bytes") = py::none(),
-             py::arg("in_flight") = 1, py::arg("reserve_bytes") = 0, py::arg("effort") = "normal");
-  module.def("context_groups", &context_groups,
-             doc("Groups of ranks for the samples of a step. Row d - 1 of `cost` is (fixed, "
-                 "linear, quadratic) of groups of d ranks;\na sample takes `bytes_per_token` for "
-                 "each token on a rank of its group.",
-                 docstrings::context_groups)
-                 .c_str(),
-             py::arg("lengths"), py::arg("ranks"), py::arg("cost"), py::kw_only(),
-             py::arg("micro_step") = 0.0, py::arg("bytes_per_token") = 0,
-             py::arg("capacity") = py::none(), py::arg("degrees") = py::none(),
-             py::arg("ranks_per_node") = 0, py::arg("placement") = "anywhere",
-             py::arg("multiple") = 1, py::arg("effort") = "normal");
+  module.def("select_recompute", &select_recompute, docstrings::select_recompute, py::arg("times"),
+             py::arg("bytes"), py::arg("budget"), py::kw_only(), py::arg("offsets") = py::none(),
+             py::arg("transient_bytes") = py::none(), py::arg("in_flight") = 1,
+             py::arg("reserve_bytes") = 0, py::arg("effort") = "normal");
+  module.def("context_groups", &context_groups, docstrings::context_groups, py::arg("lengths"),
+             py::arg("ranks"), py::arg("cost"), py::kw_only(), py::arg("micro_step") = 0.0,
+             py::arg("bytes_per_token") = 0, py::arg("capacity") = py::none(),
+             py::arg("degrees") = py::none(), py::arg("ranks_per_node") = 0,
+             py::arg("placement") = "anywhere", py::arg("multiple") = 1,
+             py::arg("effort") = "normal");
 }
 
 }  // namespace

@@ -269,6 +269,41 @@ template <class T>
   return std::visit([](auto number) -> py::object { return py::cast(number); }, value);
 }
 
+/// A number in a text: six digits of a float, all of an integer.
+[[nodiscard]] inline std::string number_text(py::handle number) {
+  bool const is_float = py::isinstance<py::float_>(number);
+  return py::str(is_float ? "{:.6g}" : "{}").format(number);
+}
+
+/// A number of things in a text, such as "1 group" or "2 groups".
+[[nodiscard]] inline std::string count_text(std::size_t count, std::string const& thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+/// What repr shows of an object: "Type(fact, fact)", without the facts that are empty.
+[[nodiscard]] inline std::string repr_text(std::string const& type,
+                                           std::vector<std::string> const& facts) {
+  std::string result;
+  for (std::string const& fact : facts) {
+    if (!fact.empty()) result += (result.empty() ? "" : ", ") + fact;
+  }
+  return type + "(" + result + ")";
+}
+
+/// The facts of a solution in a text: its value, and how far that is from the best.
+[[nodiscard]] inline std::string bounded_text(std::string const& name, py::handle value,
+                                              py::handle lower_bound, bool proven) {
+  return name + " " + number_text(value) + ", at least " + number_text(lower_bound) +
+         (proven ? ", proven" : "");
+}
+
+/// An iterator over what has `__getitem__` with an index.
+[[nodiscard]] inline py::iterator iterate(py::handle sequence) {
+  auto const result = py::reinterpret_steal<py::object>(PySeqIter_New(sequence.ptr()));
+  if (!result) throw py::error_already_set();
+  return py::iterator(result);
+}
+
 [[nodiscard]] inline char const* to_text(omnibal::solve_status status) {
   switch (status) {
     case omnibal::solve_status::solved: return "solved";

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the comments of the library's headers as docstrings of C++: docstrings.py INCLUDE OUTPUT.
+"""Writes the docstrings of the package as constants of C++: docstrings.py INCLUDE STUBS OUTPUT.
 
-The contract of an algorithm `name` is the first block of `///` in `struct name_fn`, that of a class
-the block before it.
+The docstring of a function has the text of the stubs, then its contract: the first block of `///`
+in `struct name_fn` of its header. The docstring of a class is the block before the class, that of a
+method the text of the stubs. Those of functions and methods begin with the signature, in the form
+that CPython takes out of a docstring for inspect.signature.
 """
 
+import ast
 import pathlib
 import re
 import sys
@@ -41,6 +44,8 @@ CLASSES = {
     "mixture": "sample/mixture",
 }
 
+DETAILS = "Details, with the names of C++, where `options.x` is the argument `x`:"
+
 
 def block_at(lines, first):
     """The text of the `///` lines from `first` on."""
@@ -73,13 +78,44 @@ def docstring(include, name, header):
     return text
 
 
+def signed(name, arguments, text):
+    """A docstring that begins with a signature, without annotations."""
+    for argument in arguments.args + arguments.kwonlyargs:
+        argument.annotation = None
+    return "%s(%s)\n--\n\n%s" % (name, ast.unparse(arguments), text)
+
+
+def methods_of(node):
+    """The methods of a class of the stubs, without properties."""
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef):
+            if not any(getattr(d, "id", "") == "property" for d in method.decorator_list):
+                yield method
+
+
+def all_docstrings(include, stubs):
+    """The docstring of each function, class of the library, and Class_method; Class_init has only a
+    signature."""
+    result = {name: docstring(include, name, header) for name, header in CLASSES.items()}
+    for node in ast.parse(stubs.read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            contract = docstring(include, node.name, ALGORITHMS[node.name])
+            text = ast.get_docstring(node) + "\n\n" + DETAILS + "\n\n" + contract
+            result[node.name] = signed(node.name, node.args, text)
+        for method in methods_of(node) if isinstance(node, ast.ClassDef) else ():
+            text = ast.get_docstring(method) or ""
+            if text or method.name == "__init__":
+                name = node.name + "_" + method.name.strip("_")
+                result[name] = signed(method.name, method.args, text)
+    return result
+
+
 def main():
-    include, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    parts = ["#pragma once\n\n/// The comments of the headers; written by docstrings.py.\n\n"
+    include, stubs, output = map(pathlib.Path, sys.argv[1:4])
+    parts = ["#pragma once\n\n/// The docstrings of the package; written by docstrings.py.\n\n"
              "namespace docstrings {\n"]
-    for name, header in {**ALGORITHMS, **CLASSES}.items():
-        parts.append('\ninline constexpr char %s[] = R"doc(%s)doc";\n'
-                     % (name, docstring(include, name, header)))
+    for name, text in all_docstrings(include, stubs).items():
+        parts.append('\ninline constexpr char %s[] = R"doc(%s)doc";\n' % (name, text))
     parts.append("\n}  // namespace docstrings\n")
     text = "".join(parts)
     if not output.exists() or output.read_text() != text:

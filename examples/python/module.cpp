@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "docstrings.hpp"
 #include "results.hpp"
 
 #include <omnibal/version.hpp>
@@ -39,12 +40,13 @@ void define_groups(py::module_& module) {
       module, "Groups",
       "Groups of indices: those of group g are items[offsets[g]:offsets[g + 1]].\n\n"
       "A sequence of arrays, which are views of `items`.");
-  type.def(py::init(&checked_groups), py::arg("offsets"), py::arg("items"))
+  type.def(py::init(&checked_groups), py::arg("offsets"), py::arg("items"), docstrings::Groups_init)
       .def_readonly("offsets", &groups::offsets, "One more than there are groups, uint32.")
       .def_readonly("items", &groups::items, "The indices of all groups, uint32.")
       .def("__len__", &groups::size)
       .def("__getitem__", &groups::at, py::arg("group"))
-      .def("tolist", &groups::to_list, "The groups as lists.")
+      .def("__iter__", &convert::iterate)
+      .def("tolist", &groups::to_list, docstrings::Groups_tolist)
       .def("__eq__",
            [](groups const& left, groups const& right) {
              auto const equal = py::module_::import("numpy").attr("array_equal");
@@ -52,8 +54,10 @@ void define_groups(py::module_& module) {
                     equal(left.items, right.items).cast<bool>();
            })
       .def("__repr__", [](groups const& self) {
-        return "Groups(" + std::to_string(self.size()) + " groups of " +
-               std::to_string(self.items.size()) + " indices)";
+        auto const items = static_cast<std::size_t>(self.items.size());
+        return convert::repr_text(
+            "Groups", {convert::count_text(self.size(), "group") + " of " + std::to_string(items) +
+                       (items == 1 ? " index" : " indices")});
       });
   convert::add_pickle(
       type, 2, [](groups const& self) { return py::make_tuple(self.offsets, self.items); },
@@ -63,7 +67,8 @@ void define_groups(py::module_& module) {
 void define_packing(py::module_& module) {
   py::class_<packing> type(
       module, "Packing",
-      "Groups under a capacity: every sample is in one of the groups or oversized.");
+      "Groups under a capacity: every sample is in one of the groups or oversized.\n\n"
+      "A sequence of its groups.");
   type.def_readonly("groups", &packing::of, "The samples of each group.")
       .def_readonly("oversized", &packing::oversized,
                     "The samples that exceed the capacity alone, ascending, uint32.")
@@ -77,10 +82,15 @@ void define_packing(py::module_& module) {
           "below_keep", [](packing const& self) { return self.report.below_keep; },
           "Groups that do not satisfy the keep rule of isf.")
       .def("__len__", [](packing const& self) { return self.of.size(); })
+      .def(
+          "__getitem__", [](packing const& self, py::ssize_t group) { return self.of.at(group); },
+          py::arg("group"))
+      .def("__iter__", &convert::iterate)
       .def("__repr__", [](packing const& self) {
-        return "Packing(" + std::to_string(self.of.size()) + " groups, at least " +
-               std::to_string(self.report.lower_bound) + ", " +
-               std::to_string(self.oversized.size()) + " oversized samples)";
+        auto const oversized = static_cast<std::size_t>(self.oversized.size());
+        return convert::repr_text("Packing", {convert::count_text(self.of.size(), "group"),
+                                              "at least " + std::to_string(self.report.lower_bound),
+                                              convert::count_text(oversized, "oversized sample")});
       });
   convert::add_pickle(
       type, 6,
@@ -109,10 +119,23 @@ void define_steps(py::module_& module) {
   };
   py::class_<steps> type(
       module, "Steps",
-      "What each rank runs in each step: steps[s, r] has the indices of rank r in step s.");
+      "What each rank runs in each step: steps[s, r] has the indices of rank r in step s.\n\n"
+      "A sequence of steps: steps[s] is a list of the arrays of all ranks.");
   type.def_readonly("ranks", &steps::ranks, "The number of ranks.")
       .def_readonly("cells", &steps::cells, "All of them: group s * ranks + r is steps[s, r].")
       .def("__len__", &steps::size)
+      .def(
+          "__getitem__",
+          [at](steps const& self, py::ssize_t step) {
+            if (step < 0) step += static_cast<py::ssize_t>(self.size());
+            py::list result;
+            for (py::ssize_t rank = 0; rank != static_cast<py::ssize_t>(self.ranks); ++rank) {
+              result.append(self.cells.at(at(self, step, rank)));
+            }
+            return result;
+          },
+          py::arg("place"))
+      .def("__iter__", &convert::iterate)
       .def(
           "__getitem__",
           [at](steps const& self, std::pair<py::ssize_t, py::ssize_t> const& place) {
@@ -124,11 +147,10 @@ void define_steps(py::module_& module) {
           [at](steps const& self, py::ssize_t step, py::ssize_t rank) {
             return bool(self.repeats[static_cast<std::size_t>(at(self, step, rank))]);
           },
-          py::arg("step"), py::arg("rank"),
-          "True where these groups fill the step and ran in another cell.")
+          py::arg("step"), py::arg("rank"), docstrings::Steps_is_repeat)
       .def("__repr__", [](steps const& self) {
-        return "Steps(" + std::to_string(self.size()) + " steps of " + std::to_string(self.ranks) +
-               " ranks)";
+        return convert::repr_text("Steps", {convert::count_text(self.size(), "step") + " of " +
+                                            convert::count_text(self.ranks, "rank")});
       });
   convert::add_pickle(
       type, 3,
@@ -176,6 +198,9 @@ std::string to_python_text(std::string text) {
 }  // namespace
 
 PYBIND11_MODULE(_core, module) {
+  // The docstrings begin with the signatures, in the form that inspect.signature reads.
+  pybind11::options options;
+  options.disable_function_signatures();
   module.attr("__version__") = std::to_string(OMNIBAL_VERSION_MAJOR) + "." +
                                std::to_string(OMNIBAL_VERSION_MINOR) + "." +
                                std::to_string(OMNIBAL_VERSION_PATCH);

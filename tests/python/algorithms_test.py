@@ -348,6 +348,124 @@ class Sampling(unittest.TestCase):
         self.assertRaises(ValueError, omnibal.Mixture, [1, 2], [1])
 
 
+    def test_iteration_yields_epoch_after_epoch(self):
+        # A training loop has one `for` per epoch; a resume in the middle yields the rest.
+        sampler = omnibal.EpochSampler(11, ranks=2, rank=1, batch=2, seed=5)
+        other = omnibal.EpochSampler(11, ranks=2, rank=1, batch=2, seed=5)
+        for epoch in range(3):
+            expected = len(sampler)
+            batches = [batch.tolist() for batch in sampler]
+            self.assertEqual(len(batches), expected)
+            self.assertEqual(batches, [other.next().tolist() for _ in range(expected)])
+            self.assertEqual((sampler.epoch, sampler.done), (epoch, True))
+        sampler.next()
+        self.assertEqual(len(sampler), sampler.step_count - 1)
+        self.assertEqual(len(list(sampler)), sampler.step_count - 1)
+        # Carried samples make the next epoch one step longer.
+        carrying = omnibal.EpochSampler(3, batch=2, remainder="carry")
+        for steps in (1, 2, 1, 2):
+            self.assertEqual((len(carrying), len(list(carrying))), (steps, steps))
+        self.assertEqual((len(omnibal.EpochSampler(0)), list(omnibal.EpochSampler(0))), (0, []))
+
+    def test_a_state_dict_continues_exactly(self):
+        options = dict(ranks=2, rank=1, batch=2, seed=5, remainder="repeat", contents=7)
+        for steps in (0, 1, 3, 4):
+            sampler = omnibal.EpochSampler(11, **options)
+            for _ in range(steps):
+                sampler.next()
+            state = json.loads(json.dumps(sampler.state_dict()))
+            other = omnibal.EpochSampler(11, **{**options, "seed": 9})
+            other.load_state_dict(state)
+            for again in (other, pickle.loads(pickle.dumps(sampler)), copy.copy(sampler)):
+                self.assertEqual(again.state_dict(), state)
+                ours = copy.copy(sampler)
+                for _ in range(5):
+                    self.assertEqual(again.next().tolist(), ours.next().tolist())
+        # A loader that reads ahead says what was trained on.
+        ahead = omnibal.EpochSampler(11, **options)
+        ahead.next()
+        trained = ahead.state_dict()
+        ahead.next()
+        self.assertEqual(ahead.state_dict(consumed=1), trained)
+        self.assertEqual(ahead.step, 2)
+        with self.assertRaisesRegex(ValueError, "omnibal.EpochSampler: the state has 1 bytes"):
+            ahead.load_state_dict({"state": "00"})
+        with self.assertRaisesRegex(ValueError, "digest"):
+            omnibal.EpochSampler(12).load_state_dict(trained)
+        self.assertEqual(ahead.step, 2)
+
+    def test_a_pickled_mixture_is_the_same(self):
+        sizes, weights = np.array([5, 6]), np.array([1, 2.5])
+        mixture = omnibal.Mixture(sizes, weights, seed=3, end="stop", window=4)
+        sizes[0] = 1
+        for again in (pickle.loads(pickle.dumps(mixture)), copy.deepcopy(mixture)):
+            self.assertEqual((again.digest, len(again)), (mixture.digest, len(mixture)))
+            self.assertEqual([a.tolist() for a in again.draws(0, 5)],
+                             [a.tolist() for a in mixture.draws(0, 5)])
+
+
+class Texts(unittest.TestCase):
+    """What a notebook shows of a result, in one line."""
+
+    def test_sequences_yield_what_their_indices_have(self):
+        packed = omnibal.best_packing([5, 3, 4, 6, 2, 4], 8)
+        steps = omnibal.schedule_steps([9, 1, 8, 2], ranks=2)
+        for sequence in (packed, packed.groups):
+            self.assertEqual([group.tolist() for group in sequence], packed.groups.tolist())
+            self.assertEqual(sequence[-1].tolist(), packed.groups.tolist()[-1])
+        self.assertEqual([[rank.tolist() for rank in step] for step in steps],
+                         [[steps[s, r].tolist() for r in range(2)] for s in range(2)])
+        self.assertEqual(steps[-1][1].tolist(), steps[1, 1].tolist())
+        for place in (2, -3, (2, 0), (-1, 0)):
+            self.assertRaises(IndexError, steps.__getitem__, place)
+
+    def test_results(self):
+        sampler = omnibal.EpochSampler(10, ranks=2, rank=1, batch=2)
+        sampler.next()
+        packer = omnibal.OnlinePacker((9, 4096))
+        pushed = packer.push(3, (1, 2))
+        cost = [[0, 1, 0.001], [0.1, 0.5, 0.0005]]
+        expected = {
+            "Groups(1 group of 1 index)": omnibal.Groups([0, 1], [4]),
+            "Packing(2 groups, at least 2, 1 oversized sample)": omnibal.next_fit([5, 9, 4], 8),
+            "Steps(2 steps of 2 ranks)": omnibal.schedule_steps([9, 1, 8, 2], ranks=2),
+            "Partition(solved, 2 stages, objective 6.125, at least 6.125, proven)":
+                omnibal.partition_minimax([5.5, 3, 3.125], 2),
+            "Partition(infeasible, 14 bytes missing in stage 1)":
+                omnibal.partition_layers([4, 2, 3], 2, bytes=[9, 9, 9], capacity=4),
+            "Recompute(solved, 2 layers, time 3, at least 3, proven, 9 bytes)":
+                omnibal.select_recompute([[0, 3], [0, 5]], [[8, 1], [8, 1]], 10),
+            "Recompute(infeasible, 1 bytes missing)":
+                omnibal.select_recompute([[0, 3], [0, 5]], [[8, 1], [8, 1]], 1),
+            "Within(solved, 2 parts, largest load 7, at least 7, proven)":
+                omnibal.balance_under_capacity([3, 4, 5], 2, [3, 4, 5], 8),
+            "Within(infeasible, sample 2 exceeds the capacity)":
+                omnibal.balance_under_capacity([3, 4, 5], 2, [3, 4, 5], 4),
+            "Within(infeasible, at least 2 parts needed)":
+                omnibal.balance_under_capacity([3, 4, 5], 1, [3, 4, 5], 8),
+            "ContextPlan(solved, 1 group, 1 micro-step, makespan 19.0745, at least 19.0745, proven, "
+            "0 idle ranks)": omnibal.context_groups([30, 7], 2, cost),
+            "ContextPlan(infeasible, sample 1 needs 8 ranks)":
+                omnibal.context_groups([100, 2000], 2, cost, bytes_per_token=4, capacity=1000),
+            "Tuned(not_found)": omnibal.tune_capacity([9, 9], 4000.0),
+            "OnlineResult(0 samples)": pushed,
+            "OnlineResult(0 samples, the pushed sample is oversized)": packer.push(4, (10, 1)),
+            "OnlinePacker(capacity [9, 4096], waiting 1 sample)": packer,
+            "EpochSampler(10 samples, rank 1 of 2, batch 2, epoch 0, step 1 of 3)": sampler,
+            "Mixture(2 sources, endless)": omnibal.Mixture([3, 4], [1, 2]),
+            "Mixture(1 source, 3 draws)": omnibal.Mixture([3], [1], end="stop"),
+        }
+        for text, result in expected.items():
+            self.assertEqual(repr(result), text)
+        self.assertEqual(repr(packer.flush()), "OnlineResult(1 sample, load [1, 2])")
+        self.assertEqual(repr(omnibal.OnlinePacker(8)), "OnlinePacker(capacity 8, waiting 0 samples)")
+        tuned = omnibal.tune_capacity(np.arange(1, 400), 4.0)
+        self.assertRegex(repr(tuned.best),
+                         r"^TunedCapacity\(capacity \[\d+\], \d+ groups of 4\.\d+ samples, "
+                         r"fill 0\.\d+, 0 oversized samples\)$")
+        self.assertIn(repr(tuned.best)[len("TunedCapacity("):-1], repr(tuned))
+
+
 class Copies(unittest.TestCase):
     RESULTS = (
         omnibal.lpt([5, 1, 3], 2),

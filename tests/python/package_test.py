@@ -3,6 +3,7 @@
 
 import ast
 import contextlib
+import doctest
 import inspect
 import io
 import os
@@ -20,9 +21,12 @@ def stubs():
     return ast.parse((ROOT / "examples/python/omnibal/_core.pyi").read_text()).body
 
 
-def signature(function):
-    """Names and defaults in the first line of a docstring of pybind11."""
-    line = function.__doc__.splitlines()[0]
+def built_signature(function):
+    """Names and defaults that pybind11 names where an argument is missing."""
+    try:
+        function()
+    except TypeError as error:
+        line = str(error).splitlines()[1]
     inside = line[line.index("(") + 1 : line.rindex(") ->")]
     inside = re.sub(r"<[^>]*>", "None", inside)
     names = []
@@ -43,12 +47,31 @@ class Stubs(unittest.TestCase):
             arguments = node.args.args + node.args.kwonlyargs
             defaults = [None] * (len(node.args.args) - len(node.args.defaults))
             defaults += node.args.defaults + node.args.kw_defaults
-            found = signature(getattr(_core, name))
+            found = built_signature(getattr(_core, name))
             self.assertEqual([a.arg for a in arguments], [a for a, _ in found], name)
             for (argument, value), expected in zip(found, defaults):
                 self.assertEqual(bool(value), expected is not None, (name, argument))
-                if value and not isinstance(expected.value, type(...)):
+                if value:
                     self.assertEqual(ast.literal_eval(value), expected.value, (name, argument))
+
+    def test_inspect_reads_the_signatures(self):
+        # Editors, and libraries that bind arguments, ask inspect for them.
+        for node in stubs():
+            if isinstance(node, ast.FunctionDef):
+                self.check_signature(node, getattr(omnibal, node.name))
+            for method in node.body if isinstance(node, ast.ClassDef) else ():
+                if method.name == "__init__":
+                    self.check_signature(method, getattr(omnibal, node.name), skipped=1)
+                elif ast.get_docstring(method):
+                    self.check_signature(method, getattr(getattr(omnibal, node.name), method.name))
+
+    def check_signature(self, node, function, skipped=0):
+        found = inspect.signature(function).parameters.values()
+        for arguments, kind in ((node.args.args[skipped:], inspect.Parameter.POSITIONAL_OR_KEYWORD),
+                                (node.args.kwonlyargs, inspect.Parameter.KEYWORD_ONLY)):
+            self.assertEqual([a.arg for a in arguments], [p.name for p in found if p.kind == kind])
+        defaults = [d.value for d in node.args.defaults + node.args.kw_defaults]
+        self.assertEqual([p.default for p in found if p.default is not p.empty], defaults, node.name)
 
     def test_classes_have_the_same_members(self):
         classes = {node.name: node for node in stubs() if isinstance(node, ast.ClassDef)}
@@ -59,6 +82,9 @@ class Stubs(unittest.TestCase):
             members -= {m for m in members if m.startswith("__")}
             found = {m for m in vars(getattr(_core, name)) if not m.startswith("_")}
             self.assertEqual(members, found, name)
+            protocols = {"__len__", "__getitem__", "__iter__", "__call__", "__bool__"}
+            declared = {f.name for f in node.body if isinstance(f, ast.FunctionDef)} & protocols
+            self.assertEqual(declared, protocols & set(vars(getattr(_core, name))), name)
 
     def test_all_is_exported(self):
         self.assertEqual(set(omnibal.__all__),
@@ -92,6 +118,19 @@ class Docstrings(unittest.TestCase):
         for name, header in docstrings.CLASSES.items():
             of = getattr(omnibal, "".join(word.title() for word in name.split("_")))
             self.assertEqual(of.__doc__, docstrings.docstring(include, name, header))
+
+    def test_examples(self):
+        with_examples = 0
+        for name in omnibal.__all__:
+            text = getattr(omnibal, name).__doc__
+            example = doctest.DocTestParser().get_doctest(text, {"omnibal": omnibal}, name, None, 0)
+            with_examples += bool(example.examples)
+            printed = io.StringIO()
+            failed = doctest.DocTestRunner().run(example, out=printed.write).failed
+            self.assertEqual(failed, 0, printed.getvalue())
+            if example.examples:
+                self.assertRegex(text, r"(?s)\n\nArgs:\n.*\n\nReturns:\n.*\n\nRaises:\n", name)
+        self.assertGreaterEqual(with_examples, 10)
 
     def test_every_function_and_member_has_one(self):
         for name in omnibal.__all__:

@@ -1,5 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-from typing import Any, Iterator, List, Literal, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    overload,
+)
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +41,8 @@ class Groups(Sequence[Indices]):
     def __len__(self) -> int: ...
     def __getitem__(self, group: int) -> Indices: ...  # type: ignore[override]
     def __iter__(self) -> Iterator[Indices]: ...
-    def tolist(self) -> List[List[int]]: ...
+    def tolist(self) -> List[List[int]]:
+        """Returns the groups as lists."""
 
 class Packing:
     @property
@@ -43,6 +56,8 @@ class Packing:
     @property
     def below_keep(self) -> int: ...
     def __len__(self) -> int: ...
+    def __getitem__(self, group: int) -> Indices: ...
+    def __iter__(self) -> Iterator[Indices]: ...
 
 class Steps:
     @property
@@ -50,8 +65,13 @@ class Steps:
     @property
     def cells(self) -> Groups: ...
     def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, place: int) -> List[Indices]: ...
+    @overload
     def __getitem__(self, place: Tuple[int, int]) -> Indices: ...
-    def is_repeat(self, step: int, rank: int) -> bool: ...
+    def __iter__(self) -> Iterator[List[Indices]]: ...
+    def is_repeat(self, step: int, rank: int) -> bool:
+        """Returns True if the groups of this cell fill the step and ran in another cell."""
 
 class TunedCapacity:
     @property
@@ -175,12 +195,16 @@ class OnlinePacker:
         longest_wait: Optional[int] = None,
         candidates: int = 6,
     ) -> None: ...
-    def push(self, id: int, demand: Limits) -> OnlineResult: ...
-    def flush(self) -> OnlineResult: ...
+    def push(self, id: int, demand: Limits) -> OnlineResult:
+        """Adds a sample and returns at most one group."""
+    def flush(self) -> OnlineResult:
+        """Returns a group of the samples that wait, or none if no sample waits."""
     def __len__(self) -> int: ...
-    def state(self) -> bytes: ...
+    def state(self) -> bytes:
+        """Returns the state for a checkpoint as bytes."""
     @staticmethod
-    def restore(state: bytes) -> OnlinePacker: ...
+    def restore(state: bytes) -> OnlinePacker:
+        """Returns the packer that has this state."""
 
 class EpochSampler:
     def __init__(
@@ -197,9 +221,15 @@ class EpochSampler:
         contents: int = 0,
         state: Optional[bytes] = None,
     ) -> None: ...
-    def next(self) -> npt.NDArray[np.int64]: ...
+    def next(self) -> npt.NDArray[np.int64]:
+        """Returns the samples of this rank in the next step, int64. After the last step of an epoch, the
+        next step is the first step of the next epoch.
+        """
     def __call__(self, step: int) -> npt.NDArray[np.int64]: ...
-    def seek(self, step: int) -> None: ...
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[npt.NDArray[np.int64]]: ...
+    def seek(self, step: int) -> None:
+        """Moves to a step of the epoch, which the next call of `next` returns."""
     @property
     def done(self) -> bool: ...
     @property
@@ -210,7 +240,17 @@ class EpochSampler:
     def step_count(self) -> int: ...
     @property
     def left_over(self) -> int: ...
-    def state(self) -> bytes: ...
+    def state(self) -> bytes:
+        """Returns the state for a checkpoint as bytes, the same on all ranks."""
+    def state_dict(self, consumed: Optional[int] = None) -> Dict[str, str]:
+        """Returns the state for a checkpoint, the same on all ranks, as text that JSON can hold.
+
+        A data loader with workers asks for batches ahead of the training loop. Then pass `consumed`: the
+        steps of this epoch that have been trained on, those before a resume included. Default: all that
+        were returned.
+        """
+    def load_state_dict(self, state: Mapping[str, str]) -> None:
+        """Continues from a state of the same data, also of another number of ranks or another batch."""
 
 class Mixture:
     def __init__(
@@ -224,14 +264,17 @@ class Mixture:
     ) -> None: ...
     def draws(
         self, first: int, count: int
-    ) -> Tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+    ) -> Tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Returns the draws at `count` positions from `first` on: sources, epochs and samples, int64."""
     def __len__(self) -> int: ...
     @property
     def period(self) -> int: ...
     @property
     def digest(self) -> int: ...
 
-def next_fit(demands: Demands, capacity: Limits) -> Packing: ...
+def next_fit(demands: Demands, capacity: Limits) -> Packing:
+    """Packs samples in their order: a sample that does not fit the open group opens another one."""
+
 def isf(
     demands: Demands,
     capacity: Limits,
@@ -241,20 +284,114 @@ def isf(
     threshold: Optional[Limits] = None,
     seed: int = 0,
     shuffle: Literal["fisher_yates", "numpy"] = "fisher_yates",
-) -> Packing: ...
-def best_fit_decreasing(demands: Demands, capacity: Limits) -> Packing: ...
-def best_packing(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> Packing: ...
+) -> Packing:
+    """Packs samples by OmniBal's iterative sampling and filtering, in random order.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a group: a number, or one for each resource.
+        rounds: the largest number of rounds.
+        min_gain: the rounds end if a round gains less than this share; 0 for all rounds.
+        threshold: a number for each resource; a group that reaches one of them is kept. Default:
+            31/32 of the capacity.
+        seed: another seed gives another order.
+        shuffle: 'fisher_yates', or 'numpy' for the order of the reference implementation.
+
+    Returns:
+        A `Packing`; `below_keep` counts the groups of the last round that do not reach the threshold.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packed = omnibal.isf([5, 3, 4, 6, 2, 4], 8, seed=1)
+        >>> sorted(int(sample) for group in packed for sample in group)
+        [0, 1, 2, 3, 4, 5]
+    """
+
+def best_fit_decreasing(demands: Demands, capacity: Limits) -> Packing:
+    """Packs samples from the largest to the smallest, each where it fits best.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a group: a number, or one for each resource.
+
+    Returns:
+        A `Packing`: its groups, the oversized samples and a lower bound.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.best_fit_decreasing([5, 3, 4, 9], 8).groups.tolist()
+        [[0, 1], [2]]
+    """
+
+def best_packing(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> Packing:
+    """Packs samples into the fewest groups that several packers find at once.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a group: a number, or one for each resource.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+
+    Returns:
+        A `Packing`: its groups, the oversized samples and a lower bound.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packed = omnibal.best_packing([5, 3, 4, 6, 2, 4], 8)
+        >>> packed
+        Packing(3 groups, at least 3, 0 oversized samples)
+        >>> [group.tolist() for group in packed]
+        [[3, 4], [0, 1], [2, 5]]
+    """
+
 def improve_packing(
     demands: Demands,
     capacity: Limits,
     start: Packing,
     *,
-    passes: int = ...,
-    even_passes: int = ...,
-    spare_groups: float = ...,
-    seed: int = ...,
-) -> Packing: ...
-def packing_bound(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> int: ...
+    passes: int = 64,
+    even_passes: int = 16,
+    spare_groups: float = 0.0,
+    seed: int = 0,
+) -> Packing:
+    """Improves a packing: fewer groups, or groups with more equal loads.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a group: a number, or one for each resource.
+        start: a `Packing` of the same samples with the same capacity.
+        passes: the largest number of passes; more passes take more time and never give a worse result.
+        even_passes: the largest number of passes that make loads more equal.
+        spare_groups: the share of groups that may be added to make loads more equal.
+        seed: another seed gives another search.
+
+    Returns:
+        A `Packing` with at most as many groups as `start`, unless there are spare groups.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> demands = [6, 5, 5, 4, 4, 4, 3, 3, 2]
+        >>> start = omnibal.best_fit_decreasing(demands, 12)
+        >>> omnibal.improve_packing(demands, 12, start)
+        Packing(3 groups, at least 3, 0 oversized samples)
+    """
+
+def packing_bound(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> int:
+    """Returns a number of groups that no packing is below. `effort` is 'fast', 'normal' or
+    'thorough'.
+    """
+
 def tune_capacity(
     demands: Demands,
     target: float,
@@ -264,11 +401,57 @@ def tune_capacity(
     max_oversized: float = 0.01,
     seed: int = 0,
     packer: Literal["isf", "best_fit_decreasing"] = "best_fit_decreasing",
-) -> Tuned: ...
-def group_loads(groups: Groups, demands: Demands) -> npt.NDArray[np.int64]: ...
-def lpt(costs: Costs, parts: int, *, count: Literal["any", "equal", "at_most_one_apart"] = "any") -> Groups: ...
-def karmarkar_karp(costs: Costs, parts: int) -> Groups: ...
-def deal(costs: Costs, parts: int) -> Groups: ...
+) -> Tuned:
+    """Finds the capacity at which groups have `target` samples on average, by OmniBal's rule for 8
+    ranks. `packer` is 'best_fit_decreasing' or 'isf'.
+    """
+
+def group_loads(groups: Groups, demands: Demands) -> npt.NDArray[np.int64]:
+    """Sums the demands of the samples of each group.
+
+    Args:
+        groups: the groups of a packing, or the parts of a balancer.
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+
+    Returns:
+        An array with a number for each group, or with a row for each group if there are several
+        resources.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packed = omnibal.best_packing(([1, 2, 1], [30, 10, 40]), (3, 60))
+        >>> omnibal.group_loads(packed.groups, ([1, 2, 1], [30, 10, 40])).tolist()
+        [[3, 50], [1, 30]]
+    """
+
+def lpt(costs: Costs, parts: int, *, count: Literal["any", "equal", "at_most_one_apart"] = "any") -> Groups:
+    """Balances samples over parts: the largest first, each to the part with the least cost.
+
+    Args:
+        costs: an integer or a floating-point number for each sample.
+        parts: the number of parts, such as the number of ranks.
+        count: 'any', 'equal' or 'at_most_one_apart': how the numbers of samples of parts may differ.
+
+    Returns:
+        The samples of each part, as `Groups`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.lpt([7, 5, 4, 3, 1], 2).tolist()
+        [[0, 3], [1, 2, 4]]
+    """
+
+def karmarkar_karp(costs: Costs, parts: int) -> Groups:
+    """Balances samples over parts by differencing."""
+
+def deal(costs: Costs, parts: int) -> Groups:
+    """Balances samples over parts with the same number of samples."""
+
 def refine_parts(
     costs: Costs,
     parts: Groups,
@@ -278,7 +461,11 @@ def refine_parts(
     exchanges: int = 1000000,
     splits: int = 2048,
     seed: int = 0,
-) -> Groups: ...
+) -> Groups:
+    """Improves given parts: more equal costs. `counts` is 'free', or 'kept' if each part keeps its
+    number of samples.
+    """
+
 def balance_under_capacity(
     costs: Costs,
     parts: int,
@@ -288,7 +475,9 @@ def balance_under_capacity(
     max_overload: float = 0.01,
     effort: Effort = "normal",
     seed: int = 0,
-) -> Within: ...
+) -> Within:
+    """Balances samples over parts, none above a capacity. `effort` is 'fast', 'normal' or 'thorough'."""
+
 def micro_batches(
     costs: Costs,
     ranks: int,
@@ -299,7 +488,36 @@ def micro_batches(
     max_overload: float = 0.01,
     effort: Effort = "normal",
     seed: int = 0,
-) -> Steps: ...
+) -> Steps:
+    """Packs samples into micro-batches, the same number on each rank and with even costs.
+
+    Args:
+        costs: an integer or a floating-point number for each sample.
+        ranks: the number of data-parallel ranks.
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a micro-batch: a number, or one for each resource.
+        multiple_of: the number of micro-batches of a rank is a multiple of this number.
+        max_overload: how far the largest cost may be above the lower bound before the search ends.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+        seed: another seed gives another search.
+
+    Returns:
+        `Steps`: step m has micro-batch m of each rank.
+
+    Raises:
+        ValueError: if an argument is wrong or a sample exceeds the capacity; the text names the
+            argument and its value.
+
+    Example:
+        >>> lengths = [5, 3, 4, 6, 2, 4, 8]
+        >>> steps = omnibal.micro_batches(lengths, 2, lengths, 8)
+        >>> steps
+        Steps(2 steps of 2 ranks)
+        >>> sorted(int(sample) for step in steps for rank in step for sample in rank)
+        [0, 1, 2, 3, 4, 5, 6]
+    """
+
 def schedule_steps(
     loads: Demands,
     ranks: int,
@@ -311,12 +529,69 @@ def schedule_steps(
     groups_per_rank: int = 1,
     even_positions: bool = False,
     carried: Optional[Integers] = None,
-) -> Steps: ...
-def pad_ratio(groups: Groups, lengths: Integers) -> float: ...
-def dist_ratio(loads: Demands, schedule: Optional[Steps] = None) -> Ratio: ...
-def imbalance(loads: Demands) -> Ratio: ...
-def utilization(loads: Demands, capacity: Limits) -> Ratio: ...
-def partition_minimax(costs: Costs, stages: int, *, allow_empty: bool = False) -> Partition: ...
+) -> Steps:
+    """Assigns groups to steps and ranks such that the ranks of a step have even loads.
+
+    Args:
+        loads: a number or a row of numbers for each group, such as from `group_loads`.
+        ranks: the number of data-parallel ranks.
+        seed: another seed gives another order. All ranks must use the same seed.
+        epoch: each epoch has another order.
+        max_dist_ratio: the largest average idle share of a step.
+        remainder: the groups that do not fill a step make a 'short_step', which some ranks do not
+            take part in, are filled up by a 'repeat', or are left over to the next epoch by 'carry'.
+        groups_per_rank: the number of groups of a rank in a step, for gradient accumulation.
+        even_positions: True if the n-th groups of all ranks must have even loads as well.
+        carried: the groups that the previous epoch left over; they run once more.
+
+    Returns:
+        `Steps`: `steps[s, r]` has the groups of rank r in step s.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> steps = omnibal.schedule_steps([9, 1, 8, 2, 9, 1], ranks=2, max_dist_ratio=0.0)
+        >>> sorted(sorted(int(rank[0]) for rank in step) for step in steps)
+        [[0, 4], [1, 5], [2, 3]]
+    """
+
+def pad_ratio(groups: Groups, lengths: Integers) -> float:
+    """Returns the mean share of padding over groups, each padded to its longest sample."""
+
+def dist_ratio(loads: Demands, schedule: Optional[Steps] = None) -> Ratio:
+    """Returns the idle share of one step whose ranks have these loads, or the mean over the steps of
+    a schedule of groups that have these loads: a number, or an array with one for each resource.
+    """
+
+def imbalance(loads: Demands) -> Ratio:
+    """Returns how uneven loads are: a number, or an array with one for each resource."""
+
+def utilization(loads: Demands, capacity: Limits) -> Ratio:
+    """Returns the used share of the capacity: a number, or an array with one for each resource."""
+
+def partition_minimax(costs: Costs, stages: int, *, allow_empty: bool = False) -> Partition:
+    """Partitions a chain of layers into stages with the smallest possible largest cost.
+
+    Args:
+        costs: an integer or a floating-point number for each layer.
+        stages: the number of stages.
+        allow_empty: True if stages without layers are allowed.
+
+    Returns:
+        A `Partition`: stage s runs the layers boundaries[s] to boundaries[s + 1].
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> stages = omnibal.partition_minimax([4, 2, 3, 6, 1], 2)
+        >>> stages
+        Partition(solved, 2 stages, objective 9, at least 9, proven)
+        >>> stages.boundaries.tolist()
+        [0, 3, 5]
+    """
+
 def partition_layers(
     costs: Costs,
     stages: int,
@@ -328,7 +603,11 @@ def partition_layers(
     max_layers: Optional[Limits] = None,
     forbidden_cuts: Optional[Integers] = None,
     allow_empty: bool = False,
-) -> Partition: ...
+) -> Partition:
+    """Partitions layers into the most even stages with memory and rules. The costs of layers add up;
+    `cut_costs[l]` is the cost of a cut before layer l for the stages on both of its sides.
+    """
+
 def partition_throughput(
     costs: Costs,
     stages: int,
@@ -341,7 +620,11 @@ def partition_throughput(
     max_layers: Optional[Limits] = None,
     forbidden_cuts: Optional[Integers] = None,
     allow_empty: bool = False,
-) -> Partition: ...
+) -> Partition:
+    """Partitions layers into the stages with the shortest step. The arguments are the same as in
+    `partition_layers`.
+    """
+
 def select_recompute(
     times: npt.ArrayLike,
     bytes: npt.ArrayLike,
@@ -352,7 +635,36 @@ def select_recompute(
     in_flight: int = 1,
     reserve_bytes: int = 0,
     effort: Effort = "normal",
-) -> Recompute: ...
+) -> Recompute:
+    """Selects a choice for each layer so that the total time is the least within a budget of bytes.
+
+    Args:
+        times: row l has the time of each choice of layer l, such as to keep or to recompute its
+            activations. If layers differ in the number of choices, a list of all choices.
+        bytes: the bytes of each choice, in the same form.
+        budget: the limit of the bytes.
+        offsets: where the choices of each layer begin in the lists, and their end.
+        transient_bytes: what each choice takes only while its layer runs, in the same form.
+        in_flight: the number of micro-batches whose bytes are kept at the same time.
+        reserve_bytes: a part of the budget for other purposes.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+
+    Returns:
+        A `Recompute`; its status is 'infeasible' if no choices are within the budget.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> times = [[0, 3], [0, 5], [0, 4]]
+        >>> memory = [[8, 1], [8, 1], [8, 1]]
+        >>> plan = omnibal.select_recompute(times, memory, 18)
+        >>> plan
+        Recompute(solved, 3 layers, time 3, at least 3, proven, 17 bytes)
+        >>> plan.choices.tolist()
+        [1, 0, 0]
+    """
+
 def context_groups(
     lengths: Integers,
     ranks: int,
@@ -366,4 +678,8 @@ def context_groups(
     placement: Literal["anywhere", "blocks"] = "anywhere",
     multiple: int = 1,
     effort: Effort = "normal",
-) -> ContextPlan: ...
+) -> ContextPlan:
+    """Assigns the samples of a step to groups of ranks. Row d - 1 of `cost` is (fixed, linear,
+    quadratic) of groups of d ranks; a sample has `bytes_per_token` for each token on each rank of
+    its group. `placement` is 'anywhere' or 'blocks'.
+    """
