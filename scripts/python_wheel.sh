@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the package for Python and makes a wheel of it, whose path it prints last. First installs what
 # is missing, or names it. Nothing is installed into a Python.
-# It is for $PYTHON, or else for the python3 of the path, if that has NumPy and its headers.
+# It is for $PYTHON, or else for the python3 of the path, if that has its headers.
 # usage: [PYTHON=...] python_wheel.sh [-DOMNIBAL_PYTHON=...] [OPTIONS OF cmake]
 set -euo pipefail
 
@@ -14,10 +14,10 @@ python=$(command -v "${PYTHON:-python3}") || { echo "there is no Python ${PYTHON
 if "$python" examples/python/describe.py >/dev/null 2>&1; then
   set -- "-DOMNIBAL_PYTHON=$python" "$@"
 elif [[ -n ${PYTHON:-} ]]; then
-  echo "$PYTHON has no headers or no NumPy: install numpy into it" >&2
+  echo "$PYTHON has no headers (Python.h), or is older than 3.9" >&2
   exit 1
 else
-  echo "$python has no headers or no NumPy: the wheel is for another Python that has" >&2
+  echo "$python has no headers, or is older than 3.9: the wheel is for another Python" >&2
 fi
 cmake --preset examples "$@"
 cmake --build --preset examples --target omnibal_python_wheel

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints where the headers of this Python are and how its modules end; fails where it lacks them or
-NumPy."""
+"""Prints where the headers of this Python are and how its modules end: describe.py [MODULE...].
 
+Fails if it lacks the headers or a module that is named.
+"""
+
+import importlib
 import os
 import sys
 import sysconfig
 
-import numpy
-
+for module in sys.argv[1:]:
+    importlib.import_module(module)
 folder = sysconfig.get_path("include")
 if sys.version_info < (3, 9) or not os.path.exists(os.path.join(folder, "Python.h")):
     raise SystemExit(1)

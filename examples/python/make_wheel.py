@@ -27,6 +27,13 @@ Tag: {tag}
 """
 
 
+def tag():
+    """The interpreter and the platform that a wheel of this Python is for."""
+    interpreter = "cp%d%d" % sys.version_info[:2]
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return "-".join([interpreter, interpreter, platform])
+
+
 def record_line(name, data):
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     return "%s,sha256=%s,%d" % (name, digest, len(data))
@@ -34,9 +41,6 @@ def record_line(name, data):
 
 def main():
     package, version, output = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
-    interpreter = "cp%d%d" % sys.version_info[:2]
-    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    tag = "-".join([interpreter, interpreter, platform])
     info = "omnibal-%s.dist-info" % version
 
     files = {}
@@ -44,13 +48,13 @@ def main():
         if path.is_file() and "__pycache__" not in path.parts:
             files[path.relative_to(package).as_posix()] = path.read_bytes()
     files[info + "/METADATA"] = METADATA.format(version=version).encode()
-    files[info + "/WHEEL"] = WHEEL.format(tag=tag).encode()
+    files[info + "/WHEEL"] = WHEEL.format(tag=tag()).encode()
     record = [record_line(name, data) for name, data in files.items()]
     record.append(info + "/RECORD,,")
     files[info + "/RECORD"] = ("\n".join(record) + "\n").encode()
 
     output.mkdir(parents=True, exist_ok=True)
-    wheel = output / ("omnibal-%s-%s.whl" % (version, tag))
+    wheel = output / ("omnibal-%s-%s.whl" % (version, tag()))
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
