@@ -86,6 +86,15 @@ void define_packing(py::module_& module) {
           "__getitem__", [](packing const& self, py::ssize_t group) { return self.of.at(group); },
           py::arg("group"))
       .def("__iter__", &convert::iterate)
+      .def(
+          "plot",
+          [](packing const& self, py::object const& demands, py::object const& capacity,
+             py::object const& axes) {
+            auto const plot = py::module_::import("omnibal._plot").attr("plot_fill");
+            return py::object(plot(self, demands, capacity, axes));
+          },
+          py::arg("demands"), py::arg("capacity"), py::arg("axes") = py::none(),
+          docstrings::Packing_plot)
       .def("__repr__", [](packing const& self) {
         auto const oversized = static_cast<std::size_t>(self.oversized.size());
         return convert::repr_text("Packing", {convert::count_text(self.of.size(), "group"),

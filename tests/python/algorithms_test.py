@@ -5,9 +5,11 @@ import copy
 import json
 import os
 import pickle
+import sys
 import threading
 import time
 import unittest
+import unittest.mock
 
 import numpy as np
 import omnibal
@@ -419,6 +421,20 @@ class Texts(unittest.TestCase):
         for place in (2, -3, (2, 0), (-1, 0)):
             self.assertRaises(IndexError, steps.__getitem__, place)
 
+    def test_a_chart_has_the_shares_of_each_resource(self):
+        # Axes of matplotlib, which need not be installed, are an argument.
+        axes = unittest.mock.MagicMock()
+        packed = omnibal.best_packing(([1, 2, 1], [30, 10, 60]), (4, 60))
+        self.assertIs(packed.plot(([1, 2, 1], [30, 10, 60]), (4, 60), axes), axes)
+        lines = [call[0] for call in axes.step.call_args_list]
+        self.assertEqual([places.tolist() for places, _ in lines], [[1, 2], [1, 2]])
+        self.assertEqual([shares.tolist() for _, shares in lines], [[0.75, 0.25], [1.0, 40 / 60]])
+        empty = omnibal.best_packing([], 4).plot([], 4, axes)
+        self.assertIs(empty, axes)
+        with unittest.mock.patch.dict(sys.modules, {"matplotlib": None}):
+            with self.assertRaisesRegex(ImportError, "omnibal.Packing.plot needs matplotlib"):
+                packed.plot(([1, 2, 1], [30, 10, 60]), (4, 60))
+
     def test_results(self):
         sampler = omnibal.EpochSampler(10, ranks=2, rank=1, batch=2)
         sampler.next()
@@ -504,7 +520,7 @@ class Copies(unittest.TestCase):
     def test_an_object_without_a_value_is_an_error(self):
         for result in self.RESULTS:
             empty = type(result).__new__(type(result))
-            for name in {n for n in dir(result) if not n.startswith("_")} - {"is_repeat"}:
+            for name in {n for n in dir(result) if not n.startswith("_")} - {"is_repeat", "plot"}:
                 with self.assertRaisesRegex(ValueError, "has no value"):
                     getattr(empty, name)()
             self.assertRaises(ValueError, pickle.dumps, empty)

@@ -58,6 +58,20 @@ class Packing:
     def __len__(self) -> int: ...
     def __getitem__(self, group: int) -> Indices: ...
     def __iter__(self) -> Iterator[Indices]: ...
+    def plot(self, demands: Demands, capacity: Limits, axes: Any = None) -> Any:
+        """Draws the used share of the capacity of each group with matplotlib.
+
+        Args:
+            demands: the demands of the samples, as for the packer.
+            capacity: the capacity, as for the packer.
+            axes: the axes of matplotlib to draw on. Default: those of a new figure.
+
+        Returns:
+            The axes, on which there is one line per resource, the fullest group first.
+
+        Raises:
+            ImportError: if there are no axes and matplotlib is not installed.
+        """
 
 class Steps:
     @property
