@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <variant>
@@ -71,9 +72,12 @@ struct isf_arguments {
 [[nodiscard]] omnibal::packing best_fit_decreasing(demand_table const& demands, integers capacity);
 [[nodiscard]] omnibal::packing best_packing(demand_table const& demands, integers capacity,
                                             omnibal::effort effort);
+/// Called after each pass of `improve_packing`; returns whether the passes continue.
+using improve_packing_watch = std::function<bool(omnibal::improve_packing_progress const&)>;
 [[nodiscard]] omnibal::packing improve_packing(demand_table const& demands, integers capacity,
                                                omnibal::packing const& start,
-                                               omnibal::improve_packing_options const& options);
+                                               omnibal::improve_packing_options const& options,
+                                               improve_packing_watch const& go_on);
 [[nodiscard]] std::size_t packing_bound(demand_table const& demands, integers capacity,
                                         omnibal::effort effort);
 

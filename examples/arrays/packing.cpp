@@ -121,10 +121,12 @@ omnibal::packing best_packing(demand_table const& demands, integers capacity,
 
 omnibal::packing improve_packing(demand_table const& demands, integers capacity,
                                  omnibal::packing const& start,
-                                 omnibal::improve_packing_options const& options) {
+                                 omnibal::improve_packing_options const& options,
+                                 improve_packing_watch const& go_on) {
   return pack("improve_packing", demands, capacity,
               [&](auto samples, auto const& demand, auto const& limits) {
-                return omnibal::improve_packing(samples, demand, limits, start, options);
+                return omnibal::improve_packing(samples, demand, limits, start, options,
+                                                std::cref(go_on));
               });
 }
 

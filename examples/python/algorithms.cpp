@@ -2,6 +2,8 @@
 #include "docstrings.hpp"
 #include "results.hpp"
 
+#include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -88,10 +90,33 @@ results::packing best_packing(py::object const& demands, py::object const& capac
       released([&] { return arrays::best_packing(rows.table(), limits.values(), level); }));
 }
 
+/// Lets Ctrl-C end passes that take seconds, and calls `progress` after each pass. Without
+/// `progress` it waits for Python ten times a second at most, because other threads may run it.
+class pass_watch {
+ public:
+  explicit pass_watch(py::object const& progress) : progress_(progress) {}
+
+  bool operator()(omnibal::improve_packing_progress const& now) {
+    using clock = std::chrono::steady_clock;
+    bool const has_progress = progress_.ptr() != Py_None;
+    if (!has_progress && clock::now() - last_ < std::chrono::milliseconds(100)) return true;
+    last_ = clock::now();
+    py::gil_scoped_acquire const acquire;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    if (!has_progress) return true;
+    py::object const answer = progress_(now.passes, now.groups, now.lower_bound);
+    return answer.ptr() != Py_False;
+  }
+
+ private:
+  py::object const& progress_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
 results::packing improve_packing(py::object const& demands, py::object const& capacity,
                                  results::packing const& start, std::int64_t passes,
-                                 std::int64_t even_passes, double spare_groups,
-                                 std::uint64_t seed) {
+                                 std::int64_t even_passes, double spare_groups, std::uint64_t seed,
+                                 py::object const& progress) {
   demand_list const rows("improve_packing", "demands", demands);
   limit_list const limits("improve_packing", "capacity", capacity);
   omnibal::packing const given{
@@ -103,8 +128,10 @@ results::packing improve_packing(py::object const& demands, py::object const& ca
   options.even_passes = count_of("improve_packing", "even_passes", even_passes);
   options.spare_groups = spare_groups;
   options.seed = seed;
-  return results::to_packing(released(
-      [&] { return arrays::improve_packing(rows.table(), limits.values(), given, options); }));
+  pass_watch watch(progress);
+  return results::to_packing(released([&] {
+    return arrays::improve_packing(rows.table(), limits.values(), given, options, std::ref(watch));
+  }));
 }
 
 std::size_t packing_bound(py::object const& demands, py::object const& capacity,
@@ -798,7 +825,8 @@ void define_packing(py::module_& module) {
   module.def("improve_packing", &improve_packing, docstrings::improve_packing, py::arg("demands"),
              py::arg("capacity"), py::arg("start"), py::kw_only(),
              py::arg("passes") = defaults.passes, py::arg("even_passes") = defaults.even_passes,
-             py::arg("spare_groups") = defaults.spare_groups, py::arg("seed") = defaults.seed);
+             py::arg("spare_groups") = defaults.spare_groups, py::arg("seed") = defaults.seed,
+             py::arg("progress") = py::none());
   module.def("packing_bound", &packing_bound, docstrings::packing_bound, py::arg("demands"),
              py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
   module.def("tune_capacity", &tune_capacity, docstrings::tune_capacity, py::arg("demands"),

@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -591,6 +592,51 @@ class Errors(unittest.TestCase):
                 raise RuntimeError("no")
 
         self.assertRaises(ValueError, omnibal.isf, Broken(), 4)
+
+
+class Progress(unittest.TestCase):
+    """Long searches say how far they are, and end when they are asked to."""
+
+    LENGTHS = np.random.RandomState(3).randint(200, 2000, 3000)
+
+    def improve(self, **options):
+        start = omnibal.next_fit(self.LENGTHS, 4096)
+        return omnibal.improve_packing(self.LENGTHS, 4096, start, even_passes=0, **options)
+
+    def test_each_pass_is_reported(self):
+        calls = []
+        packed = self.improve(passes=5, progress=lambda *call: calls.append(call))
+        self.assertEqual([call[0] for call in calls], [1, 2, 3, 4, 5])
+        self.assertEqual(calls[-1][1], len(packed))
+        self.assertLessEqual(calls[-1][2], packed.lower_bound)
+        self.assertEqual(self.improve(passes=5).groups, packed.groups)
+
+    def test_false_ends_the_passes(self):
+        start = omnibal.next_fit(self.LENGTHS, 4096)
+        packed = self.improve(passes=5, progress=lambda *call: call[0] < 2)
+        self.assertEqual(packed.rounds, start.rounds + 2)
+
+    def test_an_error_in_it_passes_through(self):
+        with self.assertRaises(ZeroDivisionError):
+            self.improve(progress=lambda *_: 1 // 0)
+        with self.assertRaises(TypeError):
+            self.improve(progress=3)
+
+    def test_ctrl_c_ends_the_passes(self):
+        before = signal.getsignal(signal.SIGALRM)
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            lengths = np.random.RandomState(3).randint(200, 2000, 30_000)
+            with self.assertRaises(KeyboardInterrupt):
+                omnibal.improve_packing(lengths, 4096, omnibal.next_fit(lengths, 4096), passes=10**9)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 class Threads(unittest.TestCase):

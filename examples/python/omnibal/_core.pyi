@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from typing import (
     Any,
+    Callable,
     Dict,
     Iterator,
     List,
@@ -375,6 +376,7 @@ def improve_packing(
     even_passes: int = 16,
     spare_groups: float = 0.0,
     seed: int = 0,
+    progress: Optional[Callable[[int, int, int], Optional[bool]]] = None,
 ) -> Packing:
     """Improves a packing: fewer groups, or groups with more equal loads.
 
@@ -387,6 +389,8 @@ def improve_packing(
         even_passes: the largest number of passes that make loads more equal.
         spare_groups: the share of groups that may be added to make loads more equal.
         seed: another seed gives another search.
+        progress: called after each pass with the numbers of passes and of groups so far and the
+            lower bound. The passes end if it returns False. Ctrl-C raises KeyboardInterrupt.
 
     Returns:
         A `Packing` with at most as many groups as `start`, unless there are spare groups.
