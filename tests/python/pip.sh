@@ -10,7 +10,9 @@ export PYTHONDONTWRITEBYTECODE=1
 "$python" -m pip --version >/dev/null 2>&1 || { echo "$python has no pip"; exit 77; }
 "$python" -c 'import venv, ensurepip' 2>/dev/null || { echo "$python makes no environments"; exit 77; }
 rm -rf "$folder"
-mkdir -p "$folder"
+mkdir -p "$folder/temporary"
+# ccache knows the files again although each build has a folder of its own.
+export TMPDIR=$folder/temporary CCACHE_BASEDIR=$folder/temporary
 
 # What the build lacks is named. An environment without a path has neither CMake nor a compiler.
 cd "$root/examples/python"
@@ -21,7 +23,7 @@ grep -q 'a C++20 compiler' <<<"$message"
 # The speed of the code does not matter here.
 export CMAKE_ARGS=-DCMAKE_CXX_FLAGS_RELEASE=-O0
 "$python" -m venv --system-site-packages "$folder/env"
-HOME=$folder "$folder/env/bin/python" -m pip install --quiet --no-index "$root"
+"$folder/env/bin/python" -m pip --isolated --no-cache-dir install --quiet --no-index "$root"
 cd "$folder"
 env/bin/python - "$folder" <<'PROGRAM'
 import importlib.metadata
