@@ -1,16 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Demands that each block of C++ on a page stands in one of the sources, whatever its indentation. Others
-# check the recipes between `<!-- recipes -->` and `<!-- end -->`.
+# Demands that each block of C++ on a page stands in one of the sources, whatever its indentation. Other
+# tests check the recipes between `<!-- recipes -->` and `<!-- end -->`.
 #
-# usage: check_quotes.sh PAGE SOURCE...
+# usage: check_quotes.sh PAGE... -- SOURCE...
 set -euo pipefail
 
-page=$1
+pages=()
+while [[ $1 != -- ]]; do
+  pages+=("$1")
+  shift
+done
 shift
-awk -v page="$page" '
+awk -v sources=$# '
   function stripped(line) { sub(/^ +/, "", line); return line "\n" }
-  FILENAME != page { text = text stripped($0); next }
+  function is_quoted(block,  f) {
+    for (f = 1; f <= sources; ++f) if (index(text[f], block)) return 1
+    return 0
+  }
+  FNR == 1 { ++file; in_block = in_recipes = 0 }
+  file <= sources { text[file] = text[file] stripped($0); next }
   /^<!-- recipes -->$/ { in_recipes = ++blocks }
   /^<!-- end -->$/ { in_recipes = 0 }
   in_recipes { next }
@@ -18,9 +27,9 @@ awk -v page="$page" '
   /^```$/ && in_block {
     in_block = 0
     ++blocks
-    if (index(text, block) == 0) { printf "%s: in no source:\n%s", page, block; failed = 1 }
+    if (!is_quoted(block)) { printf "%s: in no source:\n%s", FILENAME, block; failed = 1 }
     next
   }
   in_block { block = block stripped($0) }
   END { exit failed || blocks == 0 }
-' "$@" "$page"
+' "$@" "${pages[@]}"
