@@ -44,8 +44,9 @@ void add_model_options(CLI::App& app, typed_options& typed) {
   auto* const group = app.add_option_group("Model");
   group
       ->add_option("--model", typed.models,
-                   "Models to cut, each with a --model of its own: names, files\n(docs/reference/models.md; "
-                   "config.json of public models too), TOWER+LANGUAGE.\nNames:\n" +
+                   "Models to cut, each with a --model of its own: names, files\n"
+                   "(docs/reference/models.md; also config.json of public models),\n"
+                   "TOWER+LANGUAGE. Names:\n" +
                        names_of(known_models()))
       ->type_name("NAME|FILE")
       ->allow_extra_args(false)

@@ -86,8 +86,8 @@ CLI::Option* add_model(CLI::App& app, long_context_words& words) {
   add_family_option(*group, words.family);
   add_machine_option(*group, words.machine)
       ->description(
-          "A name, or a file (docs/reference/models.md); default: a100-80gb for levels\n"
-          "and h100-80gb for steps. Names:\n" +
+          "A name, or a file (docs/reference/models.md); default: a100-80gb for\n"
+          "levels and h100-80gb for steps. Names:\n" +
           names_of(known_machines()));
   auto* const memory = add_memory_option(*group, words.machine);
   auto* const teraflops = add_teraflops_option(*group, words.machine);

@@ -43,7 +43,7 @@ inline CLI::Option* add_model_option(CLI::App& group, std::string& model, std::s
       .add_option("--model", model,
                   what +
                       ": a name, a file\n"
-                      "(docs/reference/models.md; config.json of public models too), or\n"
+                      "(docs/reference/models.md; also config.json of public models), or\n"
                       "TOWER+LANGUAGE, two of these. Names:\n" +
                       names_of(known_models()))
       ->type_name("NAME|FILE")
@@ -52,8 +52,9 @@ inline CLI::Option* add_model_option(CLI::App& group, std::string& model, std::s
 
 inline CLI::Option* add_machine_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option("--machine", typed.name,
-                  "A name, or a file (docs/reference/models.md). Names:\n" + names_of(known_machines()))
+      .add_option(
+          "--machine", typed.name,
+          "A name, or a file (docs/reference/models.md). Names:\n" + names_of(known_machines()))
       ->type_name("NAME|FILE")
       ->capture_default_str();
 }
@@ -97,9 +98,9 @@ inline machine_description chosen_machine(machine_words const& typed) {
 inline CLI::Option* add_family_option(CLI::App& group, std::string& family) {
   return group
       .add_option("--as", family,
-                  "The family by whose rules public configurations are read, instead\n"
-                  "of their model_type (docs/reference/models.md); fields that these rules do\n"
-                  "not have are still refused")
+                  "The family by whose rules public configurations are read, instead of\n"
+                  "their model_type (docs/reference/models.md); fields that these rules\n"
+                  "do not have are still refused")
       ->type_name("FAMILY");
 }
 

@@ -69,8 +69,9 @@ void add_model(CLI::App& app, vlm_words& words) {
   auto* const group = app.add_option_group("Model");
   group
       ->add_option("--model", words.models,
-                   "Models to plan, each with a --model of its own: names, files\n(docs/reference/models.md; "
-                   "config.json of public models too), TOWER+LANGUAGE.\nNames:\n" +
+                   "Models to plan, each with a --model of its own: names, files\n"
+                   "(docs/reference/models.md; also config.json of public models),\n"
+                   "TOWER+LANGUAGE. Names:\n" +
                        names_of(known_models()))
       ->type_name("NAME|FILE")
       ->allow_extra_args(false)
@@ -131,8 +132,9 @@ void check_not_empty(CLI::App const& app, char const* option, std::string const&
 CLI::App* add_output(CLI::App& app, vlm_words& words) {
   auto* const group = app.add_option_group("Output");
   group
-      ->add_option("--output", words.output,
-                   "Write plans, traces and pictures into this directory\n(docs/reference/files.md)")
+      ->add_option(
+          "--output", words.output,
+          "Write plans, traces and pictures into this directory\n(docs/reference/files.md)")
       ->type_name("DIRECTORY");
   return group;
 }
