@@ -5,8 +5,8 @@
 /// Time and memory of a step of a pipeline.
 
 #include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <concepts>
