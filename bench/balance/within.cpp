@@ -21,6 +21,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -155,6 +156,30 @@ void rebalance(benchmark::State& state) {
     bench::make_promises(state,
                          {{"rebalance: moved bytes / those of lpt" + at, "moved_over_lpt", 0.25}});
   }
+}
+
+/// The time of `rebalance` with two independent kinds of log-normal cost at the default overload,
+/// 64 samples on each rank: few exchanges help.
+void rebalance_kinds(benchmark::State& state) {
+  std::size_t const samples = bench::size_of(state);
+  auto const ranks = static_cast<std::size_t>(state.range(1));
+  auto const home = home_in_turn(samples, ranks);
+  std::mt19937_64 random(7);
+  std::lognormal_distribution<double> cost(6, 1);
+  auto const draw = [&] { return 1 + static_cast<std::int64_t>(cost(random)); };
+  std::vector<omnibal::resources<2>> kinds;
+  costs_type bytes;
+  for (std::size_t i = 0; i != samples; ++i) {
+    kinds.push_back({draw(), draw()});
+    bytes.push_back(kinds.back()[0]);
+  }
+  omnibal::grouping parts;
+  for (auto _ : state) parts = omnibal::rebalance(home, kinds, bytes);
+  auto const share_of = [&](omnibal::grouping const& made) {
+    return moved_share(made, bytes, [](std::size_t part) { return part; });
+  };
+  state.counters["moved_share"] = share_of(parts);
+  state.counters["moved_by_lpt"] = share_of(omnibal::lpt(kinds, ranks));
 }
 
 struct long_text {
@@ -310,6 +335,13 @@ void home_sizes(benchmark::internal::Benchmark* made) {
 }
 
 BENCHMARK(rebalance)->Apply(home_sizes);
+BENCHMARK(rebalance_kinds)
+    ->ArgNames({"n", "parts"})
+    ->Args({4096, 64})
+    ->Args({16384, 256})
+    ->Args({65536, 1024})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(balance_under_capacity)->Apply(bench::balance_sizes);
 BENCHMARK(micro_batches)->Apply(bench::balance_sizes);
 BENCHMARK(balance_set_cost)->Apply(bench::balance_sizes);
