@@ -39,6 +39,7 @@
 #include <omnibal/context/cut_pieces.hpp>
 #include <omnibal/context/deferral_queue.hpp>
 #include <omnibal/cost/affine_fit.hpp>
+#include <omnibal/cost/attention_span.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>
@@ -46,9 +47,11 @@
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/models.hpp>
+#include <omnibal/cost/prediction_layer.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/resampler.hpp>
+#include <omnibal/cost/token_mixers.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/cost/vision_transformer.hpp>

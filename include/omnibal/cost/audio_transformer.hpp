@@ -4,7 +4,7 @@
 /// \file
 /// The layer of an audio tower.
 
-#include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 
@@ -30,13 +30,15 @@ struct audio_transformer {
   bool mlp_bias = true;
   bool dropout = false;
   training_mode training = training_mode::all;
+  /// True if `qkv_bias` includes keys; false if it means only queries and values (Whisper).
+  bool key_bias = true;
 
   /// Returns the cost of the layer for `batch.clips`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     detail::check_sequences("audio_transformer", "clips", batch.clips);
-    return block().cost(batch.clips, {}, degrees, bytes);
+    return block().cost("clips", batch.clips, {}, degrees, bytes);
   }
 
   /// Returns the forward and backward FLOPs of the whole layer by the tokens of a clip.
@@ -46,7 +48,9 @@ struct audio_transformer {
 
  private:
   [[nodiscard]] detail::transformer_block block() const {
-    return detail::tower_block("audio_transformer", *this);
+    auto made = detail::tower_block("audio_transformer", *this);
+    made.self->key_bias = key_bias;
+    return made;
   }
 };
 

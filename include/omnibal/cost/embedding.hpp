@@ -5,12 +5,14 @@
 /// Layers from tokens and pixels to vectors, and from vectors to the loss.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/detail/model_limits.hpp>
 #include <omnibal/detail/quotients.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace omnibal::inline v0 {
@@ -116,6 +118,45 @@ struct patch_embedding {
   }
 };
 
+namespace detail {
+
+/// The norm, the logits and the loss of `rows` tokens.
+struct head_part {
+  std::int64_t vocabulary = 0;
+  std::int64_t hidden = 0;
+  norm_kind norm = norm_kind::rms;
+  /// The tokens whose logits exist at a time; 0 means all tokens.
+  std::int64_t loss_chunk = 0;
+  bool has_bias = false;
+  bool owns_matrix = true;
+
+  void add_to(layer_tally& tally, int128 rows) const {
+    constexpr std::int64_t probability_bytes = 4;
+    check_between(tally.function(), "loss_chunk", loss_chunk, 0, max_tokens);
+    int128 const padded = rounded_up(vocabulary, tally.tensor());
+    int128 const flops = 2 * rows * hidden * padded;
+    add_norm(tally, rows, hidden, norm);
+    if (owns_matrix) {
+      tally.parameters(padded * hidden, tensor_sharding::split);
+    } else {
+      tally.borrowed_parameters(padded * hidden, tensor_sharding::split);
+    }
+    if (has_bias) tally.parameters(padded, tensor_sharding::split);
+    tally.linear_flops(flops, tensor_sharding::split);
+    int128 const at_a_time = loss_chunk == 0 ? rows : std::min(rows, int128{loss_chunk});
+    int128 const bytes_of_token = tally.activation_bytes(padded) + probability_bytes * padded;
+    if (loss_chunk == 0) {
+      tally.keep(probability_bytes * rows * padded, tensor_sharding::split);
+    } else {
+      tally.repeated_flops(flops, tensor_sharding::split);
+    }
+    tally.moved(rows * bytes_of_token, tensor_sharding::split);
+    tally.widest(at_a_time * bytes_of_token, tensor_sharding::split);
+  }
+};
+
+}  // namespace detail
+
 /// The owner of the weights of a head.
 enum class head_weights {
   own,
@@ -129,14 +170,24 @@ enum class head_weights {
 ///
 /// V is the vocabulary, rounded up to a multiple of the tensor-parallel ranks, which share it.
 /// Forward FLOPs are 2ThV. Kept bytes of a token are 4h in bf16 and 4V, the probabilities in fp32.
-/// Nothing is sent at the cut. `selective` keeps as much as `none`. Complexity, memory, determinism
-/// and errors as `transformer`. Source: Korthikanti et al., 2022 (arXiv 2205.05198).
+/// Nothing is sent at the cut. `selective` keeps as much as `none`.
+///
+/// With `loss_chunk` the logits are computed and dropped for so many tokens of a rank at a time
+/// (chunked or fused linear cross-entropy). Then the probabilities of one chunk are transient and
+/// not kept, and the backward pass computes the logits again, another 2ThV.
+///
+/// Complexity, memory, determinism and errors as `transformer`. Source: Korthikanti et al., 2022
+/// (arXiv 2205.05198); Wijmans et al., "Cut your losses", 2024 (arXiv 2411.09009).
 struct language_head {
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
   norm_kind norm = norm_kind::rms;
   head_weights weights = head_weights::own;
   training_mode training = training_mode::all;
+  /// The tokens of a rank whose logits exist at a time; 0 means all tokens.
+  std::int64_t loss_chunk = 0;
+  /// True if the logits have a bias for each word.
+  bool has_bias = false;
 
   /// Returns the cost of the head for `batch.documents`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -144,26 +195,20 @@ struct language_head {
                                       byte_sizes const& bytes = {}) const {
     using detail::int128;
     using detail::tensor_sharding;
-    constexpr std::int64_t probability_bytes = 4;
     constexpr char const* name = "language_head";
     detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
     detail::check_width(name, "vocabulary", vocabulary);
     detail::check_width(name, "hidden", hidden);
     detail::check_sequences(name, "documents", batch.documents);
     int128 const rows = tally.in_sequence(batch.documents.tokens);
-    int128 const padded = detail::rounded_up(vocabulary, tally.tensor());
-    detail::add_norm(tally, rows, hidden, norm);
-    if (weights == head_weights::own || degrees.pipeline > 1) {
-      tally.parameters(padded * hidden, tensor_sharding::split);
-    } else {
-      tally.borrowed_parameters(padded * hidden, tensor_sharding::split);
-    }
-    tally.linear_flops(2 * rows * hidden * padded, tensor_sharding::split);
-    int128 const probabilities = probability_bytes * rows * padded;
-    int128 const around_softmax = tally.activation_bytes(rows * padded) + probabilities;
-    tally.keep(probabilities, tensor_sharding::split);
-    tally.moved(around_softmax, tensor_sharding::split);
-    tally.widest(around_softmax, tensor_sharding::split);
+    detail::head_part const head{
+        .vocabulary = vocabulary,
+        .hidden = hidden,
+        .norm = norm,
+        .loss_chunk = loss_chunk,
+        .has_bias = has_bias,
+        .owns_matrix = weights == head_weights::own || degrees.pipeline > 1};
+    head.add_to(tally, rows);
     return tally.result({tally.activation_bytes(rows * hidden), tensor_sharding::at_norm}, {});
   }
 

@@ -2,11 +2,13 @@
 #pragma once
 
 /// \file
-/// The vocabulary of layer models: micro-batches, configurations, parallel degrees, bytes and costs.
+/// The vocabulary of layer models: micro-batches, configurations, parallel degrees, bytes and
+/// costs.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/cost/attention_span.hpp>
 #include <omnibal/detail/model_limits.hpp>
 #include <omnibal/resources.hpp>
 
@@ -15,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,11 +25,15 @@ namespace omnibal::inline v0 {
 
 /// Sequences whose tokens attend only to tokens of the same sequence: packed documents, images,
 /// clips of sound. Costs depend only on the tokens, the sum of the squares of the lengths and, for
-/// a resampler, the number of sequences.
+/// a resampler, the number of sequences. Layers with windows or chunks also need `spans`.
 struct sequences {
   std::int64_t count = 0;
   std::int64_t tokens = 0;
   std::int64_t squares = 0;
+  /// The squares within the windows and chunks of the model, if it has any. A layer finds its own
+  /// entry. Without the entry the layer computes the squares if all sequences have one length or if
+  /// none can be longer than the span; otherwise the layer throws.
+  std::array<span_squares, max_attention_spans> spans{};
 
   [[nodiscard]] friend bool operator==(sequences const&, sequences const&) = default;
 };
@@ -82,22 +89,51 @@ constexpr void check_sequences(std::string_view function, std::string_view argum
     fail(".squares", given.squares, "less than ", given.count, " sequences of ", given.tokens,
          " tokens can have");
   }
+  for (span_squares const& within : given.spans) {
+    if (within.span.kind == span_kind::whole) continue;
+    if (within.span.tokens < 1 || within.span.tokens > max_tokens) {
+      fail(".spans.span.tokens", within.span.tokens, "must be from 1 to ", max_tokens);
+    }
+    if (within.squares < given.tokens || within.squares > given.squares) {
+      fail(".spans.squares", within.squares, "must be between the tokens, ", given.tokens,
+           ", and the squares, ", given.squares);
+    }
+  }
+}
+
+/// Returns the sum of `span.squares(length)` over the sequences. Precondition: `check_sequences`
+/// accepts them. Errors: `std::invalid_argument` if the sum does not follow from the sequences.
+[[nodiscard]] constexpr int128 squares_within(std::string_view function, std::string_view argument,
+                                              sequences const& given, attention_span const& span) {
+  int128 const tokens = given.tokens;
+  int128 const squares = given.squares;
+  if (span.kind == span_kind::whole || squares <= int128{span.tokens} * span.tokens) return squares;
+  for (span_squares const& within : given.spans) {
+    if (within.span == span) return within.squares;
+  }
+  bool const is_equal = given.count > 0 && squares * given.count == tokens * tokens;
+  if (is_equal) return int128{given.count} * span.squares(given.tokens / given.count);
+  throw_invalid(function, argument, ".spans has no squares for ", text_of(span),
+                "; pass attention_spans(model) to sequences_of");
 }
 
 }  // namespace detail
 
 struct sequences_of_fn {
   /// Returns the number, the tokens and the sum of squares of the lengths of samples. Samples
-  /// without tokens do not count.
+  /// without tokens do not count. `spans` are the windows and chunks of the model, as
+  /// `attention_spans(model)` returns them; the result has their squares.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
-  /// for a negative length, `std::overflow_error` for a sum above 2^63 - 1.
+  /// for a negative length, for a window or chunk without tokens, and for more than
+  /// `max_attention_spans` of them; `std::overflow_error` for a sum above 2^63 - 1.
   template <sample_range Samples, class Length = std::identity>
     requires cost_function<Length, sample_reference<Samples>> &&
         integral_measure<demand_result<Length, sample_reference<Samples>>>
-  [[nodiscard]] constexpr sequences operator()(Samples const& samples,
-                                               Length const& length = {}) const {
+  [[nodiscard]] constexpr sequences operator()(Samples const& samples, Length const& length = {},
+                                               std::span<attention_span const> spans = {}) const {
     sequences result;
+    std::size_t const limits = set_spans(result, spans);
     std::size_t index = 0;
     for (auto&& sample : samples) {
       auto const tokens =
@@ -109,6 +145,10 @@ struct sequences_of_fn {
       }
       detail::checked_add(name, "the sum of the lengths", result.tokens, tokens);
       detail::checked_add(name, "the sum of the squares", result.squares, square);
+      for (std::size_t i = 0; i != limits; ++i) {
+        // No sum of squares within a span exceeds the sum of all squares.
+        result.spans[i].squares += result.spans[i].span.squares(tokens);
+      }
       if (tokens > 0) ++result.count;
       ++index;
     }
@@ -117,6 +157,24 @@ struct sequences_of_fn {
 
  private:
   static constexpr std::string_view name = "sequences_of";
+
+  /// Sets the different windows and chunks, and returns their number.
+  static constexpr std::size_t set_spans(sequences& result, std::span<attention_span const> spans) {
+    std::size_t count = 0;
+    for (attention_span const& span : spans) {
+      span.check(name, "spans.tokens");
+      bool is_known = span.kind == span_kind::whole;
+      for (std::size_t i = 0; i != count; ++i) is_known |= result.spans[i].span == span;
+      if (is_known) continue;
+      if (count == max_attention_spans) {
+        detail::throw_number(name, "spans", static_cast<std::int64_t>(spans.size()),
+                             "has more than ", std::int64_t{max_attention_spans},
+                             " different windows and chunks");
+      }
+      result.spans[count++].span = span;
+    }
+    return count;
+  }
 };
 
 /// Returns sums over the lengths of samples; see `sequences_of_fn`.
@@ -161,6 +219,20 @@ enum class attention_kernel {
   unfused,  ///< computes and keeps the whole square of scores
 };
 
+/// The gate by which the output of attention is multiplied.
+enum class attention_gate {
+  none,
+  each_head,    ///< a number for each head
+  each_number,  ///< a number for each number of the output (Qwen3-Next)
+};
+
+/// The source of the keys and values of an attention.
+enum class key_value_source {
+  own,            ///< a product for keys and a product for values
+  keys,           ///< values are the keys before their norm (global layers of Gemma 4)
+  earlier_layer,  ///< keys and values of an earlier layer (Gemma 3n)
+};
+
 /// Norms of queries and keys.
 enum class query_key_norm {
   none,
@@ -194,6 +266,26 @@ struct latent_attention {
   std::int64_t value_size = 0;
 };
 
+/// The indexer of a sparse attention (DeepSeek-V3.2). It scores all earlier tokens with a few small
+/// heads, and the attention works on the tokens with the largest scores: `transformer::span` is a
+/// window of that many tokens. There is no indexer if `heads` is 0, as in a layer that uses the
+/// choice of an earlier layer.
+struct sparse_indexer {
+  std::int64_t heads = 0;
+  std::int64_t head_size = 0;
+};
+
+/// The matrices beside which low-rank adapters are trained.
+enum class adapter_targets { all, attention, feed_forward };
+
+/// Low-rank adapters (LoRA) beside the matrices of a layer whose `training` is `input_gradients`.
+/// There are none if `rank` is 0. An adapter has rank * (inputs + outputs) parameters, which are
+/// trained, and keeps the input of its matrix. Routers and recurrent parts have no adapters.
+struct low_rank_adapters {
+  std::int64_t rank = 0;
+  adapter_targets targets = adapter_targets::all;
+};
+
 /// A mixture of experts. There are no experts if `routed` is 0. Otherwise the experts are added to
 /// the dense part of the layer, if `transformer::mlp` is not 0.
 struct expert_layer {
@@ -206,6 +298,13 @@ struct expert_layer {
   std::int64_t mlp = 0;
   /// True if a number from each token weighs the output of the shared experts (Qwen1.5-MoE).
   bool shared_gate = false;
+  /// The width of one shared expert; 0 means `mlp`.
+  std::int64_t shared_mlp = 0;
+  /// The width between the layer and its routed experts; 0 means that experts have the width of the
+  /// layer. Otherwise one matrix before and one after the experts change the width (Nemotron 3).
+  std::int64_t latent_width = 0;
+  /// True if routed experts and the router have biases (gpt-oss).
+  bool has_bias = false;
 };
 
 /// The position of a cross-attention in its layer.
@@ -253,6 +352,10 @@ struct parallel_degrees {
   /// Stages of the pipeline. With more than one stage, a tied head has its own copy of the matrix
   /// (`head_weights::tied`); no other layer depends on the number.
   std::int64_t pipeline = 1;
+  /// Ranks that share the matrices of one routed expert; 0 means `tensor`. If there are fewer than
+  /// `tensor` (1 in Megatron's folding), the ranks of `expert` are also ranks of `tensor`, and
+  /// `expert` * `expert_tensor` must divide `tensor` * `data` * `sequence`.
+  std::int64_t expert_tensor = 0;
 };
 
 /// Bytes of one number of activations, parameters, gradients and optimizer. The default is training
@@ -262,7 +365,24 @@ struct byte_sizes {
   std::int64_t parameter = 2;
   std::int64_t gradient = 4;
   std::int64_t optimizer = 12;
+  /// The kept input of a matrix; 0 means `activation`. With 1 the inputs are kept in FP8, and all
+  /// other activations (queries, keys, values, inputs of norms and activations) as before.
+  std::int64_t matrix_input = 0;
+  /// Further bytes of each parameter of a matrix within a layer, such as FP8 copies. Embeddings,
+  /// heads, routers and norms have no copies.
+  std::int64_t matrix_copy = 0;
+  /// The numbers of a kept input of a matrix that share a scale of one byte; 0 means no scales that
+  /// count (32 in MXFP8).
+  std::int64_t scale_block = 0;
 };
+
+/// FP8 with a scale for each tensor: kept inputs of matrices in FP8, parameters in bf16 and two FP8
+/// copies of each matrix, one of them transposed.
+inline constexpr byte_sizes fp8_bytes{.matrix_input = 1, .matrix_copy = 2};
+
+/// MXFP8: as `fp8_bytes`, and a scale of one byte for 32 numbers of an input. The scales of the
+/// copies, 1/16 byte for each parameter, do not count.
+inline constexpr byte_sizes mxfp8_bytes{.matrix_input = 1, .matrix_copy = 2, .scale_block = 32};
 
 /// The part of a layer that is trained.
 enum class training_mode {

@@ -7,12 +7,14 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/cost/attention_span.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/resources.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -137,6 +139,38 @@ struct stage_sum_fn {
 
 /// Returns a functor to the cost of consecutive layers; see `stage_sum_fn`.
 inline constexpr stage_sum_fn stage_sum{};
+
+struct attention_spans_fn {
+  /// Returns the windows and chunks of the layers of a model, for `sequences_of`. Unused entries
+  /// have the kind `whole`.
+  ///
+  /// Complexity: constant for each kind of layer. Allocates nothing. Determinism: portable. Errors:
+  /// `std::invalid_argument` for more than `max_attention_spans` different windows and chunks, or
+  /// for a number of layers that is negative or above 2^20.
+  template <costed_model Model>
+  [[nodiscard]] std::array<attention_span, max_attention_spans> operator()(
+      Model const& model) const {
+    constexpr std::string_view name = "attention_spans";
+    std::array<attention_span, max_attention_spans> result{};
+    std::size_t count = 0;
+    detail::for_each_layer(name, model, [&](auto const& layer, std::int64_t layers) {
+      attention_span const span = detail::span_of(layer);
+      if (layers == 0 || span.kind == span_kind::whole) return;
+      for (std::size_t i = 0; i != count; ++i) {
+        if (result[i] == span) return;
+      }
+      if (count == result.size()) {
+        detail::throw_invalid(name, "the model has more than ", std::int64_t{max_attention_spans},
+                              " different windows and chunks");
+      }
+      result[count++] = span;
+    });
+    return result;
+  }
+};
+
+/// Returns the windows and chunks of a model; see `attention_spans_fn`.
+inline constexpr attention_spans_fn attention_spans{};
 
 struct document_cost_fn {
   /// Returns the forward and backward FLOPs of a model by the length of a document in tokens:

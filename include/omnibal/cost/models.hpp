@@ -6,11 +6,13 @@
 
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/prediction_layer.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
 
 #include <cstdint>
+#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -30,6 +32,32 @@ struct language_model {
     if (first_layers != 0) visit(first_layer, first_layers);
     visit(layer, layers);
     visit(output, std::int64_t{1});
+  }
+};
+
+/// A number of equal layers in a row.
+struct layer_run {
+  std::int64_t count = 0;
+  transformer layer{};
+};
+
+/// A language model whose layers differ in any order, such as linear attention in three of four
+/// layers, windows in five of six, or dense layers among sparse ones. Layers of multi-token
+/// prediction may follow the head.
+struct mixed_language_model {
+  embedding input{};
+  /// The layers from the first to the last.
+  std::vector<layer_run> runs{};
+  language_head output{};
+  std::int64_t prediction_layers = 0;
+  prediction_layer prediction{};
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    visit(input, std::int64_t{1});
+    for (layer_run const& run : runs) visit(run.layer, run.count);
+    visit(output, std::int64_t{1});
+    if (prediction_layers != 0) visit(prediction, prediction_layers);
   }
 };
 

@@ -5,6 +5,8 @@
 /// The layer between a tower and the language model.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cost/detail/feed_forward.hpp>
+#include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/detail/model_limits.hpp>
@@ -58,7 +60,8 @@ struct projector {
       std::int64_t const width = norm_width == 0 ? input : norm_width;
       detail::add_norm(tally, rows * (input / width), width, norm);
     } else {
-      tally.keep(input_bytes, detail::tensor_sharding::at_norm, detail::backward_use::for_weights);
+      tally.keep(tally.matrix_input_bytes(rows * input), detail::tensor_sharding::at_norm,
+                 detail::backward_use::for_weights);
     }
     if (hidden == 0) {
       detail::add_whole(tally, rows, input, output, has_bias);

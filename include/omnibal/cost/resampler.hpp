@@ -5,6 +5,9 @@
 /// A layer that turns each image into a fixed number of tokens.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cost/detail/attention.hpp>
+#include <omnibal/cost/detail/feed_forward.hpp>
+#include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/detail/model_limits.hpp>
@@ -58,19 +61,22 @@ struct resampler {
     int128 const patches = tally.in_sequence(images.tokens);
     int128 const rows = tally.in_sequence(int128{images.count} * queries);
     int128 const input_bytes = tally.activation_bytes(patches * input);
-    tally.keep(input_bytes, tensor_sharding::at_norm, detail::backward_use::for_weights);
+    tally.keep(tally.matrix_input_bytes(patches * input), tensor_sharding::at_norm,
+               detail::backward_use::for_weights);
     detail::add_whole(tally, patches, input, hidden, false);
     detail::add_norm(tally, patches, hidden, norm);
     tally.parameters(int128{queries} * hidden, tensor_sharding::whole);
     detail::add_norm(tally, rows, hidden, norm);
-    self().add_to(tally, rows, patches, tally.in_sequence(int128{images.tokens} * queries));
+    self().add_to(tally, {.rows = rows,
+                          .context_rows = patches,
+                          .pairs = tally.in_sequence(int128{images.tokens} * queries)});
     if (mlp > 0) {
       detail::add_norm(tally, rows, hidden, norm);
       dense().add_to(tally, rows);
       tally.moved(3 * tally.activation_bytes(rows * hidden), tensor_sharding::at_norm);
     }
     if (output > 0) {
-      tally.keep(tally.activation_bytes(rows * hidden), tensor_sharding::at_norm,
+      tally.keep(tally.matrix_input_bytes(rows * hidden), tensor_sharding::at_norm,
                  detail::backward_use::for_weights);
       detail::add_whole(tally, rows, hidden, output, false);
     }

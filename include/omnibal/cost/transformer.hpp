@@ -5,22 +5,28 @@
 /// The layer of a language model.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/cost/attention_span.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/cost/token_mixers.hpp>
 #include <omnibal/detail/model_limits.hpp>
 
 #include <cstdint>
 
 namespace omnibal::inline v0 {
 
-/// A layer of a language model, by the numbers of its public configuration. The layer has attention
-/// with grouped (GQA) or latent (MLA) keys and values, a dense or mixed feed-forward part, and
-/// cross-attention.
+/// A layer of a language model, by the numbers of its public configuration. The layer mixes tokens
+/// by attention with grouped (GQA) or latent (MLA) keys and values, by a gated delta net, by a
+/// state space, by a short convolution, or by several of them side by side. Cross-attention and a
+/// dense or mixed feed-forward part follow. Each of them is absent if its number of heads, tokens
+/// or experts or its width is 0. `parts` says if the layer mixes tokens, has a feed-forward part,
+/// or both.
 ///
 /// An existing layer is `transformer{.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}`. In
 /// the formulas h and m are the widths, q and k are the widths of all queries and of all keys. T is
-/// the number of tokens, and S is the sum of squares of the lengths of the documents.
+/// the number of tokens, and S is the sum of squares of the lengths of the documents. With a `span`
+/// S is the sum of `span.squares(length)`, so that the layer needs `sequences::spans`.
 ///
 /// - Forward FLOPs are 2T (2hq + 2hk + 3hm) + 2qS (causal, flash). Without a gate 2hm replaces 3hm.
 ///   Without a mask or with unfused attention 4qS replaces 2qS. Backward FLOPs are twice the
@@ -30,8 +36,10 @@ namespace omnibal::inline v0 {
 ///   4q, keys and values 4k, hidden 6m (plain 4m); per-head norms 2(q + k), layer scales 4h,
 ///   dropout masks 2h more; unfused attention 2 (with dropout 5) for each score. `selective`
 ///   recomputes the outputs of norms and activations, or the scores if attention is unfused. `full`
-///   keeps the input, 2h. A few numbers for each token or head are not counted: statistics of norms
-///   and of flash attention. If nothing is trained, inputs of matrices are not kept.
+///   keeps the input, 2h. A gate of attention adds its width twice, an indexer its queries and
+///   keys; recurrent parts keep their projections, the outputs of convolutions and their gated
+///   outputs. A few numbers for each token or head are not counted: statistics of norms and of
+///   flash attention. If nothing is trained, inputs of matrices are not kept.
 ///
 /// Preconditions: all widths are positive. `tensor` divides heads and hidden widths; `tensor`
 /// divides the key-value heads or is a multiple of them. Heads that `tensor` does not divide must
@@ -41,6 +49,7 @@ namespace omnibal::inline v0 {
 /// models", 2022 (arXiv 2205.05198); DeepSeek-AI, "DeepSeek-V2", 2024 (arXiv 2405.04434).
 struct transformer {
   std::int64_t hidden = 0;
+  /// The number of heads; 0 means that another part mixes the tokens.
   std::int64_t heads = 0;
   /// The number of key-value heads; 0 means the number of heads.
   std::int64_t kv_heads = 0;
@@ -62,14 +71,32 @@ struct transformer {
   bool mlp_bias = false;
   bool dropout = false;
   training_mode training = training_mode::all;
+  /// The part of its document to which a token attends.
+  attention_span span{};
+  layer_parts parts = layer_parts::both;
+  sparse_indexer indexer{};
+  attention_gate gate = attention_gate::none;
+  /// True if each head has a learned score beside the scores of the tokens (gpt-oss).
+  bool sinks = false;
+  key_value_source source = key_value_source::own;
+  /// The numbers of a value; 0 means `head_size`. Latent attention has its own member.
+  std::int64_t value_size = 0;
+  delta_net delta{};
+  state_space space{};
+  short_convolution convolution{};
+  low_rank_adapters adapters{};
+  /// Learned numbers of the layer that belong to no product, norm or bias, such as scales.
+  std::int64_t other_parameters = 0;
+  /// True if `qkv_bias` includes keys; false if it means only queries and values (Whisper).
+  bool key_bias = true;
 
   /// Returns the cost of the layer for `batch.documents` and `batch.context`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    detail::check_sequences("transformer", "documents", batch.documents);
+    detail::check_sequences(name, "documents", batch.documents);
     check_context(batch);
-    return block().cost(batch.documents, batch.context, degrees, bytes);
+    return block().cost("documents", batch.documents, batch.context, degrees, bytes);
   }
 
   /// Returns the forward and backward FLOPs of the whole layer by the length of a document, without
@@ -79,35 +106,63 @@ struct transformer {
   }
 
  private:
+  friend struct prediction_layer;
+
+  static constexpr char const* name = "transformer";
+
   static void check_context(micro_batch_work const& batch) {
     auto const& context = batch.context;
-    detail::check_between("transformer", "context.tokens", context.tokens, 0, detail::max_tokens);
+    detail::check_between(name, "context.tokens", context.tokens, 0, detail::max_tokens);
     detail::int128 const most = detail::int128{batch.documents.tokens} * context.tokens;
     if (context.pairs >= 0 && context.pairs <= most) return;
     detail::throw_number(
-        "transformer", "context.pairs", context.pairs,
+        name, "context.pairs", context.pairs,
         "must be from 0 to the tokens of the documents times those of the context");
   }
 
   [[nodiscard]] detail::transformer_block block() const {
-    auto made = detail::tower_block("transformer", *this);
+    auto made = detail::tower_block(name, *this);
     detail::attention& self = *made.self;
     if (kv_heads != 0) self.key_value_heads = kv_heads;
     self.latent = latent;
     self.head_norm = head_norm;
-    made.placement = placement;
     self.mask = mask;
+    self.indexer = indexer;
+    self.gate = gate;
+    self.sinks = sinks;
+    self.source = source;
+    self.value_size = value_size;
+    self.key_bias = key_bias;
+    made.placement = placement;
+    made.span = span;
+    made.adapters = adapters;
+    made.other_parameters = other_parameters;
     if (cross.context_width != 0) {
       made.cross = self;
       made.cross->context_width = cross.context_width;
       made.cross->latent = {};
+      made.cross->indexer = {};
       made.cross->mask = attention_mask::full;
       if (cross.placement == cross_placement::instead_self) made.self.reset();
+    }
+    if (delta.key_heads != 0) made.delta = detail::delta_part{hidden, delta};
+    if (space.heads != 0) made.space = detail::state_space_part{hidden, space};
+    if (convolution.tokens != 0) {
+      made.convolution = detail::short_convolution_part{hidden, convolution};
     }
     if (experts.routed != 0) {
       made.experts =
           detail::expert_mixture{.hidden = hidden, .experts = experts, .kind = feed_forward};
-      if (mlp == 0) made.dense.reset();
+    }
+    // A part that lacks altogether stays, and fails the check of its width.
+    bool const has_other_mixer = made.delta || made.space || made.convolution;
+    if (heads == 0 && (has_other_mixer || parts == layer_parts::feed_forward)) made.self.reset();
+    if (mlp == 0 && (made.experts || parts == layer_parts::mixer)) made.dense.reset();
+    if (parts == layer_parts::mixer && (made.dense || made.experts)) {
+      detail::throw_invalid(name, "parts is mixer, but the layer has a feed-forward part");
+    }
+    if (parts == layer_parts::feed_forward && (made.self || made.cross || has_other_mixer)) {
+      detail::throw_invalid(name, "parts is feed_forward, but the layer mixes tokens");
     }
     return made;
   }

@@ -5,7 +5,10 @@
 /// The layer of a vision tower, and its last norm.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cost/attention_span.hpp>
+#include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/detail/model_limits.hpp>
@@ -41,6 +44,12 @@ struct vision_transformer {
   training_mode training = training_mode::all;
   /// True if `qkv_bias` includes keys; false if it means only queries and values, as in EVA.
   bool key_bias = true;
+  /// The chunk of an image in which a patch attends, if the tower has windows (Qwen2.5-VL: 64
+  /// patches). Windows that the border of an image cuts need `sequences::spans`.
+  attention_span span{};
+  norm_placement placement = norm_placement::before;
+  /// Learned numbers of the layer that belong to no product, norm or bias.
+  std::int64_t other_parameters = 0;
 
   /// Returns the number of patches and class tokens of a tile. Errors: `std::invalid_argument` if
   /// patches do not fill the tile.
@@ -53,7 +62,7 @@ struct vision_transformer {
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     auto const tokens = detail::image_tokens(name, batch, image_size == 0 ? 0 : tile_tokens());
-    return block().cost(tokens, {}, degrees, bytes);
+    return block().cost("images", tokens, {}, degrees, bytes);
   }
 
   /// Returns the forward and backward FLOPs of the whole layer by the tokens of an image.
@@ -69,6 +78,9 @@ struct vision_transformer {
     made.layer_scale = layer_scale;
     made.self->head_norm = head_norm;
     made.self->key_bias = key_bias;
+    made.span = span;
+    made.placement = placement;
+    made.other_parameters = other_parameters;
     return made;
   }
 };

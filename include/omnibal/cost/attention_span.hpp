@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Attention that is limited to a window or to a chunk of the sequence.
+
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/model_limits.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace omnibal::inline v0 {
+
+enum class span_kind {
+  whole,  ///< the whole sequence
+  window,  ///< the last tokens up to the token itself (sliding window; the chosen tokens of an indexer)
+  chunk,  ///< the tokens of the same chunk; the sequence is cut into chunks from its beginning
+};
+
+/// The part of its sequence to which a token attends: `{span_kind::window, 1024}`.
+struct attention_span {
+  span_kind kind = span_kind::whole;
+  /// The tokens of a window or chunk; the number has no meaning for `whole`.
+  std::int64_t tokens = 0;
+
+  /// Returns the number that replaces length^2 in the cost of attention. Within the causal mask a
+  /// sequence has length^2 / 2 pairs of tokens. A window of w tokens leaves w * length - w^2 / 2
+  /// pairs if the sequence is longer, and chunks leave the sum of their squares / 2. The number is
+  /// twice the number of pairs, and an integer.
+  ///
+  /// Determinism: portable. Errors: `std::invalid_argument` for a length that is negative or above
+  /// 2^40 and for a window or chunk without tokens, `std::overflow_error` above 2^63 - 1.
+  [[nodiscard]] constexpr std::int64_t squares(std::int64_t length) const {
+    constexpr std::string_view name = "attention_span";
+    detail::check_between(name, "length", length, 0, detail::max_tokens);
+    check(name, "tokens");
+    detail::int128 const all = detail::int128{length} * length;
+    if (kind == span_kind::whole || length <= tokens) return in_64_bits(all);
+    if (kind == span_kind::window)
+      return in_64_bits(detail::int128{tokens} * (2 * length - tokens));
+    std::int64_t const rest = length % tokens;
+    return in_64_bits(detail::int128{length - rest} * tokens + detail::int128{rest} * rest);
+  }
+
+  /// Throws unless a window or chunk has from 1 to 2^40 tokens.
+  constexpr void check(std::string_view function, std::string_view argument) const {
+    if (kind != span_kind::whole) {
+      detail::check_between(function, argument, tokens, 1, detail::max_tokens);
+    }
+  }
+
+  [[nodiscard]] friend bool operator==(attention_span const&, attention_span const&) = default;
+
+ private:
+  [[nodiscard]] static constexpr std::int64_t in_64_bits(detail::int128 value) {
+    return detail::checked_cast<std::int64_t>("attention_span", "the squares of a length", value);
+  }
+};
+
+/// The sum of `span.squares(length)` over sequences.
+struct span_squares {
+  attention_span span{};
+  std::int64_t squares = 0;
+
+  [[nodiscard]] friend bool operator==(span_squares const&, span_squares const&) = default;
+};
+
+/// The largest number of different windows and chunks of one model.
+inline constexpr std::size_t max_attention_spans = 2;
+
+namespace detail {
+
+/// Returns "a window of 1024 tokens".
+[[nodiscard]] inline std::string text_of(attention_span const& span) {
+  std::string const kind = span.kind == span_kind::window ? "window" : "chunk";
+  return "a " + kind + " of " + std::to_string(span.tokens) + " tokens";
+}
+
+}  // namespace detail
+
+}  // namespace omnibal::inline v0

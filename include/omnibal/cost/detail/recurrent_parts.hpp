@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The parts of a layer that mix tokens in linear time.
+
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/token_mixers.hpp>
+#include <omnibal/detail/model_limits.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace omnibal::inline v0::detail {
+
+/// The tokens of a chunk in the kernels of gated delta nets, which keep a matrix of each chunk.
+inline constexpr std::int64_t delta_chunk_tokens = 64;
+
+/// Adds a convolution of each channel over the last `tokens` tokens, with an activation. Its input
+/// and its output are kept.
+inline void add_convolution(layer_tally& tally, int128 rows, int128 channels, std::int64_t tokens,
+                            bool has_bias) {
+  int128 const bytes = tally.activation_bytes(rows * channels);
+  tally.keep(bytes, tensor_sharding::split);
+  if (tokens == 0) return;
+  int128 const flops = 2 * rows * channels * tokens;
+  tally.parameters(channels * tokens + (has_bias ? channels : int128{0}), tensor_sharding::split);
+  tally.linear_flops(flops, tensor_sharding::split);
+  tally.keep(bytes, tensor_sharding::split, backward_use::always, recomputed_tensors::elementwise,
+             {flops, 2 * bytes});
+}
+
+/// Adds the outputs of a state with their norm and gate. The result is the input of the output
+/// matrix.
+inline void add_gated_output(layer_tally& tally, int128 rows, int128 width, bool has_gate) {
+  int128 const bytes = tally.activation_bytes(rows * width);
+  tally.keep(bytes, tensor_sharding::split);
+  if (has_gate) tally.keep(bytes, tensor_sharding::split);
+  tally.keep(tally.matrix_input_bytes(rows * width), tensor_sharding::split,
+             backward_use::for_weights, recomputed_tensors::elementwise,
+             {0, (has_gate ? 3 : 2) * bytes});
+}
+
+/// A gated delta net of `rows` tokens.
+struct delta_part {
+  std::int64_t hidden = 0;
+  delta_net net{};
+
+  void check(layer_tally const& tally) const {
+    auto const name = tally.function();
+    check_width(name, "delta.key_heads", net.key_heads);
+    check_width(name, "delta.value_heads", value_heads());
+    check_width(name, "delta.key_size", net.key_size);
+    check_width(name, "delta.value_size", value_size());
+    check_between(name, "delta.convolution", net.convolution, 0, max_width);
+    check_multiple(name, "delta.value_heads", value_heads(), "delta.key_heads", net.key_heads);
+    check_multiple(name, "delta.key_heads", net.key_heads, "tensor", tally.tensor());
+    check_width(name, "delta.key_heads * delta.key_size", net.key_heads * net.key_size);
+    check_width(name, "delta.value_heads * delta.value_size", value_heads() * value_size());
+  }
+
+  void add_to(layer_tally& tally, int128 rows) const {
+    int128 const keys = int128{net.key_heads} * net.key_size;
+    int128 const values = int128{value_heads()} * value_size();
+    add_split_columns(tally, rows, hidden, 2 * keys + values, false);
+    add_convolution(tally, rows, 2 * keys + values, net.convolution, false);
+    add_decay(tally, rows, keys);
+    if (net.has_gate) add_gate(tally, rows, values);
+    // The state is read for the key, changed by a product, and read for the query.
+    tally.score_flops(6 * rows * values * net.key_size);
+    tally.keep(tally.activation_bytes(rows * value_heads() * delta_chunk_tokens),
+               tensor_sharding::split);
+    tally.parameters(value_size(), tensor_sharding::whole);
+    add_gated_output(tally, rows, values, net.has_gate);
+    add_split_rows(tally, rows, values, hidden, false);
+    tally.widest(tally.activation_bytes(rows * (2 * keys + 2 * values)), tensor_sharding::split);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t value_heads() const {
+    return net.value_heads == 0 ? net.key_heads : net.value_heads;
+  }
+  [[nodiscard]] std::int64_t value_size() const {
+    return net.value_size == 0 ? net.key_size : net.value_size;
+  }
+
+  /// Adds the decay and the step of the state: a step for each value head, and a decay for each
+  /// head, or for each key number by a product of the rank `value_size`.
+  void add_decay(layer_tally& tally, int128 rows, int128 keys) const {
+    std::int64_t const heads = value_heads();
+    add_split_columns(tally, rows, hidden, heads, false);
+    int128 const width = net.decay == delta_decay::each_head ? int128{heads} : keys;
+    if (net.decay == delta_decay::each_head) {
+      add_split_columns(tally, rows, hidden, heads, false);
+    } else {
+      add_whole(tally, rows, hidden, value_size(), false);
+      add_split_columns(tally, rows, value_size(), keys, false);
+      tally.keep(tally.matrix_input_bytes(rows * value_size()), tensor_sharding::whole,
+                 backward_use::for_weights);
+    }
+    // The bias of the decay and the logarithm of its rate.
+    tally.parameters(width + heads, tensor_sharding::split);
+    tally.keep(tally.activation_bytes(rows * (width + heads)), tensor_sharding::split);
+  }
+
+  void add_gate(layer_tally& tally, int128 rows, int128 values) const {
+    if (net.decay == delta_decay::each_head) {
+      add_split_columns(tally, rows, hidden, values, false);
+      return;
+    }
+    add_whole(tally, rows, hidden, value_size(), false);
+    add_split_columns(tally, rows, value_size(), values, false);
+    tally.keep(tally.matrix_input_bytes(rows * value_size()), tensor_sharding::whole,
+               backward_use::for_weights);
+  }
+};
+
+/// A selective state space of `rows` tokens.
+struct state_space_part {
+  std::int64_t hidden = 0;
+  state_space space{};
+
+  void check(layer_tally const& tally) const {
+    auto const name = tally.function();
+    check_width(name, "space.heads", space.heads);
+    check_width(name, "space.head_size", space.head_size);
+    check_width(name, "space.state", space.state);
+    check_width(name, "space.groups", space.groups);
+    check_between(name, "space.convolution", space.convolution, 0, max_width);
+    check_between(name, "space.step_rank", space.step_rank, 0, max_width);
+    check_width(name, "space.heads * space.head_size", space.heads * space.head_size);
+    check_multiple(name, "space.heads", space.heads, "space.groups", space.groups);
+    check_multiple(name, "space.heads", space.heads, "tensor", tally.tensor());
+  }
+
+  void add_to(layer_tally& tally, int128 rows) const {
+    int128 const width = int128{space.heads} * space.head_size;
+    // Ranks beyond the groups have copies of them.
+    int128 const groups = std::max(space.groups, tally.tensor());
+    int128 const inputs = 2 * groups * space.state;
+    bool const is_first = space.step_rank > 0;
+    add_split_columns(tally, rows, hidden,
+                      2 * width + (is_first ? int128{0} : inputs + space.heads),
+                      space.projection_bias);
+    add_convolution(tally, rows, width + (is_first ? int128{0} : inputs), space.convolution,
+                    space.convolution_bias);
+    if (is_first) {
+      add_first_inputs(tally, rows, width);
+    } else {
+      // The bias of the steps, and for each head a rate and a factor of the token itself.
+      tally.parameters(3 * int128{space.heads}, tensor_sharding::split);
+      tally.keep(tally.activation_bytes(rows * space.heads), tensor_sharding::split);
+    }
+    tally.score_flops(4 * rows * width * space.state);
+    if (space.has_norm && !is_first) tally.parameters(width, tensor_sharding::split);
+    add_gated_output(tally, rows, width, true);
+    add_split_rows(tally, rows, width, hidden, space.projection_bias);
+    tally.widest(tally.activation_bytes(rows * (2 * width + inputs)), tensor_sharding::split);
+  }
+
+ private:
+  /// Adds the products of Mamba-1 from the convolved tokens: the steps by their rank, and the
+  /// inputs of the state. Each number has its own rates and a factor of the token itself.
+  void add_first_inputs(layer_tally& tally, int128 rows, int128 width) const {
+    int128 const made = int128{space.step_rank} + 2 * space.state;
+    add_split_rows(tally, rows, width, made, false);
+    if (space.has_norm) {
+      tally.parameters(made, tensor_sharding::whole);
+      tally.keep(tally.activation_bytes(rows * made), tensor_sharding::whole);
+    }
+    tally.keep(tally.activation_bytes(rows * made), tensor_sharding::whole);
+    add_split_columns(tally, rows, space.step_rank, width, true);
+    tally.keep(tally.activation_bytes(rows * width), tensor_sharding::split);
+    tally.parameters(width * (space.state + 1), tensor_sharding::split);
+  }
+};
+
+/// A gated short convolution of `rows` tokens.
+struct short_convolution_part {
+  std::int64_t hidden = 0;
+  short_convolution convolution{};
+
+  void check(layer_tally const& tally) const {
+    check_width(tally.function(), "convolution.tokens", convolution.tokens);
+    check_multiple(tally.function(), "hidden", hidden, "tensor", tally.tensor());
+  }
+
+  void add_to(layer_tally& tally, int128 rows) const {
+    int128 const width = hidden;
+    add_split_columns(tally, rows, width, 3 * width, convolution.has_bias);
+    int128 const bytes = tally.activation_bytes(rows * width);
+    // Both gates and the value, the gated value with its convolution, and the gated output.
+    tally.keep(3 * bytes, tensor_sharding::split);
+    add_convolution(tally, rows, width, convolution.tokens, convolution.has_bias);
+    tally.keep(tally.matrix_input_bytes(rows * width), tensor_sharding::split,
+               backward_use::for_weights, recomputed_tensors::elementwise, {0, 3 * bytes});
+    add_split_rows(tally, rows, width, width, convolution.has_bias);
+    tally.widest(4 * bytes, tensor_sharding::split);
+  }
+};
+
+}  // namespace omnibal::inline v0::detail

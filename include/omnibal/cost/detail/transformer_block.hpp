@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The common block of the layers of towers and language models.
+
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/cost/attention_span.hpp>
+#include <omnibal/cost/detail/attention.hpp>
+#include <omnibal/cost/detail/feed_forward.hpp>
+#include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/cost/detail/recurrent_parts.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/detail/model_limits.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace omnibal::inline v0::detail {
+
+/// The parts of a layer. Attention, gated delta net, state space and short convolution read the
+/// same input, and their outputs add up; cross-attention and the feed-forward part follow. Each
+/// part may be absent.
+struct transformer_block {
+  std::string_view function;
+  std::int64_t hidden = 0;
+  norm_kind norm = norm_kind::rms;
+  norm_placement placement = norm_placement::before;
+  std::optional<attention> self{};
+  attention_span span{};
+  std::optional<delta_part> delta{};
+  std::optional<state_space_part> space{};
+  std::optional<short_convolution_part> convolution{};
+  std::optional<attention> cross{};
+  std::optional<dense_mlp> dense{};
+  std::optional<expert_mixture> experts{};
+  attention_kernel kernel = attention_kernel::flash;
+  low_rank_adapters adapters{};
+  /// Learned numbers that belong to no product, norm or bias.
+  std::int64_t other_parameters = 0;
+  bool layer_scale = false;
+  bool dropout = false;
+  training_mode training = training_mode::all;
+
+  [[nodiscard]] layer_cost cost(std::string_view argument, sequences const& tokens,
+                                cross_context const& context, parallel_degrees const& degrees,
+                                byte_sizes const& bytes) const {
+    layer_tally sums = tally(degrees, bytes);
+    add_to(sums, argument, tokens, context);
+    placed_bytes const output = output_of(sums, tokens);
+    return sums.result(output, output);
+  }
+
+  [[nodiscard]] layer_tally tally(parallel_degrees const& degrees, byte_sizes const& bytes) const {
+    return {function, degrees, bytes, training,
+            kernel == attention_kernel::flash ? recomputed_tensors::elementwise
+                                              : recomputed_tensors::scores};
+  }
+
+  /// Returns the bytes of the residual sums behind the layer.
+  [[nodiscard]] placed_bytes output_of(layer_tally const& sums, sequences const& tokens) const {
+    return {sums.activation_bytes(sums.in_sequence(tokens.tokens) * hidden),
+            tensor_sharding::at_norm};
+  }
+
+  void add_to(layer_tally& sums, std::string_view argument, sequences const& tokens,
+              cross_context const& context) const {
+    check(sums);
+    int128 const rows = sums.in_sequence(tokens.tokens);
+    sums.parameters(other_parameters, tensor_sharding::whole);
+    if (has_mixer()) {
+      sums.adapt(rank_for(adapter_targets::attention));
+      add_input(sums, rows);
+      if (self) {
+        int128 const pairs = squares_within(function, argument, tokens, span);
+        self->add_to(sums, {.rows = rows,
+                            .context_rows = rows,
+                            .pairs = sums.in_sequence(pairs),
+                            .indexed_pairs = sums.in_sequence(tokens.squares)});
+      }
+      sums.adapt(0);
+      if (delta) delta->add_to(sums, rows);
+      if (space) space->add_to(sums, rows);
+      if (convolution) convolution->add_to(sums, rows);
+      add_to_residual(sums, rows);
+    }
+    if (cross) {
+      sums.adapt(rank_for(adapter_targets::attention));
+      add_input(sums, rows);
+      cross->add_to(sums, {.rows = rows,
+                           .context_rows = sums.in_sequence(context.tokens),
+                           .pairs = sums.in_sequence(context.pairs)});
+      sums.adapt(0);
+      add_to_residual(sums, rows);
+    }
+    if (dense || experts) {
+      sums.adapt(rank_for(adapter_targets::feed_forward));
+      add_input(sums, rows);
+      if (dense) dense->add_to(sums, rows);
+      if (experts) experts->add_to(sums, rows);
+      sums.adapt(0);
+      add_to_residual(sums, rows);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool has_mixer() const { return self || delta || space || convolution; }
+
+  [[nodiscard]] std::int64_t rank_for(adapter_targets part) const {
+    bool const is_adapted = adapters.targets == adapter_targets::all || adapters.targets == part;
+    return is_adapted ? adapters.rank : 0;
+  }
+
+  void check(layer_tally const& sums) const {
+    if (self) self->check(sums);
+    if (delta) delta->check(sums);
+    if (space) space->check(sums);
+    if (convolution) convolution->check(sums);
+    if (cross) cross->check(sums);
+    if (dense) dense->check(sums);
+    if (experts) experts->check(sums);
+    span.check(function, "span.tokens");
+    if (span.kind == span_kind::window && self && self->mask != attention_mask::causal) {
+      throw_invalid(function, "span is a window, but the mask is not causal");
+    }
+    check_between(function, "adapters.rank", adapters.rank, 0, max_width);
+    if (adapters.rank != 0 && training != training_mode::input_gradients) {
+      throw_number(function, "adapters.rank", adapters.rank, "but training is not input_gradients");
+    }
+    check_between(function, "other_parameters", other_parameters, 0, max_width);
+  }
+
+  /// Adds the input of a part of the layer: a norm of the residual sums, or the sums themselves.
+  void add_input(layer_tally& sums, int128 rows) const {
+    if (placement != norm_placement::after) {
+      add_norm(sums, rows, hidden, norm);
+    } else {
+      sums.keep(sums.matrix_input_bytes(rows * hidden), tensor_sharding::at_norm,
+                backward_use::for_weights);
+    }
+  }
+
+  void add_to_residual(layer_tally& sums, int128 rows) const {
+    if (placement != norm_placement::before) add_output_norm(sums, rows, hidden, norm);
+    int128 const numbers = rows * hidden;
+    int128 const output = sums.activation_bytes(numbers);
+    if (layer_scale) {
+      sums.parameters(hidden, tensor_sharding::whole);
+      sums.keep(output, tensor_sharding::at_norm, backward_use::for_weights);
+      sums.moved(2 * output, tensor_sharding::at_norm);
+    }
+    if (dropout) {
+      sums.keep(numbers, tensor_sharding::at_norm);
+      sums.moved(2 * output + numbers, tensor_sharding::at_norm);
+    }
+    sums.moved(3 * output, tensor_sharding::at_norm);
+  }
+};
+
+/// Returns a block with a key-value head for each head, no mask, and a dense feed-forward part.
+template <class Tower>
+[[nodiscard]] transformer_block tower_block(char const* function, Tower const& tower) {
+  transformer_block made{.function = function,
+                         .hidden = tower.hidden,
+                         .norm = tower.norm,
+                         .kernel = tower.kernel,
+                         .dropout = tower.dropout,
+                         .training = tower.training};
+  made.self = attention{.hidden = tower.hidden,
+                        .context_width = tower.hidden,
+                        .heads = tower.heads,
+                        .key_value_heads = tower.heads,
+                        .head_size = tower.head_size,
+                        .norm = tower.norm,
+                        .kernel = tower.kernel,
+                        .input_bias = tower.qkv_bias,
+                        .output_bias = tower.output_bias,
+                        .dropout = tower.dropout};
+  made.dense = dense_mlp{.hidden = tower.hidden,
+                         .width = tower.mlp,
+                         .kind = tower.feed_forward,
+                         .has_bias = tower.mlp_bias};
+  return made;
+}
+
+}  // namespace omnibal::inline v0::detail
