@@ -237,7 +237,7 @@ def balancing(count, parts, equal_size, own_partitions):
         rows.append([name, str(len(groups)), "%.6f" % (largest * parts / costs.sum()),
                      "%.1f" % ratio, str(faults)])
     table("%d squares of lengths on %d ranks%s; the first row takes %.2f ms"
-          % (count, parts, ", as many on each" if equal_size else "", first * 1e3),
+          % (count, parts, ", the same number on each" if equal_size else "", first * 1e3),
           ["call", "groups", "load, largest over mean", "time", "faults"], rows)
 
 

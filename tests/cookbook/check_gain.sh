@@ -43,7 +43,7 @@ awk -F ' *[|] *' '
     demand(sprintf("%.1f ms instead of %.0f and %.0f ms", ours,
                    time[lengths, "LightBinPack\047s `obfd`, C++ called from Python"],
                    time[lengths, "seqpacker\047s `obfd` on arrays, Rust called from Python"]))
-    squares = "4096 squares of lengths on 64 ranks, as many on each"
+    squares = "4096 squares of lengths on 64 ranks, the same number on each"
     verl = "verl\047s `get_seqlen_balanced_partitions`"
     compat = "`omnibal.compat.verl`, lists"
     lpt = "`omnibal::lpt`, C++"
