@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
-#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
 #include <omnibal/context/context_cost.hpp>
@@ -18,7 +17,6 @@
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
-#include <omnibal/metrics.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 
@@ -39,6 +37,8 @@ std::vector<std::int64_t> make_lengths() {
   }
   return made;
 }
+
+std::int64_t attention(std::int64_t length) { return length * length; }
 
 std::vector<std::int64_t> const lengths = make_lengths();
 std::vector<omnibal::packing_level> const levels{{.length = 16'384},
@@ -62,42 +62,24 @@ void which_levels() {
 }
 
 void packs_of_two_lengths() {
-  auto const packed = omnibal::pack_levels(lengths, std::identity{}, levels);
-  for (auto const& level : packed.levels) {
-    std::cout << level.group_count << " packs of " << level.setting.length
-              << " tokens, filled with " << level.filled_in << " shorter samples\n";
-  }
-  auto const attention = [](std::int64_t length) { return length * length; };
-  auto const loads = omnibal::group_loads(packed.groups, lengths, attention);
-  auto const steps = omnibal::level_steps(packed, loads, 32);
-  auto const figures = omnibal::level_metrics(packed, steps, lengths);
-  std::cout << "ranks wait " << figures.attention_balance << " of the attention, "
-            << figures.communication_ratio << " of the tokens are shared by ranks\n";
-}
-
-void what_long_packs_cost() {
-  auto const attention = [](std::int64_t length) { return length * length; };
-  auto const report = [&](char const* name, auto const& packed, auto const& ranks_of) {
-    auto const& groups = packed.groups;
-    auto const steps = omnibal::schedule_steps(omnibal::group_loads(groups, lengths, attention), 4);
-    std::cout << name << ": ranks wait " << omnibal::attention_balance(steps, groups, lengths)
-              << " of the attention, " << omnibal::communication_ratio(groups, lengths, ranks_of)
-              << " of the tokens are shared by ranks\n";
+  auto const report = [](std::vector<omnibal::packing_level> const& chosen) {
+    auto const packed = omnibal::pack_levels(lengths, std::identity{}, chosen);
+    for (auto const& level : packed.levels) {
+      std::cout << level.group_count << " packs of " << level.setting.length
+                << " tokens, filled with " << level.filled_in << " shorter samples\n";
+    }
+    auto const loads = omnibal::group_loads(packed.groups, lengths, attention);
+    auto const steps = omnibal::level_steps(packed, loads, 32);
+    auto const figures = omnibal::level_metrics(packed, steps, lengths);
+    std::cout << "  ranks wait " << figures.attention_balance << " of the attention, "
+              << figures.communication_ratio << " of the tokens are shared by ranks\n";
   };
-  auto const long_ones = omnibal::pack_levels(lengths, std::identity{}, std::vector{131'072});
-  report("one level", long_ones, [](std::uint32_t /*pack*/) { return 8; });
-  // Packs up to 16K need one rank: of two levels those of the first.
-  auto const both = omnibal::pack_levels(lengths, std::identity{}, levels);
-  auto const degree_of = [&](std::uint32_t pack) {
-    auto const first = both.levels[0].first_group;
-    return pack - first < both.levels[0].group_count ? 1 : 8;
-  };
-  report("two levels", both, degree_of);
+  report(levels);
+  report({{.length = 131'072, .sequence = 8}});  // only the long level
 }
 
 void train_on_levels_and_stop() {
   auto const packed = omnibal::pack_levels(lengths, std::identity{}, levels);
-  auto const attention = [](std::int64_t length) { return length * length; };
   auto const loads = omnibal::group_loads(packed.groups, lengths, attention);
   omnibal::level_sampler_options const options{.short_first_steps = 2};
   omnibal::level_sampler sampler(packed, loads, {.ranks = 32, .rank = 9}, options);
@@ -107,7 +89,7 @@ void train_on_levels_and_stop() {
               << " tokens, degree " << now.setting.sequence << '\n';
   }
   omnibal::level_sampler resumed(packed, loads, {.ranks = 16, .rank = 9}, options, sampler.state());
-  std::cout << "goes on with step " << resumed.step() << " on 16 ranks\n";
+  std::cout << "continues with step " << resumed.step() << " on 16 ranks\n";
 }
 
 void groups_of_ranks_in_a_step() {
@@ -154,16 +136,16 @@ void tokens_of_each_rank() {
     auto const back = omnibal::exchange_samples(comm, exchange.inverse(), mine);
     auto const joined = omnibal::join_pieces(layout, all.offsets(), comm.rank(), back);
     if (comm.rank() != 0) return;
-    for (std::size_t cell = 0; cell != 4 * layout.micro_steps(); ++cell) {
-      std::cout << "micro-step " << cell / 4 << ", rank " << cell % 4 << ':';
-      for (auto const number : layout.pieces_of(cell / 4, cell % 4)) {
+    for (std::size_t rank = 0; rank != 4; ++rank) {
+      std::cout << "first micro-step, rank " << rank << ':';
+      for (auto const number : layout.pieces_of(0, rank)) {
         auto const& piece = layout.pieces()[number];
         auto const last = piece.first + piece.tokens;
         std::cout << " sample " << piece.sample << " [" << piece.first << ", " << last << ')';
       }
       std::cout << '\n';
     }
-    std::cout << "of " << joined[0].size() << " tokens all come back\n";
+    std::cout << "all " << joined[0].size() << " tokens come back\n";
   });
 }
 
@@ -190,7 +172,6 @@ int main() {
   using namespace cookbook;
   run({{"which_levels", which_levels},
        {"packs_of_two_lengths", packs_of_two_lengths},
-       {"what_long_packs_cost", what_long_packs_cost},
        {"train_on_levels_and_stop", train_on_levels_and_stop},
        {"groups_of_ranks_in_a_step", groups_of_ranks_in_a_step},
        {"tokens_of_each_rank", tokens_of_each_rank},

@@ -81,7 +81,7 @@ step_columns() {
     !($1 in row) { order[++ways] = $1 }
     { row[$1] = row[$1] " | " $2 }
     END { for (i = 1; i <= ways; ++i) print "| " order[i] row[order[i]] " |" }' cells >rows
-  expects guides/long_contexts.md "$count" <rows
+  expects evidence/benchmarks.md "$count" <rows
 }
 
 post_balance() {
