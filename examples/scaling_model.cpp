@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What post-balancing costs on many ranks, by a model and not by measurement: the table of
-// docs/guides/distributed.md.
+// docs/evidence/benchmarks.md.
 //
 // usage: scaling_model
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trainer's own process group as a communicator: docs/guides/exchange.md.
+// A trainer's own process group as a communicator: docs/guides/distributed.md.
 
 #include "plans/trainer_group.hpp"
 

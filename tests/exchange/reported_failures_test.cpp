@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fails in other trainers at this point of a step, by their public reports, and cannot here.
-// docs/guides/exchange.md names the reports.
+// docs/evidence/comparison.md names the reports.
 
 #include "rank_checks.hpp"
 #include "samples.hpp"
