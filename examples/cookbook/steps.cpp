@@ -132,9 +132,9 @@ void bundles_and_other_groups_in_every_epoch() {
   auto const talks = omnibal::bundle_by(turns, &turn::conversation);
   auto const tokens = omnibal::bundle_loads(talks, turns, &turn::tokens);
   print(talks);
+  auto const is_full = [](auto const& load) { return load[0] >= 1000; };
   auto const pack = [&](std::uint64_t seed) {
-    return omnibal::isf(tokens, std::identity{}, 1200, {},
-                        omnibal::reaches_any(omnibal::resources{1000}),
+    return omnibal::isf(tokens, std::identity{}, 1200, {}, is_full,
                         omnibal::rng::fisher_yates{seed});
   };
   for (std::uint64_t epoch = 0; epoch != 2; ++epoch) {
