@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of docs/guides/adopt_infinitrain.md, over a stand-in of the trainer's interface.
+// The lines of docs/evidence/adopt_infinitrain.md, over a stand-in of the trainer's interface.
 
 #include "balanced_rows.hpp"
 #include "balanced_stages.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A stand-in with the names of llmq's public interface that docs/guides/adopt_llmq.md uses; so are
-// the other headers of this folder. None of its code is that of llmq.
+// A stand-in with the names of llmq's public interface that docs/evidence/adopt_llmq.md
+// uses; the other headers of this folder are stand-ins too. They contain no code of llmq.
 
 enum class ETensorDType { FP32, BF16, FP16, INT8, FP8_E4M3 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A stand-in with the names of InfiniTrain's public interface that docs/guides/adopt_infinitrain.md
-// uses; so are the other headers of this folder. None of its code is that of InfiniTrain.
+// A stand-in with the names of InfiniTrain's public interface that docs/evidence/adopt_infinitrain.md
+// uses; the other headers of this folder are stand-ins too. They contain no code of InfiniTrain.
 
 #include <cstdint>
 #include <utility>
