@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
-#include <omnibal/balance/schedule_steps.hpp>
-#include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/models.hpp>
-#include <omnibal/partition/neighbors.hpp>
-#include <omnibal/partition/partition_layers.hpp>
-#include <omnibal/partition/partition_minimax.hpp>
-#include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/partition/search_cuts.hpp>
-#include <omnibal/pipeline/interleaved_1f1b.hpp>
-#include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate_pipeline.hpp>
-#include <omnibal/pipeline/write_trace.hpp>
-#include <omnibal/pipeline/zb_h1.hpp>
-#include <omnibal/plan/plan_pipeline.hpp>
-#include <omnibal/plan/plan_training.hpp>
-#include <omnibal/plan/simulate_training.hpp>
-#include <omnibal/plan/write_plan.hpp>
-#include <omnibal/recompute/select_recompute.hpp>
+#include <omnibal/omnibal.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -33,31 +16,27 @@ namespace cookbook {
 std::vector<std::int64_t> const milliseconds{9, 9, 9, 9, 2, 6, 6, 6, 6, 6, 6, 8};
 std::vector<std::int64_t> const megabytes{40, 40, 40, 10, 10, 16, 16, 16, 16, 16, 16, 0};
 
-void show(std::vector<std::uint32_t> const& boundaries) {
+auto const compute = omnibal::stage_sum(milliseconds);
+// A stage waits a millisecond for each 4 MB that it receives.
+auto const cost = [](std::size_t stage, std::size_t first, std::size_t last) {
+  return compute(stage, first, last) + (first == 0 ? 0 : megabytes[first - 1] / 4);
+};
+
+void show(std::span<std::uint32_t const> boundaries) {
   for (auto const boundary : boundaries) std::cout << boundary << ' ';
 }
 
 void even_stages() {
   auto const cuts = omnibal::partition_minimax(milliseconds, 4);
-  for (std::size_t stage = 0; stage != 4; ++stage) {
-    std::cout << "stage " << stage << " has layers " << cuts.boundaries[stage] << " to "
-              << cuts.boundaries[stage + 1] - 1 << '\n';
-  }
-  std::cout << "the slowest stage takes " << cuts.bottleneck << " ms, the least possible\n";
-  // The last two devices are half as fast again.
+  show(cuts.boundaries);
+  std::cout << "the slowest stage takes " << cuts.bottleneck << " ms\n";
   std::vector<std::int64_t> const speeds{2, 2, 3, 3};
-  auto const mixed = omnibal::partition_minimax(milliseconds, speeds);
-  show(mixed.boundaries);
+  show(omnibal::partition_minimax(milliseconds, speeds).boundaries);
   std::cout << "on devices of two kinds\n";
 }
 
 void any_cost_of_a_stage() {
-  auto const compute = omnibal::stage_sum(milliseconds);
-  // A stage waits a millisecond for each 4 MB that it receives.
-  auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
-    return compute(stage, first, last) + (first == 0 ? 0 : megabytes[first - 1] / 4);
-  };
-  auto const gigabytes = [&](std::size_t, std::size_t first, std::size_t last) {
+  auto const gigabytes = [](std::size_t, std::size_t first, std::size_t last) {
     return static_cast<std::int64_t>(8 * (last - first));
   };
   auto const cuts = omnibal::partition_layers(
@@ -70,10 +49,6 @@ void any_cost_of_a_stage() {
 }
 
 void the_shortest_step() {
-  auto const compute = omnibal::stage_sum(milliseconds);
-  auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
-    return compute(stage, first, last) + (first == 0 ? 0 : megabytes[first - 1] / 4);
-  };
   for (std::size_t const micro_batches : {1u, 16u}) {
     auto const cuts = omnibal::partition_throughput(
         milliseconds, 4, cost, omnibal::fits_always{},
@@ -88,30 +63,23 @@ void candidates_measured_for_real() {
   std::vector<double> const traffic(megabytes.begin(), megabytes.end());
   auto const anchor = omnibal::partition_minimax(milliseconds, 4).boundaries;
   omnibal::cut_score const score(seconds, traffic, 4, {.variance = 1, .traffic = 0.1});
-  // Here a training run of some steps with these cuts is timed.
-  auto const measure = [&](std::span<std::uint32_t const> boundaries) {
-    double slowest = 0;
-    for (std::size_t s = 0; s != 4; ++s) {
-      double stage = s == 0 ? 0 : traffic[boundaries[s] - 1] / 4;
-      for (auto layer = boundaries[s]; layer != boundaries[s + 1]; ++layer) stage += seconds[layer];
-      slowest = std::max(slowest, stage);
-    }
-    return slowest;
+  // A trainer times some steps with these cuts here.
+  auto const measure = [](std::span<std::uint32_t const> cuts) {
+    std::int64_t slowest = 0;
+    for (std::size_t s = 0; s != 4; ++s) slowest = std::max(slowest, cost(s, cuts[s], cuts[s + 1]));
+    return static_cast<double>(slowest);
   };
   auto const found = omnibal::search_cuts(omnibal::neighbors(anchor, 1), score, 5, measure);
-  for (auto const& cuts : found.candidates) {
-    show(cuts.boundaries);
-    std::cout << "score " << cuts.score << ", measured " << cuts.measured << '\n';
-  }
-  std::cout << "candidate " << found.best << " is fastest\n";
+  auto const& best = found.candidates[found.best];
+  show(best.boundaries);
+  std::cout << "score " << best.score << ", measured " << best.measured << " ms\n";
 }
 
 void which_activations_to_keep() {
-  // Each layer keeps everything, makes the cheap half again, or all of it: milliseconds, bytes.
+  // Milliseconds and bytes of a layer that keeps all, recomputes the cheap half, recomputes all.
   std::vector<omnibal::activation_option<>> const vision{{27, 600}, {28, 250}, {36, 40}};
   std::vector<omnibal::activation_option<>> const language{{18, 500}, {19, 260}, {24, 30}};
-  std::vector<std::vector<omnibal::activation_option<>>> const layers{vision,   vision,   vision,
-                                                                      language, language, language};
+  std::vector const layers{vision, vision, vision, language, language, language};
   auto const plan = omnibal::select_recompute(layers, 4500, {.in_flight = 2});
   for (auto const choice : plan.choices) std::cout << choice << ' ';
   std::cout << ": " << plan.time << " ms, none is below " << plan.lower_bound
@@ -123,24 +91,21 @@ void which_activations_to_keep() {
 }
 
 void how_long_a_step_takes() {
-  using omnibal::stage_time;
-  std::vector<stage_time<>> const times{{10, 20}, {10, 20}, {12, 24}, {10, 20}};
-  auto const report = [&](char const* name, auto const& step) {
+  std::vector<omnibal::stage_time<>> const times{{10, 20}, {10, 20}, {12, 24}, {10, 20}};
+  auto const report = [](char const* name, auto const& step) {
     std::cout << name << ": " << step.makespan << " ms, " << 100 * step.bubble_share
-              << " % waiting, stage 0 keeps " << step.peak_bytes[0] << " MB\n";
+              << " % idle, stage 0 keeps " << step.peak_bytes[0] << " MB\n";
   };
-  report("1F1B", omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 16}, times, 1, 500));
-  std::vector<stage_time<>> const halves{{5, 10}, {5, 10}, {6, 12}, {5, 10},
-                                         {5, 10}, {5, 10}, {6, 12}, {5, 10}};
+  auto const step = omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 16}, times, 1, 500,
+                                               {.timeline = omnibal::timeline_policy::recorded});
+  report("1F1B", step);
+  std::vector<omnibal::stage_time<>> const halves{{5, 10}, {5, 10}, {6, 12}, {5, 10},
+                                                  {5, 10}, {5, 10}, {6, 12}, {5, 10}};
   report("interleaved",
          omnibal::simulate_pipeline(omnibal::interleaved_1f1b{4, 16, 2}, halves, 1, 250));
-
-  auto const step = omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 2}, times, 1, 500,
-                                               {.timeline = omnibal::timeline_policy::recorded});
   std::string trace;  // for Perfetto
   omnibal::write_trace(step.timeline, {.unit = omnibal::time_unit::milliseconds},
                        std::back_inserter(trace));
-  std::cout << step.timeline.size() << " operations\n";
 }
 
 // Devices of 40 GB that reach 156 TFLOP/s and 1.5 TB/s; eight ranks share each layer.
@@ -156,19 +121,15 @@ void cuts_and_recomputation_together() {
   auto const layers = omnibal::layer_costs(omnibal::llama3_70b, batch, degrees);
   auto const plan = omnibal::plan_pipeline(layers, machine, {.micro_batches = 16});
   show(plan.boundaries);
-  std::cout << '\n'
-            << plan.step_time / 1'000'000 << " ms, none is below " << plan.lower_bound / 1'000'000
+  std::cout << plan.step_time / 1'000'000 << " ms, none is below " << plan.lower_bound / 1'000'000
             << " ms\n";
-  for (auto const& stage : plan.stages) std::cout << stage.bytes / 1'000'000'000 << " GB ";
-  std::string layout;
+  std::string layout, json;
   omnibal::write_megatron_layout(plan.boundaries, omnibal::language_model_letters{82},
                                  std::back_inserter(layout));
-  std::cout << '\n' << layout << '\n';
-  std::string json;
   omnibal::write_plan(plan, std::back_inserter(json));
-  std::cout << json.substr(0, json.find("\"choices")) << "...\n";
-  auto const again = omnibal::recompute_lists(plan, 1);  // 1: selective, 2: full
-  std::cout << again[0].size() << " layers of stage 0 recompute selectively\n";
+  std::cout << layout << '\n';
+  auto const recomputed = omnibal::recompute_lists(plan, 1);  // 1: selective, 2: full
+  std::cout << recomputed[0].size() << " layers of stage 0 recompute selectively\n";
 }
 
 void data_model_and_memory() {
@@ -178,28 +139,27 @@ void data_model_and_memory() {
   auto const pairs = [](lengths_type lengths, bool even) {
     if (even) std::sort(lengths.begin(), lengths.end());
     omnibal::training_data<lengths_type> data;
-    for (std::size_t k = 0; k != lengths.size() / 2; ++k) {
-      auto const other = even ? lengths.size() - 1 - k : k + lengths.size() / 2;
-      data.batches.push_back({lengths[k], lengths[other]});
+    for (std::size_t k = 0; k != 6; ++k) {
+      data.batches.push_back({lengths[k], lengths[even ? 11 - k : k + 6]});
     }
-    data.schedule =
-        omnibal::make_steps(std::vector<std::vector<std::uint32_t>>{{0, 1, 2, 3, 4, 5}}, 1);
+    std::vector<std::vector<std::uint32_t>> const order{{0, 1, 2, 3, 4, 5}};
+    data.schedule = omnibal::make_steps(order, 1);
     return data;
   };
-  auto const cost = [](lengths_type const& batch) {
+  auto const costs_of = [](lengths_type const& batch) {
     return omnibal::layer_costs(omnibal::llama3_70b, {.documents = omnibal::sequences_of(batch)},
                                 degrees);
   };
   auto const plan = omnibal::plan_training(
       samples, machine, [&](auto const& given) { return pairs(given, false); },
-      [&](auto const& given) { return pairs(given, true); }, cost, {.micro_batches = 6});
+      [&](auto const& given) { return pairs(given, true); }, costs_of, {.micro_batches = 6});
+  auto const zb = omnibal::simulate_training(plan.levers[3].plan, plan.balanced_data, machine,
+                                             costs_of, omnibal::zb_h1{});
   for (auto const& lever : plan.levers) {
-    std::cout << lever.estimate.nanoseconds / 1'000'000 << " ms, waiting "
-              << lever.estimate.waiting_share << '\n';
+    std::cout << lever.estimate.nanoseconds / 1'000'000 << " ms, "
+              << 100 * lever.estimate.waiting_share << " % idle\n";
   }
-  auto const other = omnibal::simulate_training(plan.levers[3].plan, plan.balanced_data, machine,
-                                                cost, omnibal::zb_h1{});
-  std::cout << "the last with ZB-H1: " << other.nanoseconds / 1'000'000 << " ms\n";
+  std::cout << zb.nanoseconds / 1'000'000 << " ms with ZB-H1\n";
 }
 
 }  // namespace cookbook
