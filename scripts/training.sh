@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures the trainer of examples/train_vlm: every table and picture of docs/guides/trainer.md, each in a
-# file of its own. About an hour on two idle cores; --quick tries the commands in some minutes.
+# Measures the trainer of examples/train_vlm: every table and picture of docs/evidence/training.md, each in
+# a file of its own. About an hour on two idle cores; --quick tries the commands in some minutes.
 # usage: training.sh [--quick] [FOLDER]    (build/training by default)
 set -euo pipefail
 
