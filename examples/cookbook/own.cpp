@@ -1,24 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
-#include <omnibal/balance/balance_set_cost.hpp>
-#include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/rebalance.hpp>
-#include <omnibal/concepts.hpp>
-#include <omnibal/exchange/exchange_plan.hpp>
-#include <omnibal/exchange/make_plan.hpp>
-#include <omnibal/group_loads.hpp>
-#include <omnibal/grouping.hpp>
-#include <omnibal/hierarchy/pack_levels.hpp>
-#include <omnibal/pack/isf.hpp>
-#include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/split_long.hpp>
-#include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate_pipeline.hpp>
+#include <omnibal/omnibal.hpp>
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <span>
@@ -33,31 +18,26 @@ struct sample {
 std::vector<sample> const samples{{5, 1340}, {1, 358}, {3, 811}, {9, 2400}, {1, 290}, {5, 1310}};
 
 void a_cost_of_your_own() {
-  // A member, a lambda, an object that measured: anything that gives a number for a sample.
   std::vector<sample> const mixed{{1, 3000}, {9, 900}, {2, 1500}, {8, 400}, {1, 600}};
   auto const milliseconds = [](sample const& s) { return 8.0 * s.images + 0.002 * s.tokens; };
   auto const show = [&](omnibal::grouping const& parts) {
+    auto const loads = omnibal::group_loads(parts, mixed, milliseconds);
+    std::cout << loads[0][0] << " and " << loads[1][0] << " ms: ";
     print(parts);
-    for (auto const& load : omnibal::group_loads(parts, mixed, milliseconds)) {
-      std::cout << "  " << load[0] << " ms\n";
-    }
   };
   show(omnibal::lpt(mixed, 2, &sample::tokens));
   show(omnibal::lpt(mixed, 2, milliseconds));
 }
 
-// A cost that is no sum: the encoder pads to the largest image count, the text does not.
-class mixed_batch {
- public:
+// The encoder pads to the largest image count, the text does not.
+struct mixed_batch {
+  std::int64_t count = 0, images = 0, tokens = 0;
   void add(sample const& s) {
-    ++count_;
-    images_ = std::max<std::int64_t>(images_, s.images);
-    tokens_ += s.tokens;
+    ++count;
+    images = std::max<std::int64_t>(images, s.images);
+    tokens += s.tokens;
   }
-  std::int64_t value() const { return 1000 * count_ * images_ + tokens_; }
-
- private:
-  std::int64_t count_ = 0, images_ = 0, tokens_ = 0;
+  std::int64_t value() const { return 1000 * count * images + tokens; }
 };
 
 void a_cost_of_a_whole_batch() {
@@ -65,31 +45,29 @@ void a_cost_of_a_whole_batch() {
   print(omnibal::balance_set_cost(samples, 2, mixed_batch{}));
 }
 
-// A balancer that make_plan gives costs, the number of parts and `std::identity`. As it does not
-// know where samples lie, each part goes to the rank to which it moves the fewest bytes.
+// Called with costs, a number of parts and `std::identity`.
 struct every_other {
   omnibal::grouping operator()(std::span<std::int64_t const> costs, std::size_t parts,
                                std::identity) const {
     omnibal::grouping result;
-    for (std::size_t part = 0; part != parts; ++part) {
-      for (std::size_t i = part; i < costs.size(); i += parts) {
-        result.push(static_cast<std::uint32_t>(i));
+    for (std::size_t part = 0; part != parts; ++part, result.close()) {
+      for (std::uint32_t i = 0; i != costs.size(); ++i) {
+        if (i % parts == part) result.push(i);
       }
-      result.close();
     }
     return result;
   }
 };
 
-// One that is called like rebalance, with the homes, makes part r for rank r: rank 1 is fast here.
+// Called like rebalance: part r is for rank r, and rank 1 is fast.
 struct two_thirds_to_the_last {
   omnibal::grouping operator()(omnibal::grouping_view home, std::span<std::int64_t const> costs,
                                std::span<std::int64_t const>,
                                omnibal::rebalance_options const&) const {
     omnibal::grouping result;
     for (std::uint32_t i = 0; i != costs.size(); ++i) {
+      if (i == costs.size() / 3) result.close();
       result.push(i);
-      if (i + 1 == costs.size() / 3) result.close();
     }
     while (result.size() != home.size()) result.close();
     return result;
@@ -106,7 +84,6 @@ void a_balancer_of_your_own() {
   print_counts(omnibal::make_plan(home, costs, costs, {}, two_thirds_to_the_last{}));
 }
 
-// A packer is what is called like one and loses no index: here a long sample with the shortest.
 struct long_with_short {
   template <class Samples, class Demand>
   omnibal::packing operator()(Samples const& given, Demand const& demand, std::int64_t room) const {
@@ -134,25 +111,21 @@ struct long_with_short {
 void a_packer_of_your_own() {
   std::vector<std::int64_t> const lengths{900, 300, 2500, 100, 700, 200};
   std::vector const levels{1000, 4000};
-  print(long_with_short{}(lengths, std::identity{}, 1000).groups);
   print(omnibal::split_long(lengths, std::identity{}, 1000, long_with_short{}).groups);
   print(omnibal::pack_levels(lengths, std::identity{}, levels, long_with_short{}).groups);
 }
 
 void a_shuffle_and_a_rule_of_your_own() {
-  // The rounds count from zero: here every second one takes the samples in reversed order.
   auto const reversed = [](std::span<std::uint32_t> indices, std::uint64_t round) {
     if (round % 2 == 0) std::reverse(indices.begin(), indices.end());
   };
-  auto const is_full = [](auto const& load) { return load[0] >= 3000; };
-  auto const packed =
-      omnibal::isf(samples, &sample::tokens, 4096, {.rounds = 5}, is_full, reversed);
+  auto const full = [](auto const& load) { return load[0] >= 3000; };
+  auto const packed = omnibal::isf(samples, &sample::tokens, 4096, {.rounds = 5}, full, reversed);
   print(packed.groups);
-  std::cout << packed.report.below_keep << " group is below 3000 tokens after "
-            << packed.report.rounds << " rounds\n";
+  std::cout << packed.report.below_keep << " group is below 3000 tokens\n";
 }
 
-// 1F1B in which every stage keeps `more` micro-batches in flight than it must.
+// 1F1B with `more` micro-batches in flight on every stage.
 struct eager_1f1b : omnibal::one_f_one_b {
   std::size_t more = 1;
   omnibal::operation_kind next(std::size_t stage, omnibal::stage_progress const& done) const {
