@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Files of other programs are named, and the programs of docs/reference/files.md convert each of them. One
+# Files of other programs are named, and what docs/reference/files.md says converts each of them. One
 # whose tool or package is not here is skipped by its name. Exit status 77: there is no python3.
 #
 # usage: conversions.sh PROGRAM PAGE
@@ -101,10 +101,6 @@ def tar():
                 shard.addfile(entry, io.BytesIO(data))
 
 
-def utf16():
-    write("lengths16.csv", table.encode("utf-16"))
-
-
 def checksum(data):
     value = 0xFFFFFFFF
     for byte in data:
@@ -144,36 +140,42 @@ def fields():
             out.write(json.dumps({"stats": {"tiles": i}, "input_ids": list(range(t))}) + "\n")
 
 
-# The title on the page; the file, what its error must say, what it is converted to, what makes it and
-# the package or module that both need.
+# How the row of the page begins; the file, what its error must say, what makes it, and the package that the
+# conversion needs.
 conversions = [
-    ("Parquet.", "lengths.parquet", "is a Parquet file", "lengths.json", parquet, "pyarrow"),
-    ("Arrow file (Feather):", "lengths.feather", "is an Arrow (Feather) file", "lengths.json",
-     arrow_file, "pyarrow"),
-    ("Arrow stream", "lengths.arrow", "is an Arrow stream", "lengths.json", arrow_stream, "pyarrow"),
-    ("Index of Megatron (.idx).", "corpus.idx", "is an index of Megatron", "lengths.json", megatron, None),
-    ("zip, NPZ.", "lengths.npz", "is a zip file", "lengths.npy", npz, None),
-    *(("Pickle.", "lengths.pkl", "is a Python pickle", "lengths.json", pickled(p), None) for p in range(6)),
-    ("HDF5.", "lengths.h5", "is an HDF5 file", "lengths.json", hdf5, "h5py"),
-    ("SQLite:", "lengths.db", "is an SQLite database", "lengths.csv", sqlite, None),
-    ("tar", "shard.tar", "is a tar archive", "lengths.jsonl", tar, None),
-    ("UTF-16 and UTF-32:", "lengths16.csv", "is a text in UTF-16", "lengths.csv", utf16, None),
-    ("TFRecord.", "lengths.tfrecord", "is a TFRecord file", "lengths.jsonl", tfrecord, "tensorflow"),
-    ("Raw numbers", "lengths.bin", "holds a zero byte, so it is no text", "lengths.json", raw, None),
-    ("Counts that are no field of their own", "samples.jsonl", "no field", "lengths.jsonl", fields, None),
+    ("Parquet", "lengths.parquet", "is a Parquet file", parquet, "pyarrow"),
+    ("Arrow file (Feather)", "lengths.feather", "is an Arrow (Feather) file", arrow_file, "pyarrow"),
+    ("Arrow stream", "lengths.arrow", "is an Arrow stream", arrow_stream, "pyarrow"),
+    ("Megatron", "corpus.idx", "is an index of Megatron", megatron, "numpy"),
+    ("NPZ", "lengths.npz", "is a zip file", npz, "numpy"),
+    *(("Pickle", "lengths.pkl", "is a Python pickle", pickled(p), None) for p in range(6)),
+    ("HDF5", "lengths.h5", "is an HDF5 file", hdf5, "h5py"),
+    ("SQLite", "lengths.db", "is an SQLite database", sqlite, None),
+    ("tar", "shard.tar", "is a tar archive", tar, None),
+    ("TFRecord", "lengths.tfrecord", "is a TFRecord file", tfrecord, "tensorflow"),
+    ("raw numbers", "lengths.bin", "holds a zero byte, so it is no text", raw, None),
+    ("counts", "samples.jsonl", "no field", fields, None),
 ]
-made_without_package = {"TFRecord."}
+made_without_package = {"Megatron", "NPZ", "TFRecord"}
 tools = [("xz", "lengths.jsonl.xz", lzma.compress, "is an xz file"),
          ("bzip2", "lengths.jsonl.bz2", bz2.compress, "is a bzip2 file"),
          ("zstd", "lengths.jsonl.zst", by_tool("zstd", "-qc"), "is a zstd file"),
-         ("lz4", "lengths.jsonl.lz4", by_tool("lz4", "-qc"), "is an lz4 file")]
+         ("lz4", "lengths.jsonl.lz4", by_tool("lz4", "-qc"), "is an lz4 file"),
+         ("iconv", "lengths16.jsonl", lambda data: data.decode().encode("utf-16"), "is a text in UTF-16")]
 
 section = re.search(r"^## Formats that are not read\n(.*?)^## ", open(page).read(), re.S | re.M).group(1)
-snippets = re.findall(r"^\*\*([^*]+)\*\*[^`]*?(?:`[^`\n]+`[^`]*?)*```(python|sh)\n(.*?)```", section, re.S | re.M)
-by_title = {title: (language, text) for title, language, text in snippets}
-assert section.count("```") == 2 * len(snippets), "a program of the page stands below no title"
-titles = {"xz, bzip2, zstd, lz4."} | {one[0] for one in conversions}
-assert titles == set(by_title), titles ^ set(by_title)
+commands, frame = (re.search("^```%s\n(.*?)^```" % kind, section, re.S | re.M).group(1)
+                   for kind in ("sh", "python"))
+rows = re.findall(r"^\| (.*) \| `([^`]+)` \| `([^`]+)` \|$", section, re.M)
+titles = {one[0] for one in conversions}
+assert len(rows) == len(titles) == section.count("\n|") - 2, rows
+
+
+def program_of(title):
+    (row,) = [row for row in rows if re.match(re.escape(title) + r"\b|" + re.escape(title) + "$", row[0])]
+    return frame.replace("MODULE", row[1]).replace("EXPRESSION", row[2])
+
+
 failures, skipped = 0, []
 
 
@@ -208,25 +210,25 @@ write("plain.txt", "\n".join(map(str, tokens)).encode())
 for name in ("plain.csv", "plain.txt"):
     assert pack(name, "--output", name + ".plan").returncode == 0
 
-for title, name, message, made, fixture, package in conversions:
+for title, name, message, fixture, package in conversions:
     has_package = package is None or importlib.util.find_spec(package) is not None
     if not has_package:
-        skipped.append(title.strip(".:") + " (no " + package + ")")
+        skipped.append(title + " (no " + package + ")")
     if not has_package and title not in made_without_package:
         continue
     fixture()
     check_named(name, message)
     if not has_package:
         continue
-    pathlib.Path(made).unlink(missing_ok=True)
-    done = subprocess.run([sys.executable, "-c", by_title[title][1]], capture_output=True, text=True)
-    done = pack(made, "--output", "plan") if done.returncode == 0 else done
+    pathlib.Path("lengths.json").unlink(missing_ok=True)
+    done = subprocess.run([sys.executable, "-c", program_of(title)], capture_output=True, text=True)
+    done = pack("lengths.json", "--output", "plan") if done.returncode == 0 else done
     if done.returncode != 0:
         complain("%s: %s" % (title, done.stderr))
     elif plan_of("plan") not in (plan_of("plain.csv.plan"), plan_of("plain.txt.plan")):
         complain(title + ": another plan")
 
-commands = by_title["xz, bzip2, zstd, lz4."][1].strip().split("\n")
+commands = commands.strip().split("\n")
 assert [command.split()[0] for command in commands] == [tool[0] for tool in tools]
 for (tool, name, compress, message), command in zip(tools, commands):
     if not compressed(tool, name, compress):
