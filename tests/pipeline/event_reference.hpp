@@ -68,18 +68,25 @@ inline operation_list operations_of(omnibal::one_f_one_b const& schedule, std::s
 inline operation_list operations_of(omnibal::interleaved_1f1b const& schedule, std::size_t stage) {
   operation_list forward;
   operation_list backward;
-  for (std::size_t first = 0; first != schedule.micro_batches; first += schedule.stages) {
+  std::size_t const size = schedule.group == 0 ? schedule.stages : schedule.group;
+  std::size_t const groups = std::max<std::size_t>(1, schedule.micro_batches / size);
+  std::size_t largest = 0;
+  std::size_t first = 0;
+  for (std::size_t g = groups; g != 0; --g) {
+    std::size_t const left = schedule.micro_batches - first;
+    std::size_t const last = first + (left + g - 1) / g;
+    largest = std::max(largest, last - first);
     for (std::size_t chunk = 0; chunk != schedule.chunks; ++chunk) {
-      for (std::size_t m = first; m != first + schedule.stages; ++m) {
+      for (std::size_t m = first; m != last; ++m) {
         forward.push_back({operation_kind::forward, chunk, m});
         backward.push_back({operation_kind::backward, schedule.chunks - 1 - chunk, m});
       }
     }
+    first = last;
   }
   std::size_t const after = schedule.stages - stage - 1;
-  return with_warm_up(
-      forward, backward,
-      schedule.chunks == 1 ? after : 2 * after + (schedule.chunks - 1) * schedule.stages);
+  return with_warm_up(forward, backward,
+                      schedule.chunks == 1 ? after : 2 * after + (schedule.chunks - 1) * largest);
 }
 
 inline operation_list operations_of(omnibal::zb_h1 const& schedule, std::size_t stage) {

@@ -86,9 +86,9 @@ TEST_CASE("simulate_pipeline refuses schedules that cannot be") {
       "interleaved_1f1b: chunks is 0");
   check_refused<std::invalid_argument>(
       [&] {
-        return simulate_pipeline(interleaved_1f1b{4, 6, 2}, time);
+        return simulate_pipeline(interleaved_1f1b{4, 6, 2, 3}, time);
       },
-      "interleaved_1f1b: micro_batches is 6, must be a multiple of stages, which is 4");
+      "interleaved_1f1b: group is 3, must be at least stages, which is 4");
   check_refused<std::length_error>(
       [&] {
         return simulate_pipeline(gpipe{1, std::size_t{1} << 32}, time);

@@ -103,6 +103,8 @@ TEST_CASE("simulate_pipeline agrees with a simulation by events") {
     auto const groups = static_cast<std::size_t>(1 + below(random, 4));
     auto const chunks = static_cast<std::size_t>(1 + below(random, 4));
     check_against_events(interleaved_1f1b{stages, groups * stages, chunks}, round, range);
+    std::size_t const group = stages + static_cast<std::size_t>(below(random, 4));
+    check_against_events(interleaved_1f1b{stages, micro_batches, chunks, group}, round, range);
   }
 }
 
@@ -138,6 +140,25 @@ TEST_CASE("interleaving divides the waiting by the chunks") {
         INFO(p << " stages, " << groups * p << " micro-batches, " << chunks << " chunks");
         auto const result = simulate_pipeline(schedule, stage_time{5, 10});
         CHECK(result.makespan == groups * p * chunks * 15 + (p - 1) * 15);
+      }
+    }
+  }
+}
+
+// A number of micro-batches that is no multiple of the stages costs no waiting, and neither do
+// larger groups. The first stage keeps as many units as Megatron's warm-up for the largest group.
+TEST_CASE("interleaving with any number of micro-batches and any group") {
+  for (std::size_t p = 1; p <= 5; ++p) {
+    for (std::size_t m = p; m <= 3 * p + 1; ++m) {
+      for (std::size_t group = p; group <= p + 3 && group <= m; ++group) {
+        interleaved_1f1b const schedule{p, m, 3, group};
+        INFO(p << " stages, " << m << " micro-batches, groups of " << group);
+        auto const makespan = simulate_pipeline(schedule, stage_time{5, 10}).makespan;
+        CHECK(makespan == static_cast<std::int64_t>(15 * (3 * m + p - 1)));
+        std::size_t const groups = m / group;
+        std::size_t const kept = 2 * p - 1 + 2 * ((m + groups - 1) / groups);
+        CHECK(omnibal::peak_in_flight(schedule).front() ==
+              static_cast<std::int64_t>(std::min(kept, 3 * m)));
       }
     }
   }
