@@ -98,10 +98,11 @@ int main(int count, char** words) {
     auto const samples = examples::parse_number(
         {.name = "gather_lengths_nccl",
          .description =
-             "Gathers the lengths of all samples over NCCL and plans on every rank which samples\n"
-             "would move so that loads are even. A launcher starts one process for each rank.",
-         .exit_status = "Exit status: 0 where the plan is made; 77 without a device; otherwise 1."},
-        {.usual = 64, .description = "Samples of a rank"}, count, words);
+             "Gathers the lengths of all samples over NCCL and plans on every rank which samples "
+             "move so that loads are balanced. A launcher starts one process for each rank.",
+         .example = "mpirun -n 4 gather_lengths_nccl 64",
+         .exit_status = "0 if the plan is made; 77 without a device; otherwise 1."},
+        {.usual = 64, .description = "Draw this number of samples on each rank"}, count, words);
     if (samples) run(*samples);
     return 0;
   } catch (omnibal::gpu::error const& error) {

@@ -164,11 +164,9 @@ int main(int count, char** words) {
     auto const data = examples::parse_samples(
         {.name = "pack_on_gpu",
          .description = "Packs the samples of a data set on the device and on the host, by isf and "
-                        "by best fit,\n"
-                        "compares the groups and shows how long each takes.",
-         .exit_status =
-             "Exit status: 0 where the groups are what they must be; 77 without a device;\n"
-             "otherwise 1."},
+                        "by best fit, compares the groups and prints the time of each.",
+         .example = "pack_on_gpu lengths.jsonl --text --token-field length",
+         .exit_status = "0 if the groups are correct; 77 without a device; otherwise 1."},
         {.usual = 100'000}, 1024, count, words);
     if (data) run(*data);
     return 0;

@@ -326,10 +326,11 @@ int main(int count, char** words) {
   try {
     auto const samples = examples::parse_number(
         {.name = "step_gradients",
-         .description = "Compares the gradients of steps with that of the epoch, and the loss "
-                        "after an epoch,\n"
-                        "for ways of making steps even and of dividing losses.",
-         .exit_status = "Exit status: 0 where the table is complete; otherwise 1."},
+         .description = "Compares the gradients of steps with the gradient of the epoch, and the "
+                        "loss after an epoch, for several ways to balance steps and to divide "
+                        "losses.",
+         .example = "step_gradients 3000",
+         .exit_status = "0 if the table is complete; otherwise 1."},
         {.usual = 60'000, .least = 1000}, count, words);
     if (samples) print_table(examples::synthetic_lengths(*samples, 1).samples);
     return 0;

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every program with options explains them alike: what it does, groups, what an option takes and what
-# it is where it is left out, the exit status; and length files are read by the same options.
+# Every program with options explains them in the same form: what it does, groups, the value and the
+# default of each option, an example that runs, the exit status; in lines of at most 80 characters.
+# Length files are read by the same options.
 #
 # usage: help.sh PROGRAM...
 # shellcheck source=support.sh
@@ -9,8 +10,8 @@
 
 # Options of a program, each on one line with its description.
 options_of() {
-  awk '/^ +--?[a-z]/ { if (line != "") print line; line = $0; next }
-    /^ *$|^[^ ]|^ +(Options|OPTIONS|Positionals|POSITIONALS):/ {
+  awk '/^  --?[a-z]/ { if (line != "") print line; line = $0; next }
+    /^ *$|^[^ ]/ {
       if (line != "") print line
       line = ""
       next
@@ -19,18 +20,29 @@ options_of() {
     END { if (line != "") print line }' "$1"
 }
 
-# It is its own default, or there is none: another output, another input than that of the program.
-has_default='=|\[|default|instead of|Needs one|^ *--(output|svg|svg-step|log|measured|measure|replay|'
-has_default+='checkpoint|image-size-fields) '
+# The examples read these.
+for length in 300 41 2050 77 512; do echo "{\"length\": $length}"; done >lengths.jsonl
 
 for name in "$@"; do
   short=$(basename "$name")
   "$name" --help >output 2>message || complain "$short: exit status $?"
   [ ! -s message ] || complain "$short: there are errors"
-  grep -q "Usage: $short" output || complain "$short: no usage"
-  grep -q '^Exit status: 0 where .* 1' <(tr '\n' ' ' <output | sed 's/Exit status/\nExit status/') ||
+  grep -q "^Usage: $short" output || complain "$short: no usage"
+  grep -q '^Exit status: 0 if .* 1' <(tr '\n' ' ' <output | sed 's/Exit status/\nExit status/') ||
     complain "$short: no exit status"
-  awk 'length($0) > 104 { exit 1 }' output || complain "$short: a line is too long"
+  awk 'length($0) > 80 { exit 1 }' output || complain "$short: a line is too long"
+  # NCCL needs a launcher, and a trainer and a study cost seconds.
+  example=$(sed -n '/^Example:$/{n;s/^  //p}' output)
+  [[ " $example" == *" $short"* ]] || complain "$short: no example"
+  case $short in
+    gather_lengths_nccl | train_vlm | study_*) ;;
+    *)
+      status=0
+      (PATH="$(dirname "$name"):$PATH" && eval "$example") >message 2>&1 || status=$?
+      [[ $status == 0 || ($short == pack_on_gpu && $status == 77) ]] ||
+        complain "$short: the example has exit status $status"
+      ;;
+  esac
   # These take the name of a section, and have no options.
   if [[ $short == study_* ]]; then
     grep -q '^  [a-z]' output || complain "$short: no sections"
@@ -39,7 +51,7 @@ for name in "$@"; do
   # These take a number or length files alone.
   case $short in
     step_gradients | gather_lengths_nccl)
-      grep -q 'samples COUNT=' output || complain "$short: no default"
+      grep -A2 '^  samples COUNT ' output | grep -q 'Default: [1-9]' || complain "$short: no default"
       continue
       ;;
     pack_on_gpu)
@@ -49,16 +61,15 @@ for name in "$@"; do
       continue
       ;;
   esac
-  [ "$(grep -c 'Option Group: ' output)" -ge 2 ] || complain "$short: no groups"
+  [ "$(grep -c '^[A-Z].*:$' output)" -ge 4 ] || complain "$short: no groups"
   options_of output >options
   [ "$(wc -l <options)" -ge 8 ] || complain "$short: few options"
-  grep -E '^ +--[a-z-]+ (TEXT|INT|UINT|FLOAT)' options >message && complain "$short: no unit"
-  # Flags have no word in capitals behind their names.
-  grep -E '^ +--[a-z-]+,? +(\[?[A-Z]+|GB|TFLOP)' options | grep -vE '^ +--[a-z-]+ +[A-Z][a-z]' |
-    grep -vE -- "$has_default" >message && complain "$short: no default"
+  grep -E '^  --[a-z-]+ (TEXT|INT|UINT|FLOAT)' options >message && complain "$short: no unit"
+  # A flag has two spaces and its text behind its name, other options have a value.
+  grep -E '^  --[a-z-]+ [^ ]' options | grep -v ' Default: ' >message && complain "$short: no default"
   case $short in cut_vlm) continue ;; esac
   for text in "compressed by gzip" "standard input"; do
-    grep -qF -- "$text" output || complain "$short: length files without '$text'"
+    tr -s '\n ' ' ' <output | grep -qF -- "$text" || complain "$short: length files without '$text'"
   done
   shared=(format token-field)
   [ "$short" = pack_long_context ] ||

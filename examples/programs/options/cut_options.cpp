@@ -44,57 +44,64 @@ void add_model_options(CLI::App& app, typed_options& typed) {
   auto* const group = app.add_option_group("Model");
   group
       ->add_option("--model", typed.models,
-                   "Models to cut, each with a --model of its own: names, files\n"
-                   "(docs/reference/models.md; also config.json of public models),\n"
-                   "TOWER+LANGUAGE. Names:\n" +
-                       names_of(known_models()))
+                   "Cut this model; repeat the option for several models." + model_words())
       ->type_name("NAME|FILE")
       ->allow_extra_args(false)
       ->capture_default_str();
-  add_family_option(*group, typed.family);
   group
       ->add_option("--tiles", typed.tiles,
-                   "Image tiles of a micro-batch; by default fewer if the documents have\n"
-                   "no room for their tokens")
+                   "Set the image tiles of a micro-batch. The default is lowered if the tokens of "
+                   "the tiles exceed the documents")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(0, 1 << 16))
       ->capture_default_str();
-  group->add_option("--documents", typed.documents.count, "Packed documents of a micro-batch")
+  group
+      ->add_option("--documents", typed.documents.count,
+                   "Set the number of packed documents of a micro-batch")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(1, 1 << 10))
       ->capture_default_str();
-  group->add_option("--length", typed.documents.length, "Tokens of a document, images included")
+  group
+      ->add_option("--length", typed.documents.length,
+                   "Set the tokens of a document, including the tokens of images")
       ->type_name("TOKENS")
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();
-  group->add_option("--recompute", typed.recompute, "What the layers of both towers make again")
+  group
+      ->add_option("--recompute", typed.recompute,
+                   "Recompute these activations in the layers of both towers")
       ->type_name("NAME")
       ->check(
           CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())))
       ->capture_default_str();
   group
       ->add_option("--measured", typed.measured,
-                   "A CSV file of measured times with the columns layer, forward_ms\n"
-                   "and backward_ms, and perhaps kept_mb and state_mb; a layer is a\n"
-                   "number or a run such as 1-45. Other layers keep what is modeled.\n"
-                   "Needs one --model")
+                   "Read measured times of layers from this CSV file with the columns layer, "
+                   "forward_ms and backward_ms, and optionally kept_mb and state_mb. A layer is a "
+                   "number, or a range such as 1-45. Requires one --model. Default: all costs are "
+                   "modeled")
       ->type_name("FILE");
+  add_family_option(*group, typed.family);
 }
 
 void add_machine_options(CLI::App& app, typed_options& typed) {
   auto* const group = app.add_option_group("Machine");
-  group->add_option("--stages", typed.stages, "Fewest and most stages; default: 4 16")
-      ->type_name("LEAST MOST")
+  group
+      ->add_option("--stages", typed.stages,
+                   "Cut into each number of stages in this range. Default: 4 16")
+      ->type_name("MIN MAX")
       ->check(integer_between<std::size_t>(1, 1 << 10));
-  add_rank_options(*group, typed.ranks);
-  group->add_option("--micro-batches", typed.micro_batches, "Micro-batches of a step")
-      ->type_name("COUNT")
-      ->check(integer_between<std::int64_t>(1, 1 << 20))
-      ->capture_default_str();
   add_machine_option(*group, typed.machine);
   add_memory_option(*group, typed.machine);
   add_teraflops_option(*group, typed.machine);
   add_link_option(*group, typed.machine);
+  add_rank_options(*group, typed.ranks);
+  group
+      ->add_option("--micro-batches", typed.micro_batches,
+                   "Set the number of micro-batches of a step")
+      ->type_name("COUNT")
+      ->check(integer_between<std::int64_t>(1, 1 << 20))
+      ->capture_default_str();
 }
 
 /// Refuses tiles that become more tokens than the documents have.
@@ -162,18 +169,19 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
 std::optional<cut_options> parse_cut_options(int count, char const* const* words) {
   typed_options typed;
   CLI::App app(
-      "Cuts vision-language and language models into the stages of a pipeline: by\n"
-      "parameters, by the number of layers, by time, with the traffic between the stages, and\n"
-      "with the memory of the devices. Shows how much longer than the lower bound the slowest\n"
-      "stage takes in each case.",
+      "Cuts vision-language and language models into the stages of a pipeline: by parameters, by "
+      "the number of layers, by time, by time with the traffic between stages, and within the "
+      "memory of the devices. Prints, for each, by how much the slowest stage exceeds the lower "
+      "bound.",
       "cut_vlm");
-  app.footer(
-      "Exit status: 0 where the table is complete, also where no cuts fit the memory;\n"
-      "otherwise 1, and no picture was written.");
+  app.footer(example_and_status(
+      "cut_vlm --model 6+20B --stages 4 8 --memory 80",
+      "0 if the table is complete, even if no cuts fit the memory; otherwise 1, and no picture is "
+      "written."));
   add_model_options(app, typed);
   add_machine_options(app, typed);
   app.add_option_group("Output")
-      ->add_option("--svg", typed.svg, "Draw the table into this file, too")
+      ->add_option("--svg", typed.svg, "Draw the table into this file. Default: no picture")
       ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
   return checked(app, typed);

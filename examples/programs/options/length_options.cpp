@@ -29,43 +29,43 @@ constexpr format_name formats[]{
 /// Without files nothing is read, and none of these would act.
 void add_image_options(CLI::App& app, length_options& options, CLI::Option* files) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  auto* const images =
-      app.add_option("--image-field", options.fields.images, "Field with the number of image tiles")
-          ->type_name("NAME")
-          ->capture_default_str()
-          ->needs(files);
+  auto* const images = app.add_option("--image-field", options.fields.images,
+                                      "Read the number of image tiles from this field")
+                           ->type_name("NAME")
+                           ->capture_default_str()
+                           ->needs(files);
   auto* const text = app.add_flag_callback(
                             "--text", [&options] { options.fields.images.clear(); },
-                            "Samples are text: no field of images is read")
+                            "Read no field of images, because all samples are text")
                          ->excludes(images)
                          ->needs(files);
-  auto* const sizes = app.add_option("--image-size-fields", options.size_fields,
-                                     "Fields with the pixels of a sample's image, from which its\n"
-                                     "tiles follow as in InternVL, a thumbnail included")
-                          ->type_name("WIDTH HEIGHT")
-                          ->expected(2)
-                          ->excludes(images)
-                          ->excludes(text)
-                          ->needs(files);
-  app.add_option("--tile-size", options.fields.tiles.size, "Pixels along a side of a tile")
-      ->type_name("PIXELS")
-      ->check(integer_between<std::int64_t>(1, 1 << 20))
-      ->capture_default_str()
-      ->needs(sizes);
-  app.add_option("--max-tiles", options.fields.tiles.most,
-                 "Most tiles of an image, the thumbnail not counted")
-      ->type_name("COUNT")
-      ->check(integer_between<std::int64_t>(1, 1024))
-      ->capture_default_str()
-      ->needs(sizes);
   app.add_option("--tokens-per-tile", options.fields.tokens_per_tile,
-                 "What each tile adds to the tokens of the field; 0: the field has\n"
-                 "them already")
+                 "Add this number of tokens for each tile; 0 if the token field includes them")
       ->type_name("TOKENS")
       ->check(integer_between<std::int64_t>(0, most))
       ->capture_default_str()
       ->excludes(text)
       ->needs(files);
+  auto* const sizes = app.add_option("--image-size-fields", options.size_fields,
+                                     "Compute the tiles of an image from these fields with its "
+                                     "width and height in pixels, by the rule of InternVL with a "
+                                     "thumbnail. Default: read the field of tiles")
+                          ->type_name("WIDTH HEIGHT")
+                          ->expected(2)
+                          ->excludes(images)
+                          ->excludes(text)
+                          ->needs(files);
+  app.add_option("--tile-size", options.fields.tiles.size, "Set the side of a tile in pixels")
+      ->type_name("PIXELS")
+      ->check(integer_between<std::int64_t>(1, 1 << 20))
+      ->capture_default_str()
+      ->needs(sizes);
+  app.add_option("--max-tiles", options.fields.tiles.most,
+                 "Limit the tiles of an image, not counting the thumbnail")
+      ->type_name("COUNT")
+      ->check(integer_between<std::int64_t>(1, 1024))
+      ->capture_default_str()
+      ->needs(sizes);
 }
 
 }  // namespace
@@ -73,29 +73,30 @@ void add_image_options(CLI::App& app, length_options& options, CLI::Option* file
 CLI::Option* add_length_options(CLI::App& app, length_options& options, image_options images) {
   std::vector<std::string> names;
   for (auto const& one : formats) names.emplace_back(one.name);
+  bool const has_images = images == image_options::offered;
   auto* const files =
       app.add_option("files", options.files,
-                     "Length files, - for the standard input: JSON (a list of records or\n"
-                     "numbers, columns, a manifest of files, lines), CSV with a header, one\n"
-                     "number per line, NPY; also compressed by gzip. Samples are numbered\n"
-                     "from zero through all files. Without files a synthetic data set is\n"
-                     "taken")
+                     "Read the samples from these files; - is the standard input. Formats: JSON (a "
+                     "list of records or numbers, columns, a manifest of files, JSON lines), CSV "
+                     "with a header, one number per line, NPY; also compressed by gzip. Samples "
+                     "are numbered from 0 through all files. Default: a synthetic data set")
           ->type_name("FILE");
-  app.add_option("--format", options.format, "Format of the files; detect: by extension, content")
+  app.add_option("--token-field", options.fields.tokens,
+                 has_images ? "Read the number of tokens, including those of the images, from this "
+                              "field"
+                            : "Read the number of tokens from this field")
       ->type_name("NAME")
-      ->check(CLI::IsMember(names))
       ->capture_default_str()
       ->needs(files);
-  if (images == image_options::offered) {
+  if (has_images) {
     add_image_options(app, options, files);
   } else {
     options.fields.images.clear();
   }
-  app.add_option("--token-field", options.fields.tokens,
-                 images == image_options::offered
-                     ? "Field with the number of tokens, those of the images included"
-                     : "Field with the number of tokens")
+  app.add_option("--format", options.format,
+                 "Read the files in this format; detect chooses by extension and content")
       ->type_name("NAME")
+      ->check(CLI::IsMember(names))
       ->capture_default_str()
       ->needs(files);
   return files;

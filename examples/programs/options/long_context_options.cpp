@@ -42,8 +42,8 @@ void add_data(CLI::App& app, long_context_words& words, long_context_options& op
   auto* const files = add_length_options(*group, options.lengths, image_options::none);
   group
       ->add_option("--mix", words.mix,
-                   "Lengths of the synthetic data set: conversations and documents,\n"
-                   "or one broad distribution")
+                   "Draw the lengths of the synthetic data set from this mix: conversations and "
+                   "documents, or one broad distribution")
       ->type_name("NAME")
       ->check(CLI::IsMember({"two-sources", "broad"}))
       ->capture_default_str()
@@ -52,7 +52,7 @@ void add_data(CLI::App& app, long_context_words& words, long_context_options& op
   add_seed_option(*group, options.seed);
   group
       ->add_option("--ranks", options.ranks,
-                   "Devices that train: a multiple of 8, of --ranks-per-node where\n"
+                   "Train on this number of devices: a multiple of 8, or of --ranks-per-node if "
                    "steps are compared")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(1, std::int64_t{1} << 20))
@@ -65,13 +65,13 @@ CLI::Option* add_output(CLI::App& app, long_context_words& words) {
   auto* const output =
       group
           ->add_option("--output", words.output,
-                       "Write the plan into this directory: with levels that of the\n"
-                       "least time, with steps those of all ways (docs/reference/files.md)")
+                       "Write plans into this directory (docs/reference/files.md): the fastest "
+                       "plan of levels, or the plans of all methods for steps. Default: no plan")
           ->type_name("DIRECTORY");
   group
       ->add_option("--weights", words.weights,
-                   "What the losses of a written step are divided by: the tokens of a\n"
-                   "mean step of the epoch, or its own")
+                   "Divide the losses of a written step by the average tokens of a step of the "
+                   "epoch, or by the tokens of this step")
       ->type_name("NAME")
       ->check(CLI::IsMember({"epoch", "step"}))
       ->capture_default_str()
@@ -82,26 +82,26 @@ CLI::Option* add_output(CLI::App& app, long_context_words& words) {
 /// Returns what comparisons of steps do not use.
 CLI::Option* add_model(CLI::App& app, long_context_words& words) {
   auto* const group = app.add_option_group("Model and machine");
-  add_model_option(*group, words.model, "Whose language model trains");
+  add_model_option(*group, words.model, "Train the language model of this model.");
   add_family_option(*group, words.family);
   add_machine_option(*group, words.machine)
       ->description(
-          "A name, or a file (docs/reference/models.md); default: a100-80gb for\n"
-          "levels and h100-80gb for steps. Names:\n" +
-          names_of(known_machines()));
+          "Compute times and memory for this machine. A name, or a file "
+          "(docs/reference/models.md). Names: " +
+          names_of(known_machines()) + ". Default: a100-80gb for levels, h100-80gb for steps");
   auto* const memory = add_memory_option(*group, words.machine);
   auto* const teraflops = add_teraflops_option(*group, words.machine);
   auto* const measured =
       group
           ->add_option("--measured", words.measured,
-                       "A CSV file of measured times with the columns layer, forward_ms\n"
-                       "and backward_ms: what its layers reach is what a device reaches")
+                       "Compute the speed of a device from the measured times in this CSV file "
+                       "with the columns layer, forward_ms and backward_ms. Default: --teraflops")
           ->type_name("FILE")
           ->excludes(teraflops);
   group
       ->add_option("--measured-batch", words.measured_batch,
-                   "The micro-batch that was measured: documents and the tokens of\n"
-                   "each; default: 1 4096")
+                   "State the measured micro-batch: the number of documents and the tokens of "
+                   "each. Default: 1 4096")
       ->type_name("DOCUMENTS TOKENS")
       ->expected(2)
       ->check(integer_between<std::int64_t>(1, 1 << 20))
@@ -137,14 +137,17 @@ void choose_machine(CLI::App const& app, long_context_words words, long_context_
 std::vector<CLI::Option*> add_levels(CLI::App& app, long_context_words& words,
                                      long_context_options& options) {
   auto* const group =
-      app.add_option_group("Levels over an epoch, which are compared unless steps are given");
-  auto* const svg = group->add_option("--svg", words.svg, "Draw levels and waiting into this file")
-                        ->type_name("FILE");
+      app.add_option_group("Levels over an epoch (without --step-samples and --step-tokens)");
+  auto* const svg =
+      group
+          ->add_option("--svg", words.svg,
+                       "Draw levels and idle time into this file. Default: no picture")
+          ->type_name("FILE");
   auto* const first =
       group
           ->add_option("--short-first", options.short_first_steps,
-                       "So many steps of the written plan, its first ones, have packs\n"
-                       "of the shortest level only")
+                       "Begin the written plan with this number of steps that have packs of the "
+                       "shortest level only")
           ->type_name("STEPS")
           ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint32_t>::max()))
           ->capture_default_str();
@@ -153,45 +156,50 @@ std::vector<CLI::Option*> add_levels(CLI::App& app, long_context_words& words,
 
 std::vector<CLI::Option*> add_steps(CLI::App& app, long_context_words& words,
                                     long_context_options& options) {
-  auto* const group =
-      app.add_option_group("Steps: one degree, levels and groups of ranks within each step");
+  auto* const group = app.add_option_group("Steps (with --step-samples or --step-tokens)");
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  auto* const samples = group
-                            ->add_option("--step-samples", options.size.samples,
-                                         "Compare steps of so many samples; by default none")
-                            ->type_name("COUNT")
-                            ->check(integer_between<std::uint64_t>(1, most));
+  auto* const samples =
+      group
+          ->add_option("--step-samples", options.size.samples,
+                       "Compare methods on steps of this number of samples. Default: "
+                       "compare levels over an epoch")
+          ->type_name("COUNT")
+          ->check(integer_between<std::uint64_t>(1, most));
   group
       ->add_option("--step-tokens", options.size.tokens,
-                   "Compare steps of as many samples as have so many tokens; by\n"
-                   "default none")
+                   "Compare methods on steps of this number of tokens. Default: "
+                   "compare levels over an epoch")
       ->type_name("COUNT")
       ->check(integer_between<std::uint64_t>(1, std::uint64_t{1} << 62))
       ->excludes(samples);
-  auto* const node = group
-                         ->add_option("--ranks-per-node", options.ranks_per_node,
-                                      "Ranks with fast links between them")
-                         ->type_name("COUNT")
-                         ->check(integer_between<std::uint32_t>(1, 65'536))
-                         ->capture_default_str();
+  auto* const node =
+      group
+          ->add_option("--ranks-per-node", options.ranks_per_node,
+                       "Set the number of ranks of a node, between which links are fast")
+          ->type_name("COUNT")
+          ->check(integer_between<std::uint32_t>(1, 65'536))
+          ->capture_default_str();
   auto* const degrees = group
                             ->add_option("--degrees", options.degrees,
-                                         "The degrees that any way may use, such as 1,2,4,8; by\n"
-                                         "default all")
+                                         "Allow these degrees of context parallelism, such as "
+                                         "1,2,4,8. Default: all")
                             ->type_name("LIST")
                             ->delimiter(',')
                             ->allow_extra_args(false)
                             ->check(integer_between<std::uint32_t>(1, 65'536));
-  auto* const tokens = group
-                           ->add_option("--rank-tokens", options.rank_tokens,
-                                        "Tokens that the memory of a rank holds at a time")
-                           ->type_name("COUNT")
-                           ->check(integer_between<std::int64_t>(1, most))
-                           ->capture_default_str();
-  auto* const svg = group
-                        ->add_option("--svg-step", words.svg_step,
-                                     "Draw the first step, ranks against time, into this file")
-                        ->type_name("FILE");
+  auto* const tokens =
+      group
+          ->add_option("--rank-tokens", options.rank_tokens,
+                       "Limit the tokens that the memory of a rank holds at a time")
+          ->type_name("COUNT")
+          ->check(integer_between<std::int64_t>(1, most))
+          ->capture_default_str();
+  auto* const svg =
+      group
+          ->add_option("--svg-step", words.svg_step,
+                       "Draw the ranks of the first step over time into this file. Default: no "
+                       "picture")
+          ->type_name("FILE");
   return {node, degrees, tokens, svg};
 }
 
@@ -247,12 +255,15 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
   long_context_options options;
   long_context_words text;
   CLI::App app(
-      "Packs long and short samples in levels of length, as hierarchical balance packing does,\n"
-      "and compares the simulated training of a language model with plain packing.\n"
-      "With --step-samples or --step-tokens compares what runs given steps: one degree for all\n"
-      "samples, levels, or groups of ranks of different sizes.",
+      "Packs long and short samples in levels of length, as hierarchical balance packing does, and "
+      "compares the simulated training of a language model with plain packing.\n"
+      "With --step-samples or --step-tokens, compares three methods that run given steps: one "
+      "degree of context parallelism for all samples, levels, and groups of ranks of different "
+      "sizes.",
       "pack_long_context");
-  app.footer("Exit status: 0 where the tables are complete; otherwise 1, and no file was written.");
+  app.footer(
+      example_and_status("pack_long_context lengths.jsonl --token-field length --ranks 64",
+                         "0 if the tables are complete; otherwise 1, and no file is written."));
   add_data(app, text, options);
   auto* const memory = add_model(app, text);
   task_options of{add_levels(app, text, options), add_steps(app, text, options)};

@@ -34,48 +34,53 @@ template <class Named>
 std::string names_of(std::vector<Named> const& known) {
   std::vector<std::string> names;
   for (auto const& one : known) names.push_back(one.name);
-  return in_lines(names);
+  return joined(names);
 }
 
-/// `what` is what becomes of the model, as in "Model to cut".
+/// What a model may be; behind what becomes of the model.
+inline std::string model_words() {
+  return " A name, a file (docs/reference/models.md), the config.json of a public model, or "
+         "TOWER+LANGUAGE, the towers of two of these. Names: " +
+         names_of(known_models());
+}
+
+/// `what` is what becomes of the model, a sentence.
 inline CLI::Option* add_model_option(CLI::App& group, std::string& model, std::string const& what) {
-  return group
-      .add_option("--model", model,
-                  what +
-                      ": a name, a file\n"
-                      "(docs/reference/models.md; also config.json of public models), or\n"
-                      "TOWER+LANGUAGE, two of these. Names:\n" +
-                      names_of(known_models()))
+  return group.add_option("--model", model, what + model_words())
       ->type_name("NAME|FILE")
       ->capture_default_str();
 }
 
 inline CLI::Option* add_machine_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option(
-          "--machine", typed.name,
-          "A name, or a file (docs/reference/models.md). Names:\n" + names_of(known_machines()))
+      .add_option("--machine", typed.name,
+                  "Compute times and memory for this machine. A name, or a file "
+                  "(docs/reference/models.md). Names: " +
+                      names_of(known_machines()))
       ->type_name("NAME|FILE")
       ->capture_default_str();
 }
 
 inline CLI::Option* add_teraflops_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option("--teraflops", typed.teraflops, "What a device reaches, instead of the machine's")
+      .add_option("--teraflops", typed.teraflops,
+                  "Assume that a device reaches this speed. Default: the speed of the machine")
       ->type_name("TFLOP/s")
       ->check(integer_between<std::int64_t>(1, 1'000'000));
 }
 
 inline CLI::Option* add_memory_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option("--memory", typed.memory_gigabytes, "Of a device, instead of the machine's")
+      .add_option("--memory", typed.memory_gigabytes,
+                  "Assume this memory of a device. Default: the memory of the machine")
       ->type_name("GB")
       ->check(integer_between<std::int64_t>(1, 1'000'000));
 }
 
 inline CLI::Option* add_link_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option("--link", typed.link_gigabytes, "Between two stages, instead of the machine's")
+      .add_option("--link", typed.link_gigabytes,
+                  "Assume this bandwidth between two stages. Default: the bandwidth of the machine")
       ->type_name("GB/s")
       ->check(integer_between<std::int64_t>(1, 1'000'000));
 }
@@ -98,9 +103,9 @@ inline machine_description chosen_machine(machine_words const& typed) {
 inline CLI::Option* add_family_option(CLI::App& group, std::string& family) {
   return group
       .add_option("--as", family,
-                  "The family by whose rules public configurations are read, instead of\n"
-                  "their model_type (docs/reference/models.md); fields that these rules\n"
-                  "do not have are still refused")
+                  "Read public configurations by the rules of this family. Fields that these rules "
+                  "do not have are refused. Default: the family of model_type "
+                  "(docs/reference/models.md)")
       ->type_name("FAMILY");
 }
 
@@ -122,15 +127,19 @@ struct rank_words {
 };
 
 inline void add_rank_options(CLI::App& group, rank_words& typed) {
-  group.add_option("--tensor", typed.tensor, "Tensor-parallel ranks of a stage")
+  group.add_option("--tensor", typed.tensor, "Set the number of tensor-parallel ranks of a stage")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(1, 1 << 10))
       ->capture_default_str();
-  group.add_option("--data", typed.data, "Data-parallel ranks, which share out the optimizer")
+  group
+      .add_option("--data", typed.data,
+                  "Set the number of data-parallel ranks, over which the optimizer is sharded")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();
-  group.add_option("--expert", typed.expert, "Those of them that share out the experts")
+  group
+      .add_option("--expert", typed.expert,
+                  "Shard the experts over this number of the data-parallel ranks")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();

@@ -4,14 +4,16 @@
 /// \file
 /// What command lines accept, and options that all have. For the sources that parse one.
 
+#include "help_layout.hpp"
+
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -34,7 +36,7 @@ CLI::Validator integer_between(Integer least, Integer most) {
 }
 
 inline CLI::Option* add_seed_option(CLI::App& group, std::uint64_t& seed) {
-  return group.add_option("--seed", seed, "Seed of everything random")
+  return group.add_option("--seed", seed, "Set the seed of all random choices")
       ->type_name("NUMBER")
       ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
@@ -43,31 +45,20 @@ inline CLI::Option* add_seed_option(CLI::App& group, std::uint64_t& seed) {
 /// A number of synthetic samples that takes the place of `files`.
 inline CLI::Option* add_synthetic_option(CLI::App& group, std::size_t& samples, std::size_t least,
                                          std::size_t most, CLI::Option* files) {
-  return group.add_option("--synthetic", samples, "Samples of the synthetic data set")
+  return group
+      .add_option("--synthetic", samples, "Generate a synthetic data set of this number of samples")
       ->type_name("COUNT")
       ->check(integer_between(least, most))
       ->capture_default_str()
       ->excludes(files);
 }
 
-/// Words with commas between them, in lines that fit beside the options.
-inline std::string in_lines(std::vector<std::string> const& words) {
-  constexpr std::size_t width = 58;
-  std::string result;
-  std::size_t in_line = 0;
-  for (std::string const& word : words) {
-    bool const fits = in_line + word.size() + 2 <= width;
-    if (!result.empty()) result += fits ? ", " : ",\n";
-    in_line = (fits ? in_line : 0) + word.size() + 2;
-    result += word;
-  }
-  return result;
-}
-
 /// Parses a command line. False where it asks for the help or the version, which is printed then.
 /// Throws `Error` with the text of what is wrong.
 template <class Error = std::runtime_error>
 bool parse_words(CLI::App& app, int count, char const* const* words) {
+  app.formatter(std::make_shared<help_layout>());
+  app.set_help_flag("-h,--help", "Print this help and exit");
   try {
     app.parse(count, words);
     return true;

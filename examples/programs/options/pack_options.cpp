@@ -101,136 +101,148 @@ void add_input_options(CLI::App& app, pack_options& options) {
   add_synthetic_option(*group, options.synthetic_samples, 1, omnibal::max_index_count, files);
   group->add_flag("--describe")
       ->description(
-          "Print statistics of the input and stop; besides the options of the\n"
-          "input only --capacity and --seed act then");
+          "Print statistics of the input, with the samples above --capacity if one is given, and "
+          "exit");
+}
+
+void add_isf_options(CLI::App& group, pack_options& options, typed_options& typed) {
+  group
+      .add_option("--threshold", options.typed_threshold,
+                  "isf: keep a group that reaches this number of images or of tokens. Default: "
+                  "31/32 of --capacity, rounded up")
+      ->type_name("[IMAGES] TOKENS")
+      ->expected(1, 2)
+      ->allow_extra_args(false)
+      ->check(amount_from(0));
+  group.add_option("--rounds", options.rounds, "isf: run at most this number of rounds")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1000000))
+      ->capture_default_str();
+  auto* const shuffle =
+      group.add_option("--shuffle", typed.shuffle, "isf: shuffle each round by this algorithm")
+          ->type_name("NAME")
+          ->check(CLI::IsMember(names(shuffles)))
+          ->capture_default_str();
+  group.add_flag("--reference-rule")
+      ->description(
+          "isf: make the groups of OmniBal's code: shuffle as NumPy, and keep a group whose images "
+          "equal the threshold or whose tokens reach it")
+      ->excludes(shuffle);
 }
 
 void add_packing_options(CLI::App& app, pack_options& options, typed_options& typed) {
   auto* const group = app.add_option_group("Packing");
   group
-      ->add_option("--packer", typed.packer,
-                   "best: the fewest groups of many packings; bfd: best-fit decreasing;\n"
-                   "isf: OmniBal's iterative sampling and filtering, random groups;\n"
-                   "next-fit: groups in the order of the input")
-      ->type_name("NAME")
-      ->check(CLI::IsMember(names(packers)))
-      ->capture_default_str();
-  group->add_flag("--improve")
-      ->description(
-          "Exchange samples between the groups afterwards: fewer groups, or as\n"
-          "many with evener loads; takes seconds");
-  group
-      ->add_option("--spare-groups", options.spare_groups,
-                   "With --improve: so many more groups, as a share of the fewest, so that\n"
-                   "loads are evener in images and in tokens; 0.0025 is a good choice,\n"
-                   "0 the default")
-      ->type_name("SHARE")
-      ->check(number_that_is("in [0, 1]", [](double value) { return value >= 0 && value <= 1; }))
-      ->needs("--improve");
-  group
       ->add_option("--capacity", options.typed_capacity,
-                   "Most images and most tokens of a group, of text most tokens. By default\n"
-                   "it is chosen: for groups of four samples (--target-batch), of text the\n"
-                   "power of two that holds all samples but one in a thousand")
+                   "Limit the images and the tokens of a group; text has tokens only. Default: as "
+                   "with --target-batch 4; for text, the smallest power of two that 99.9 % of the "
+                   "samples fit")
       ->type_name("[IMAGES] TOKENS")
       ->expected(1, 2)
       ->allow_extra_args(false)
       ->check(amount_from(1));
   group
       ->add_option("--target-batch", options.target_batch,
-                   "Choose the capacity: the one at which groups have this many samples\n"
-                   "in the mean, or up to one more, and ranks wait the least; default: 4\n"
-                   "where the samples have images and there is no --capacity")
+                   "Choose the capacity at which groups have this number of samples on average, or "
+                   "up to one more, and ranks idle least. Default: 4 if samples have images")
       ->type_name("SAMPLES")
       ->check(number_that_is("above 0", [](double value) { return value > 0; }))
       ->excludes("--capacity");
   group
+      ->add_option("--packer", typed.packer,
+                   "Pack by this method. best: several methods, of which the fewest groups are "
+                   "kept; bfd: best-fit decreasing; isf: iterative sampling and filtering, the "
+                   "random groups of OmniBal; next-fit: in the order of the input")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(names(packers)))
+      ->capture_default_str();
+  group->add_flag("--improve")
+      ->description(
+          "Exchange samples between groups afterwards, for fewer groups or more balanced loads; "
+          "costs seconds");
+  group
+      ->add_option("--spare-groups", options.spare_groups,
+                   "Add this share of groups, such as 0.0025, to balance the loads further. "
+                   "Default: 0")
+      ->type_name("SHARE")
+      ->check(number_that_is("in [0, 1]", [](double value) { return value >= 0 && value <= 1; }))
+      ->needs("--improve");
+  group
       ->add_option("--align", options.align_tokens,
-                   "Round the tokens of every sample up to a multiple of this many;\n"
-                   "--capacity must be such a multiple")
+                   "Round the tokens of each sample up to a multiple of this number, of which "
+                   "--capacity must be a multiple, too")
       ->type_name("TOKENS")
       ->check(integer_between<std::int64_t>(1, max_amount))
       ->capture_default_str();
-  group
-      ->add_option("--threshold", options.typed_threshold,
-                   "isf: keep a group that reaches this many images or this many\n"
-                   "tokens; default: 31/32 of the capacity, rounded up")
-      ->type_name("[IMAGES] TOKENS")
-      ->expected(1, 2)
-      ->allow_extra_args(false)
-      ->check(amount_from(0));
-  group->add_option("--rounds", options.rounds, "isf: most rounds")
-      ->type_name("COUNT")
-      ->check(integer_between<std::size_t>(1, 1000000))
-      ->capture_default_str();
-  auto* const shuffle = group->add_option("--shuffle", typed.shuffle, "isf: order of the rounds")
-                            ->type_name("NAME")
-                            ->check(CLI::IsMember(names(shuffles)))
-                            ->capture_default_str();
-  group->add_flag("--reference-rule")
-      ->description(
-          "isf: the groups of OmniBal's code: NumPy's shuffle, and a group is\n"
-          "kept where its images equal the threshold or its tokens reach it")
-      ->excludes(shuffle);
   add_seed_option(*group, options.seed);
+  add_isf_options(*group, options, typed);
 }
 
 void add_schedule_options(CLI::App& app, pack_options& options, typed_options& typed) {
   auto* const group = app.add_option_group("Schedule");
-  group->add_option("--ranks", options.ranks, "Data-parallel ranks that the groups are dealt to")
+  group
+      ->add_option("--ranks", options.ranks,
+                   "Assign the groups to this number of data-parallel ranks")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, std::size_t{1} << 20))
       ->capture_default_str();
   group
       ->add_option("--max-dist-ratio", options.max_dist_ratio,
-                   "Share of a step for which ranks may wait in the mean, for images and\n"
-                   "for tokens: 0 is the evenest schedule, 1 a random one")
+                   "Limit the average idle share of a step, for images and for tokens: 0 is most "
+                   "balanced, 1 is random order")
       ->type_name("SHARE")
       ->check(number_that_is("in [0, 1]", [](double value) { return value >= 0 && value <= 1; }))
       ->capture_default_str();
   group
-      ->add_option("--rank-ms", typed.times,
-                   "Milliseconds of a rank for an image tile and for a token, by which the\n"
-                   "time of an epoch is estimated; default: 11.8 0.308, a vision encoder of\n"
-                   "0.3 and a language model of 8 billion parameters at 156 TFLOP/s")
-      ->type_name("TILE TOKEN")
-      ->check(number_that_is("from 0 on", [](double value) { return value >= 0; }));
-  group->add_option("--epoch", options.epoch, "Epoch to schedule; other groups meet in each")
+      ->add_option("--epoch", options.epoch,
+                   "Schedule this epoch; each epoch combines groups differently")
       ->type_name("NUMBER")
       ->check(integer_between<std::uint64_t>(0, 1000000000))
       ->capture_default_str();
   group
       ->add_option("--remainder", typed.remainder,
-                   "Groups that do not fill a step. short-step: the last step lacks ranks;\n"
-                   "repeat: the last ranks repeat groups; carry: the next epoch runs them,\n"
-                   "and all epochs up to the one wanted are scheduled")
+                   "Treat the groups that do not fill a step in this way. short-step: some ranks "
+                   "have no group in the last step; repeat: these ranks repeat groups; carry: the "
+                   "next epoch runs the groups, so that all epochs up to --epoch are scheduled")
       ->type_name("NAME")
       ->check(CLI::IsMember(names(remainders)))
       ->capture_default_str();
+  group
+      ->add_option("--rank-ms", typed.times,
+                   "Estimate the time of an epoch from the milliseconds that a rank needs for an "
+                   "image tile and for a token. Default: 11.8 0.308, a vision encoder of 0.3 and a "
+                   "language model of 8 billion parameters at 156 TFLOP/s")
+      ->type_name("TILE TOKEN")
+      ->check(number_that_is("from 0 on", [](double value) { return value >= 0; }));
 }
 
 void add_output_options(CLI::App& app, typed_options& typed) {
   auto* const group = app.add_option_group("Output");
-  group->add_option("--output", typed.output, "Directory of the plan, made if need be")
+  group
+      ->add_option("--output", typed.output,
+                   "Write the plan into this directory, which is created if it does not exist")
       ->type_name("DIRECTORY")
       ->capture_default_str();
+  auto* const details =
+      group->add_flag("--details")
+          ->description("Print all figures of groups and steps after the summary");
+  auto* const quiet =
+      group->add_flag("--quiet")
+          ->description(
+              "Print no table and no progress line. Samples above the capacity are still reported "
+              "on the standard error")
+          ->excludes(details);
+  group->add_flag("--progress")
+      ->description("Print the progress line even if the standard error is no terminal")
+      ->excludes(quiet);
   auto* const picture =
       group
           ->add_option("--svg", typed.svg,
-                       "File of the picture of the balance before and after packing: loads of\n"
-                       "the groups, their fill, the waiting of the ranks; default: balance.svg\n"
-                       "in the directory of the plan")
+                       "Draw loads and fill of the groups, and idle time of the ranks, before and "
+                       "after packing into this file. Default: balance.svg in the directory of "
+                       "the plan")
           ->type_name("FILE");
-  group->add_flag("--no-picture")->description("Draw none")->excludes(picture);
-  auto* const quiet = group->add_flag("--quiet")->description(
-      "Print no table and no progress line; samples above the capacity are\n"
-      "still named on the standard error");
-  group->add_flag("--details")
-      ->description("Print all figures of groups and steps after the summary")
-      ->excludes(quiet);
-  group->add_flag("--progress")
-      ->description("Show the progress line although stderr is no terminal")
-      ->excludes(quiet);
+  group->add_flag("--no-picture")->description("Draw no picture")->excludes(picture);
 }
 
 bool is_given(CLI::App const& app, std::string const& option) { return app.count(option) != 0; }
@@ -353,13 +365,14 @@ std::optional<pack_options> parse_command_line(int count, char const* const* wor
   pack_options options;
   typed_options typed;
   CLI::App app(
-      "Packs the samples of a data set, images with text or text alone, into groups under a\n"
-      "capacity, deals the groups to data-parallel ranks, and writes the plan as JSON and as "
-      "NumPy\n"
-      "arrays. Counts are per sample: image tiles, and tokens including those of the images.",
+      "Packs the samples of a data set, images with text or text only, into groups under a "
+      "capacity, assigns the groups to data-parallel ranks, and writes the plan as JSON and NumPy "
+      "arrays. A group is the micro-batch of a rank. A sample has a number of image tiles and a "
+      "number of tokens, which includes the tokens of its images.",
       "pack_dataset");
-  app.footer("Exit status: 0 where the plan is complete; otherwise 1, and no plan was written.");
-  app.set_version_flag("--version", library_version());
+  app.footer(example_and_status("pack_dataset lengths.jsonl --text --token-field length --ranks 16",
+                                "0 if the plan is complete; otherwise 1, and no plan is written."));
+  app.set_version_flag("--version", library_version(), "Print the version and exit");
   add_input_options(app, options);
   add_packing_options(app, options, typed);
   add_schedule_options(app, options, typed);

@@ -48,11 +48,13 @@ CLI::Option* as_count(CLI::Option* option, std::size_t most) {
 void add_data(CLI::App& app, post_balance_options& options) {
   auto* const group = app.add_option_group("Data");
   add_length_options(*group, options.lengths, image_options::offered);
-  as_count(group->add_option("--samples", options.samples_per_rank,
-                             "Samples that a rank draws for a step; default: 16, and 32 with\n"
-                             "--simulate"),
-           65'536);
-  as_count(group->add_option("--steps", options.steps, "Steps; default: 8, and 3 with --simulate"),
+  as_count(
+      group->add_option("--samples", options.samples_per_rank,
+                        "Draw this number of samples on each rank in a step. Default: 16, or 32 "
+                        "with --simulate"),
+      65'536);
+  as_count(group->add_option("--steps", options.steps,
+                             "Run this number of steps. Default: 8, or 3 with --simulate"),
            1'000'000);
   add_seed_option(*group, options.seed);
 }
@@ -62,35 +64,36 @@ void add_ranks(CLI::App& app, typed_options& typed, post_balance_options& option
   constexpr std::size_t most = std::size_t{1} << 20;
   auto* const threads =
       as_count(group->add_option("--threads", options.ranks,
-                                 "Ranks that are threads of this program; default: 4, and the\n"
-                                 "ranks of MPI under mpirun"),
+                                 "Run this number of ranks as threads of this program. Default: 4, "
+                                 "or under mpirun the ranks of MPI"),
                1024);
   auto* const mpi =
-      group->add_flag("--mpi", typed.wants_mpi, "Ranks are the processes that mpirun started")
+      group
+          ->add_flag("--mpi", typed.wants_mpi, "Run the ranks as the processes that mpirun started")
           ->excludes(threads);
   auto* const nccl =
       group
           ->add_flag("--nccl", typed.wants_nccl,
-                     "Ranks are processes with a GPU each, which talk over NCCL; started\n"
-                     "by torchrun, mpirun or srun with NCCL_COMM_ID=host:port of rank 0")
+                     "Run the ranks as processes with one GPU each over NCCL, started by "
+                     "torchrun, mpirun or srun with NCCL_COMM_ID=host:port of rank 0")
           ->excludes(threads)
           ->excludes(mpi);
   as_count(
       group->add_option("--simulate", typed.simulated,
-                        "Only make the plans for so many ranks, on one thread; by default ranks\n"
+                        "Only plan, on one thread, for this number of ranks. Default: the ranks "
                         "exist and train"),
       most)
       ->excludes(threads)
       ->excludes(mpi)
       ->excludes(nccl);
   as_count(group->add_option("--per-node", options.ranks_per_node,
-                             "Ranks on a node; default: 2, 8 with --simulate, those of a\n"
-                             "--machine that is given"),
+                             "Set the number of ranks of a node. Default: from --machine if given, "
+                             "else 2, or 8 with --simulate"),
            most);
   group
       ->add_option("--balance", typed.rule,
-                   "rebalance, which moves few bytes, or lpt, the largest sample first to\n"
-                   "the rank with the least")
+                   "Balance by this method. rebalance: moves few bytes; lpt: assigns the largest "
+                   "sample first, to the rank with the lowest load")
       ->type_name("NAME")
       ->check(CLI::IsMember({"rebalance", "lpt"}))
       ->capture_default_str();
@@ -98,22 +101,24 @@ void add_ranks(CLI::App& app, typed_options& typed, post_balance_options& option
 
 void add_model(CLI::App& app, typed_options& typed) {
   auto* const group = app.add_option_group("Model and machine");
-  add_model_option(*group, typed.model, "Whose vision tower and language model train");
+  add_model_option(*group, typed.model,
+                   "Train the vision tower and the language model of this model.");
   add_family_option(*group, typed.family);
   add_machine_option(*group, typed.machine);
   auto* const teraflops = add_teraflops_option(*group, typed.machine);
   auto* const measured =
       group
-          ->add_option("--measured", typed.measured,
-                       "A CSV file of measured times with the columns layer, forward_ms\n"
-                       "and backward_ms: what layers of the tower and of the language model\n"
-                       "reach is what a device reaches in each")
+          ->add_option(
+              "--measured", typed.measured,
+              "Compute the speed of a device, in the tower and in the language model, from "
+              "the measured times in this CSV file with the columns layer, forward_ms and "
+              "backward_ms. Default: --teraflops")
           ->type_name("FILE")
           ->excludes(teraflops);
   group
       ->add_option("--measured-batch", typed.measured_batch,
-                   "The micro-batch that was measured: tiles, documents and the tokens\n"
-                   "of each; default: 15 4 1024")
+                   "State the measured micro-batch: the numbers of tiles and documents, and the "
+                   "tokens of each document. Default: 15 4 1024")
       ->type_name("TILES DOCUMENTS TOKENS")
       ->expected(3)
       ->check(integer_between<std::int64_t>(1, 1 << 20))
@@ -173,15 +178,17 @@ std::optional<post_balance_options> parse_post_balance(int count, char const* co
   typed_options typed;
   typed.model = options.model.name;
   CLI::App app(
-      "Draws global batches of text, images and sound on several ranks, or of the samples of\n"
-      "length files, balances each phase of a multimodal model after the draw, and shows that a\n"
-      "toy model's gradients stay the same.",
+      "Draws global batches of text, images and sound on several ranks, or of the samples of "
+      "length "
+      "files, balances each phase of a multimodal model after the draw, and checks that the "
+      "gradients of a toy model stay the same.",
       "post_balance");
-  app.footer(
-      "Exit status: 0 where the tables are complete and the gradients equal; 77 where --nccl\n"
-      "finds no device; otherwise 1.");
-  add_data(app, options);
+  app.footer(example_and_status(
+      "post_balance --threads 4 --samples 16",
+      "0 if the tables are complete and the gradients are equal; 77 if --nccl finds no device; "
+      "otherwise 1."));
   add_ranks(app, typed, options);
+  add_data(app, options);
   add_model(app, typed);
   if (!parse_words(app, count, words)) return std::nullopt;
   return checked(app, typed, std::move(options));

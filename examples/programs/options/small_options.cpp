@@ -22,7 +22,7 @@ std::optional<std::size_t> parse_number(program_words const& program, sample_num
                                         int count, char const* const* words) {
   std::size_t result = samples.usual;
   CLI::App app(program.description, program.name);
-  app.footer(program.exit_status);
+  app.footer(example_and_status(program.example, program.exit_status));
   app.add_option("samples", result, samples.description)
       ->type_name("COUNT")
       ->check(integer_between(samples.least, max_samples))
@@ -40,7 +40,7 @@ std::optional<dataset> parse_samples(program_words const& program, sample_number
   std::size_t drawn = samples.usual;
   length_options lengths;
   CLI::App app(program.description, program.name);
-  app.footer(program.exit_status);
+  app.footer(example_and_status(program.example, program.exit_status));
   auto* const group = app.add_option_group("Data");
   auto* const files = add_length_options(*group, lengths, image_options::offered);
   add_synthetic_option(*group, drawn, samples.least, max_samples, files);

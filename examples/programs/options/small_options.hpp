@@ -17,7 +17,9 @@ namespace examples {
 struct program_words {
   std::string name;
   std::string description;
-  /// When it returns what.
+  /// A command.
+  std::string example;
+  /// The sentences behind "Exit status:".
   std::string exit_status;
 };
 
@@ -25,7 +27,7 @@ struct program_words {
 struct sample_numbers {
   std::size_t usual = 1;
   std::size_t least = 1;
-  std::string description = "Samples of the synthetic data set";
+  std::string description = "Generate a synthetic data set of this number of samples";
 };
 
 /// The number that a program may be given, or nothing where it was asked for help, which has been

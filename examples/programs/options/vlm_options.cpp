@@ -47,19 +47,22 @@ void add_data(CLI::App& app, vlm_words& words, vlm_options& options) {
   auto* const capacity =
       group
           ->add_option("--capacity", words.capacity,
-                       "Image tiles and tokens of a micro-batch; by default chosen for the\n"
-                       "samples of a random one")
+                       "Limit the image tiles and the tokens of a micro-batch. Default: chosen so "
+                       "that micro-batches have --batch samples on average")
           ->type_name("TILES TOKENS")
           ->expected(2)
           ->check(integer_between<std::int64_t>(1, std::int64_t{1} << 40));
   group
       ->add_option("--batch", words.batch_samples,
-                   "Samples of a random micro-batch; with --capacity as many as groups have")
+                   "Put this number of samples into a random micro-batch; with --capacity, the "
+                   "average number of samples of a group")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1 << 16))
       ->capture_default_str()
       ->excludes(capacity);
-  group->add_option("--micro-batches", words.micro_batches, "Micro-batches of a rank in a step")
+  group
+      ->add_option("--micro-batches", words.micro_batches,
+                   "Set the number of micro-batches of a rank in a step")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1 << 16))
       ->capture_default_str();
@@ -69,18 +72,14 @@ void add_model(CLI::App& app, vlm_words& words) {
   auto* const group = app.add_option_group("Model");
   group
       ->add_option("--model", words.models,
-                   "Models to plan, each with a --model of its own: names, files\n"
-                   "(docs/reference/models.md; also config.json of public models),\n"
-                   "TOWER+LANGUAGE. Names:\n" +
-                       names_of(known_models()))
+                   "Plan this model; repeat the option for several models." + model_words())
       ->type_name("NAME|FILE")
       ->allow_extra_args(false)
       ->capture_default_str();
-  add_family_option(*group, words.family);
   group
       ->add_option("--recompute", words.recompute,
-                   "What layers may do in the last plan: none (keep everything),\n"
-                   "selective, full (keep the input); several with commas")
+                   "Allow these choices of recomputation for each layer of the last plan, with "
+                   "commas between them. none: keep all activations; full: keep the input only")
       ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -90,19 +89,20 @@ void add_model(CLI::App& app, vlm_words& words) {
   auto* const measured =
       group
           ->add_option("--measured", words.measured,
-                       "A CSV file of measured times with the columns layer, forward_ms\n"
-                       "and backward_ms, and perhaps kept_mb and state_mb, of a run\n"
-                       "without recomputation; a layer is a number or a run such as\n"
-                       "1-45. Needs one --model")
+                       "Read measured times of layers, of a run without recomputation, from this "
+                       "CSV file with the columns layer, forward_ms and backward_ms, and "
+                       "optionally kept_mb and state_mb. A layer is a number, or a range such as "
+                       "1-45. Requires one --model. Default: all costs are modeled")
           ->type_name("FILE");
   group
       ->add_option("--measured-batch", words.measured_batch,
-                   "The micro-batch that was measured: tiles, documents and the tokens\n"
-                   "of each; default: 15 4 1024")
+                   "State the measured micro-batch: the numbers of tiles and documents, and the "
+                   "tokens of each document. Default: 15 4 1024")
       ->type_name("TILES DOCUMENTS TOKENS")
       ->expected(3)
       ->check(integer_between<std::int64_t>(0, 1 << 20))
       ->needs(measured);
+  add_family_option(*group, words.family);
 }
 
 void add_machine(CLI::App& app, vlm_words& words) {
@@ -110,13 +110,15 @@ void add_machine(CLI::App& app, vlm_words& words) {
   add_machine_option(*group, words.machine);
   add_memory_option(*group, words.machine);
   group
-      ->add_option("--reserve", words.reserve_gigabytes,
-                   "GB of the memory for other things, instead of the machine's")
+      ->add_option(
+          "--reserve", words.reserve_gigabytes,
+          "Reserve this part of the memory for other purposes. Default: the reserve of the "
+          "machine")
       ->type_name("GB")
       ->check(integer_between<std::int64_t>(0, 1'000'000));
   add_teraflops_option(*group, words.machine);
   add_link_option(*group, words.machine);
-  group->add_option("--stages", words.stages, "Stages of the pipeline")
+  group->add_option("--stages", words.stages, "Set the number of stages of the pipeline")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1 << 10))
       ->capture_default_str();
@@ -134,7 +136,8 @@ CLI::App* add_output(CLI::App& app, vlm_words& words) {
   group
       ->add_option(
           "--output", words.output,
-          "Write plans, traces and pictures into this directory\n(docs/reference/files.md)")
+          "Write plans, traces and pictures into this directory (docs/reference/files.md). "
+          "Default: no files")
       ->type_name("DIRECTORY");
   return group;
 }
@@ -155,42 +158,47 @@ void check_replay(CLI::App const& app) {
 void add_published(CLI::App& app, published_options& options) {
   auto* const group = app.add_option_group("Published method");
   published_method& method = options.method;
-  group->add_option("--rounds", method.rounds, "Rounds of sampling and filtering")
+  group
+      ->add_option("--rounds", method.rounds, "Run this number of rounds of sampling and filtering")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1 << 20))
       ->capture_default_str();
   group
       ->add_option("--keep-below", method.token_slack,
-                   "A group is kept that has all tiles of the capacity, or all tokens but\n"
-                   "for so many")
+                   "Keep a group whose tiles fill the capacity, or whose tokens fill it except for "
+                   "this number")
       ->type_name("TOKENS")
       ->check(integer_between<std::int64_t>(0, std::int64_t{1} << 40))
       ->capture_default_str();
-  group->add_option("--radius", method.radius, "By how many layers the cuts of the anchor may move")
+  group
+      ->add_option("--radius", method.radius,
+                   "Move the cuts of the anchor by at most this number of layers")
       ->type_name("LAYERS")
       ->check(integer_between<std::size_t>(0, 1 << 10))
       ->capture_default_str();
-  group->add_option("--top", method.candidates, "Cuts with the best scores that are measured")
+  group
+      ->add_option("--top", method.candidates,
+                   "Measure this number of cuts, those with the best scores")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1 << 16))
       ->capture_default_str();
   group
       ->add_option("--traffic", method.weights.traffic,
-                   "Weight of the mean traffic in the score, beside the variance over the\n"
-                   "square of the mean time of a stage")
+                   "Weight the average traffic in the score by this number; the weight of the "
+                   "squared coefficient of variation of the stage times is 1")
       ->type_name("WEIGHT")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   auto* const steps =
-      group->add_option("--measured-steps", method.steps, "Steps for which cuts are simulated")
+      group->add_option("--measured-steps", method.steps, "Simulate cuts for this number of steps")
           ->type_name("COUNT")
           ->check(integer_between<std::size_t>(1, 1 << 20))
           ->capture_default_str();
   group
       ->add_option("--measure", options.command,
-                   "A command of the shell that measures cuts instead: it gets the first\n"
-                   "layer of each stage but the first as arguments and prints seconds,\n"
-                   "or inf where the cuts cannot run")
+                   "Measure cuts by this command of the shell: its arguments are the first layer "
+                   "of each stage except the first, and it prints seconds, or inf if the cuts "
+                   "cannot run. Default: cuts are simulated")
       ->type_name("COMMAND")
       ->excludes(steps);
 }
@@ -279,24 +287,25 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   vlm_options options;
   vlm_words typed;
   CLI::App app(
-      "Plans the training of vision-language and language models and simulates it, lever by\n"
-      "lever: random micro-batches and stages of equal parameters with everything recomputed;\n"
-      "packed micro-batches; exact cuts; cuts and what layers keep together.",
+      "Plans the training of vision-language and language models and simulates it, one measure "
+      "after the other: random micro-batches, and stages of equal parameters that recompute "
+      "everything; packed micro-batches; exact cuts; cuts chosen together with recomputation.",
       "plan_vlm");
-  app.footer(
-      "Exit status: 0 where the tables are complete, also where no plan fits the memory and no\n"
-      "--output was asked for; otherwise 1, and no file was written.");
-  add_data(app, typed, options);
+  app.footer(example_and_status(
+      "plan_vlm --model 6+20B --stages 4 --output plans",
+      "0 if the tables are complete, even if no plan fits the memory and there is no --output; "
+      "otherwise 1, and no file is written."));
   add_model(app, typed);
   add_machine(app, typed);
+  add_data(app, typed, options);
   auto* const output = add_output(app, typed);
   output->add_flag("--sensitivity", options.wants_sensitivity,
-                   "Show what other assumptions would give");
+                   "Print the results of other assumptions, too");
   output
       ->add_option("--replay", typed.replayed,
-                   "Only simulate this NAME.plan.json again, with the files beside it, and\n"
-                   "refuse all other options;\n"
-                   "fails where other figures come out or a stage exceeds its memory")
+                   "Simulate this NAME.plan.json, with the files next to it, and check its "
+                   "figures and the memory of each stage. All other options are refused. Default: "
+                   "make plans")
       ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
   check_not_empty(app, "--replay", "the name of a file");
@@ -309,17 +318,18 @@ std::optional<published_options> parse_published(int count, char const* const* w
   published_options options;
   vlm_words typed;
   CLI::App app(
-      "Plans the training of vision-language and language models as OmniBal was published:\n"
-      "groups by sampling and filtering, dealt at random; cuts near those of a greedy walk,\n"
-      "ranked by variance and traffic, the best of them measured; layers that no longer\n"
-      "recompute, from two readings of the memory. Shows it beside this library's plan.",
+      "Plans the training of vision-language and language models as OmniBal was published: groups "
+      "by sampling and filtering in random order; cuts near those of a greedy walk, ranked by "
+      "variance and traffic, the best of them measured; layers that no longer recompute, from two "
+      "readings of the memory. Compares the plan with the plan of this library.",
       "plan_as_published");
-  app.footer(
-      "Exit status: 0 where the tables are complete, also where no plan fits the memory and no\n"
-      "--output was asked for; otherwise 1, and no file was written.");
-  add_data(app, typed, options.common);
+  app.footer(example_and_status(
+      "plan_as_published --model 6+20B --stages 4 --rounds 20",
+      "0 if the tables are complete, even if no plan fits the memory and there is no --output; "
+      "otherwise 1, and no file is written."));
   add_model(app, typed);
   add_machine(app, typed);
+  add_data(app, typed, options.common);
   add_published(app, options);
   add_output(app, typed);
   if (!parse_words(app, count, words)) return std::nullopt;

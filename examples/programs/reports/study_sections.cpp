@@ -22,10 +22,12 @@ study_section const& find(std::span<study_section const> sections, int count,
 }
 
 void explain(std::string_view program, std::span<study_section const> sections) {
-  std::cout << "Prints tables or a picture of docs/evidence/study.md, a page that scripts/study.sh writes.\n"
-            << "Usage: " << program << " SECTION\n\nSections:\n";
+  std::cout << "Usage: " << program << " SECTION\n\n"
+            << "Prints tables or a picture of docs/evidence/study.md, a page that\n"
+            << "scripts/study.sh writes.\n\nSections:\n";
   for (study_section const& one : sections) std::cout << "  " << one.name << '\n';
-  std::cout << "\nExit status: 0 where the section is complete; otherwise 1.\n";
+  std::cout << "\nExample:\n  " << program << ' ' << sections.front().name
+            << "\n\nExit status: 0 if the section is complete; otherwise 1.\n";
 }
 
 }  // namespace

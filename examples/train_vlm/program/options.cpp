@@ -24,14 +24,14 @@ std::map<std::string, form_kind> const form_names{{"padded", form_kind::padded},
 template <class Enum>
 void add_choice(CLI::App& group, std::string const& name, Enum& value,
                 std::map<std::string, Enum> const& names, std::string const& text) {
-  std::vector<std::string> words;
+  std::string words;
   std::string chosen;
   for (auto const& [word, meant] : names) {
-    words.push_back(word);
+    words += (words.empty() ? "" : "|") + word;
     if (meant == value) chosen = word;
   }
-  group.add_option(name, value, text + ":\n" + examples::in_lines(words))
-      ->type_name("NAME")
+  group.add_option(name, value, text)
+      ->type_name(words)
       ->transform(CLI::CheckedTransformer(names).description(""))
       ->default_str(chosen);
 }
@@ -51,73 +51,87 @@ void add_data_options(CLI::App& app, train_options& options) {
       examples::add_length_options(group, options.lengths, examples::image_options::offered);
   constexpr std::size_t most = std::size_t{1} << 30;
   examples::add_synthetic_option(group, options.synthetic_samples, 1, most, files);
-  add_count(group, "--limit", options.limit, std::size_t{0}, most, "The first samples; 0 for all");
+  add_count(group, "--limit", options.limit, std::size_t{0}, most,
+            "Read only this number of samples from the start; 0 reads all");
   add_count<std::int64_t>(group, "--shrink", options.shrink, 1, 256,
-                          "Tokens of the data for one of the model: 256 of a tile are 16 by\n"
-                          "default",
+                          "Replace this number of tokens of the data by one token of the model: by "
+                          "default the 256 tokens of a tile become 16",
                           "TOKENS");
   add_count<std::int64_t>(group, "--capacity-images", options.capacity_images, 1, 1 << 20,
-                          "Image tiles of a pack", "TILES");
+                          "Limit the image tiles of a pack", "TILES");
   add_count<std::int64_t>(group, "--capacity-tokens", options.capacity_tokens, 1, 1 << 30,
-                          "Tokens of a pack, before they are shrunk", "TOKENS");
+                          "Limit the tokens of a pack, counted before --shrink", "TOKENS");
   add_choice<oversized_kind>(
       group, "--oversized", options.oversized,
       {{"error", oversized_kind::error}, {"own-group", oversized_kind::own_group}},
-      "A sample above the capacity");
+      "Refuse a sample above the capacity, or give it a group of its own");
 }
 
 void add_training_options(CLI::App& app, train_options& options) {
   auto& group = *app.add_option_group("Training");
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
-  add_choice(group, "--form", options.form, form_names, "How samples come to ranks");
+  add_choice(group, "--form", options.form, form_names,
+             "Form the batches of the ranks by this method");
   add_choice<weight_kind>(
       group, "--weights", options.weight,
       {{"step", weight_kind::step}, {"epoch", weight_kind::epoch}, {"means", weight_kind::means}},
-      "What losses are divided by");
-  add_count(group, "--ranks", options.ranks, std::size_t{1}, std::size_t{1024}, "Processes");
+      "Divide losses by the tokens of the step or of an average step of the epoch, or average the "
+      "means of ranks");
+  add_count(group, "--ranks", options.ranks, std::size_t{1}, std::size_t{1024},
+            "Start this number of processes");
   add_count(group, "--batch", options.batch, std::size_t{0}, std::size_t{1} << 20,
-            "Samples of a rank in a step where they are not packed; 0 for as\n"
-            "many as packs have");
+            "Put this number of samples into a batch that is not packed; 0 takes the average of "
+            "the packs");
   group
       .add_option("--max-dist-ratio", options.max_dist_ratio,
-                  "Share of a step for which ranks may wait in even steps")
+                  "Limit the average idle share of balanced steps")
       ->type_name("SHARE")
       ->capture_default_str();
-  add_count(group, "--seed", options.seed, std::uint64_t{0}, most, "Seed of everything random",
-            "NUMBER");
-  group.add_option("--learning-rate", options.learning_rate, "Of AdamW")
+  add_count(group, "--seed", options.seed, std::uint64_t{0}, most,
+            "Set the seed of all random choices", "NUMBER");
+  group.add_option("--learning-rate", options.learning_rate, "Set the learning rate of AdamW")
       ->type_name("RATE")
       ->capture_default_str();
-  add_count(group, "--epochs", options.epochs, std::uint64_t{1}, most, "Epochs");
-  add_count(group, "--steps", options.steps, std::uint64_t{0}, most, "The most steps; 0 for all");
+  add_count(group, "--epochs", options.epochs, std::uint64_t{1}, most,
+            "Train this number of epochs");
+  add_count(group, "--steps", options.steps, std::uint64_t{0}, most,
+            "Stop after this number of steps; 0 runs all");
   add_count(group, "--micro-batches", options.micro_batches, std::size_t{1}, std::size_t{4096},
-            "Packs of a step of a pipeline");
+            "Set the number of packs of a step of a pipeline");
   add_count<std::int64_t>(group, "--timeout", options.timeout_seconds, 1, 86400,
-                          "How long a rank waits for the others", "SECONDS");
+                          "Fail if a rank waits longer than this for another rank", "SECONDS");
 }
 
 void add_measuring_options(CLI::App& app, train_options& options) {
   auto& group = *app.add_option_group("Measuring");
-  add_count(group, "--runs", options.runs, std::size_t{1}, std::size_t{1000}, "Runs of a median");
+  add_count(group, "--runs", options.runs, std::size_t{1}, std::size_t{1000},
+            "Measure the median of this number of runs");
   group
       .add_option("--replay", options.replayed_ranks,
-                  "Numbers of ranks to replay, such as 8,32; default: 8,32,64")
+                  "Replay these numbers of ranks, such as 8,32. Default: 8,32,64")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("LIST");
-  group.add_option("--svg", options.svg, "A picture of --task learning")->type_name("FILE");
+  group
+      .add_option("--svg", options.svg, "Draw --task learning into this file. Default: no picture")
+      ->type_name("FILE");
 }
 
 void add_state_options(CLI::App& app, train_options& options) {
   auto& group = *app.add_option_group("State");
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
   group
-      .add_option("--checkpoint", options.checkpoint, "Written at the end, and where the run stops")
+      .add_option(
+          "--checkpoint", options.checkpoint,
+          "Write a checkpoint to this file at the end and when the run stops. Default: none")
       ->type_name("FILE");
   add_count(group, "--checkpoint-every", options.checkpoint_every, std::uint64_t{0}, most,
-            "Steps between checkpoints; 0 for none", "STEPS");
-  group.add_flag("--resume", options.resumes, "Go on from the checkpoint");
-  group.add_option("--log", options.log, "Each rank writes the samples of its steps here")
+            "Also write a checkpoint after each such number of steps; 0 writes none", "STEPS");
+  group.add_flag("--resume", options.resumes, "Resume from --checkpoint");
+  group
+      .add_option(
+          "--log", options.log,
+          "Write the samples of the steps of each rank into this directory. Default: no log")
       ->type_name("DIRECTORY");
 }
 
@@ -126,11 +140,11 @@ void add_model_options(CLI::App& app, model_size& model) {
   auto const number = [&](std::string const& name, std::int64_t& value, std::string const& text) {
     add_count<std::int64_t>(group, name, value, 1, 65536, text);
   };
-  number("--vision-width", model.vision_width, "Width of the image encoder");
-  number("--vision-layers", model.vision_layers, "Its layers");
-  number("--width", model.width, "Width of the language model");
-  number("--layers", model.layers, "Its layers");
-  number("--heads", model.heads, "Heads of both");
+  number("--vision-width", model.vision_width, "Set the width of the image encoder");
+  number("--vision-layers", model.vision_layers, "Set the layers of the image encoder");
+  number("--width", model.width, "Set the width of the language model");
+  number("--layers", model.layers, "Set the layers of the language model");
+  number("--heads", model.heads, "Set the attention heads of both");
 }
 
 }  // namespace
@@ -138,10 +152,12 @@ void add_model_options(CLI::App& app, model_size& model) {
 std::optional<train_options> parse_options(int count, char const* const* words) {
   train_options options;
   CLI::App app(
-      "Trains a small vision-language model on several processes over Gloo, and measures what\n"
-      "balanced data, cuts and recomputation are worth in it.",
+      "Trains a small vision-language model on several processes over Gloo, and measures the gains "
+      "from balanced data, cuts and recomputation.",
       "train_vlm");
-  app.footer("Exit status: 0 where the task is done and what must be equal is equal; otherwise 1.");
+  app.footer(
+      examples::example_and_status("train_vlm --ranks 2 --steps 4 --synthetic 400",
+                                   "0 if the task is complete and its checks hold; otherwise 1."));
   add_choice<task_kind>(app, "--task", options.task,
                         {{"train", task_kind::train},
                          {"compare", task_kind::compare},
@@ -152,9 +168,9 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
                          {"long", task_kind::long_contexts},
                          {"memory", task_kind::memory},
                          {"pipeline", task_kind::pipeline}},
-                        "What to do");
-  add_data_options(app, options);
+                        "Run this task");
   add_training_options(app, options);
+  add_data_options(app, options);
   add_measuring_options(app, options);
   add_state_options(app, options);
   add_model_options(app, options.model);
