@@ -76,7 +76,7 @@ void check_outputs(pack_options const& options) {
 }
 
 void print_files(pack_options const& options, std::vector<std::string> const& names) {
-  std::cout << "\nPlan in " << options.output.string() << ":";
+  std::cout << "\nPlan in " << options.output.string() << ":\n ";
   for (std::string const& name : names) std::cout << ' ' << name;
   std::cout << '\n';
   if (!options.svg.empty()) std::cout << "Picture: " << options.svg.string() << '\n';

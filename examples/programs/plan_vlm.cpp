@@ -58,14 +58,14 @@ void print_stages(vlm_plan const& plan) {
   std::cout << "Last plan: stages begin with layers";
   for (std::size_t s = 0; s + 1 < best.boundaries.size(); ++s)
     std::cout << ' ' << best.boundaries[s];
-  std::cout << "; layers that keep all, some, the input:";
+  std::cout << ";\n  layers that keep all, some, the input:";
   for (std::size_t s = 0; s != best.stages.size(); ++s) {
     std::array<std::size_t, 3> counts{};
     for (std::uint32_t const choice : best.choices_of(s)) ++counts[choice];
     std::cout << (s == 0 ? " " : ", ") << counts[0] << '/' << counts[1] << '/' << counts[2];
   }
   double const step = static_cast<double>(best.step_time);
-  std::cout << "; gap " << percent((step - static_cast<double>(best.lower_bound)) / step, 3)
+  std::cout << ";\n  gap " << percent((step - static_cast<double>(best.lower_bound)) / step, 3)
             << '\n';
 }
 

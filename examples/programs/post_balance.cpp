@@ -155,7 +155,7 @@ class trainer {
     print_head(options_, source_, ranks_, kind);
     report_.print(std::cout);
     std::cout << "\ngradients of a toy model: equal with and without the exchange in all "
-              << options_.steps << " steps (integers modulo 2^64, no tolerance)\n";
+              << options_.steps << " steps\n(integers modulo 2^64, no tolerance)\n";
     print_overhead(report_, {planning_.collective_seconds / steps, planning_.seconds / steps},
                    std::cout);
   }

@@ -19,14 +19,14 @@ for ((i = 0; i < 2000; ++i)); do
 done | cat <(echo 'vit_num,token_num') - >mostly_fives.csv
 
 for packer in best bfd isf next-fit; do
-  prints "$packer" 'Chosen for a mean of 4.00 samples .* with 4\.[0-9]+ samples per group' \
+  prints "$packer" 'tokens, with 4\.[0-9]+ samples per group' \
     mostly_fives.csv --packer "$packer" --target-batch 4
   chosen=$(grep -oE '[0-9]+ images and [0-9]+ tokens, with' output | grep -oE '[0-9]+')
   planned=$(grep -A3 '"capacity"' plan/plan.json | grep -oE '[0-9]+')
   [ "$chosen" = "$planned" ] || complain "$packer: the plan has the capacity $planned"
   grep -q 'Warning' output && complain "$packer: a warning"
 done
-prints "aligned" 'Chosen for' mostly_fives.csv --align 128 --target-batch 4
+prints "aligned" 'Chosen for a mean of 4.00 samples' mostly_fives.csv --align 128 --target-batch 4
 tokens=$(grep -oE '[0-9]+ tokens, with' output | grep -oE '[0-9]+')
 ((tokens % 128 == 0)) || complain "aligned: $tokens tokens"
 prints "hopeless" 'have 5 images, and a capacity of 9 images holds no two of them; 10 would' \

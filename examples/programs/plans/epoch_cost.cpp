@@ -91,10 +91,10 @@ void print_gain(pack_options const& options, epoch_costs const& costs, std::ostr
       << " times as fast as micro-batches filled in random order,\n"
       << fixed(costs.padded.total() / costs.planned.total(), 2)
       << " times as fast with padding. All have the same limits. " << options.ranks
-      << (options.ranks == 1 ? " rank" : " ranks") << ", " << options.times.ms_per_token
-      << " ms per token";
+      << (options.ranks == 1 ? " rank" : " ranks") << ",\n"
+      << options.times.ms_per_token << " ms per token";
   if (options.kind != sample_kind::text) {
-    out << "\nand " << options.times.ms_per_tile << " ms per tile";
+    out << " and " << options.times.ms_per_tile << " ms per tile";
   }
   out << " (--rank-ms).\n";
 }

@@ -70,10 +70,10 @@ void print_report(pack_options const& options, omnibal::packing const& result,
 
   out << "\nCapacity: ";
   if (has_images) out << options.capacity[0] << " images and ";
-  out << options.capacity[1] << " tokens per group. Waiting: share of a step of " << options.ranks
-      << " ranks, in the mean.\n"
-      << "Random batches: the samples of the groups in random order, padded to the longest of a "
-         "batch.\n";
+  out << options.capacity[1] << " tokens per group.\n"
+      << "Waiting: average idle share of a step of " << options.ranks << " ranks.\n"
+      << "Random batches: the samples of the groups in random order, padded to the\n"
+         "longest sample of a batch.\n";
 }
 
 void print_schedule(pack_options const& options, measured_steps const& random,
@@ -104,13 +104,14 @@ void print_schedule(pack_options const& options, measured_steps const& random,
   out << '\n';
   rows.print(out);
   out << "\nEpoch " << options.epoch
-      << ", one group per rank and step. Steps vary: the spread of their totals (the mix); groups "
-         "that meet\nagain: pairs that share a step in the next epoch too (the overlap); both over "
-         "what random order gives.\n";
+      << ", one group per rank and step. Relative to random order:\n"
+         "steps vary: the spread of the totals of steps (the mix);\n"
+         "groups that meet again: pairs that also share a step in the next epoch (the\n"
+         "overlap).\n";
   if (std::max(scheduled.dist_ratio[0], scheduled.dist_ratio[1]) > options.max_dist_ratio) {
     out << "Ranks wait for more than the tolerance of " << options.max_dist_ratio
-        << ": there are too few groups, too uneven ones, or ranks without a group in the last "
-           "step.\n";
+        << ": there are too few\n"
+           "groups, too uneven ones, or ranks without a group in the last step.\n";
   }
 }
 

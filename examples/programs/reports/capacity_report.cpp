@@ -14,7 +14,7 @@ void print_choice(chosen_capacity const& choice, pack_options const& options, st
   out << '\n'
       << (found ? "Chosen for" : "No capacity suits") << " a mean of "
       << fixed(options.target_batch, 2) << " samples per group, up to one more"
-      << (found ? ": " : "; the nearest: ");
+      << (found ? ":\n" : ";\nthe nearest: ");
   if (options.kind != sample_kind::text) out << choice.capacity[0] << " images and ";
   out << choice.capacity[1] << " tokens, with " << fixed(choice.samples_per_group, 2)
       << " samples per group.\nBest of " << choice.packings << " packings, " << choice.finalists

@@ -152,7 +152,7 @@ void print_overhead(phase_report const& report, planning_time const& planning, s
       << " s before, " << fixed(forward, 2) << " s after (modeled)\n";
   out << "planning: " << milliseconds(planning.seconds) << " of a processor for all phases";
   if (planning.collective_seconds > 0) {
-    out << ", " << milliseconds(planning.collective_seconds) << " with gathering and agreeing";
+    out << ",\n" << milliseconds(planning.collective_seconds) << " with gathering and agreeing";
   }
   double const whole = std::max(planning.collective_seconds, planning.seconds);
   out << ": " << percent(whole / forward, 4) << " of the forward pass\n";
