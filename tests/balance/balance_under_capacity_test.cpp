@@ -313,6 +313,25 @@ TEST_CASE("balance_under_capacity takes floating-point costs and demands, and ke
   CHECK(one_less.status == solve_status::infeasible);
 }
 
+TEST_CASE("balance_under_capacity ends the search for fewer groups where go_on says so") {
+  // As few parts as the bound, which no greedy way finds.
+  test::random_amounts random(3);
+  std::vector<costed<2>> samples(600);
+  for (auto& sample : samples) {
+    sample = {{random.between(1, 1000), random.between(1, 1000)}, random.between(1, 1000)};
+  }
+  omnibal::resources<2> const capacity{2000, 2000};
+  std::size_t passes = 0;
+  auto const call = [&](std::size_t max_passes) {
+    passes = 0;
+    return balance_under_capacity(
+        samples, omnibal::packing_bound(samples, &costed<2>::demand, capacity), &costed<2>::cost,
+        &costed<2>::demand, capacity, {}, [&](auto const&) { return ++passes != max_passes; });
+  };
+  CHECK(call(3).status == solve_status::not_found);
+  CHECK(passes == 3);
+}
+
 TEST_CASE("balance_under_capacity takes no samples and fewer samples than parts") {
   std::vector<int> const none;
   auto const empty = balance_under_capacity(none, 3, std::identity{}, std::identity{}, 5);

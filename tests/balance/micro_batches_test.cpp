@@ -201,6 +201,28 @@ TEST_CASE("micro_batches have even costs at the same time and on every rank") {
   CHECK(*std::max_element(sums.begin(), sums.end()) <= 1.01 * total / 8);
 }
 
+TEST_CASE("micro_batches ends the search for fewer where go_on says so, and is complete") {
+  test::random_amounts random(3);
+  std::vector<omnibal::resources<2>> samples(600);
+  for (auto& sample : samples) sample = {random.between(1, 1000), random.between(1, 1000)};
+  omnibal::resources<2> const capacity{2000, 2000};
+  auto const call = [&](auto const& go_on) {
+    return micro_batches(samples, 2, other_cost<2>(), std::identity{}, capacity, {}, go_on);
+  };
+  std::size_t passes = 0;
+  auto const all = call([&](auto const& progress) {
+    CHECK(progress.passes == ++passes);
+    return true;
+  });
+  CHECK(passes > 1);
+  CHECK(all == micro_batches(samples, 2, other_cost<2>(), std::identity{}, capacity));
+  passes = 0;
+  auto const ended = call([&](auto const&) { return ++passes == 0; });
+  CHECK(passes == 1);
+  CHECK(fault<2>(ended, samples, 2, capacity) == "");
+  CHECK(ended.size() >= all.size());
+}
+
 TEST_CASE("micro_batches takes no samples and fewer samples than ranks") {
   std::vector<int> const none;
   CHECK(micro_batches(none, 3, std::identity{}, std::identity{}, 5).empty());

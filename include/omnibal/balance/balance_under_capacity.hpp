@@ -13,6 +13,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/solve_status.hpp>
 
@@ -83,6 +84,9 @@ struct balance_under_capacity_fn {
   /// samples move or are swapped, and parts are split again under the capacity, as in
   /// `refine_parts`.
   ///
+  /// `go_on` is called after each pass of `improve_packing`, as there. If it returns false, the
+  /// search for fewer groups ends.
+  ///
   /// The status is `infeasible` only if this is proven, by a sample that exceeds the capacity, by
   /// `packing_bound` or by an exhaustive search. If the search fails without a proof, the status is
   /// `not_found`. The samples of a part have ascending indices; fewer samples than parts are legal.
@@ -97,12 +101,12 @@ struct balance_under_capacity_fn {
   /// parts, if a capacity is not positive, if a demand or cost is negative or not finite, or if
   /// `max_overload` is negative or not finite. `std::overflow_error` if the sum of all costs
   /// exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
-  template <class Samples, class Cost, class Demand, class Capacity>
+  template <class Samples, class Cost, class Demand, class Capacity, class GoOn>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
-        cost_function<Cost, sample_reference<Samples>>
+        cost_function<Cost, sample_reference<Samples>> && progress_predicate<GoOn>
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost,
                                 Demand const& demand, Capacity const& capacity,
-                                balance_under_capacity_options const& options = {}) const {
+                                balance_under_capacity_options const& options, GoOn go_on) const {
     detail::check_parts(name, parts);
     detail::check_max_overload(name, options.max_overload);
     auto const given = detail::given_costs(name, "cost", samples, cost);
@@ -124,11 +128,11 @@ struct balance_under_capacity_fn {
       detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
       std::int64_t const bound = balancer.lower_bound(parts);
       result.lower_bound = detail::given_bound(bound, costs, given);
-      auto part_of = balancer.balance(parts);
+      auto part_of = balancer.balance(parts, go_on);
       if (!part_of) {
         result.status = balancer.search(parts);
         if (result.status == solve_status::infeasible) result.reason = within_reason::all_tried;
-        if (result.status == solve_status::solved) part_of = balancer.balance(parts);
+        if (result.status == solve_status::solved) part_of = balancer.balance(parts, go_on);
       }
       if (!part_of) return result;
       result.status = solve_status::solved;
@@ -137,6 +141,17 @@ struct balance_under_capacity_fn {
       result.largest_load = detail::largest_given_load(result.parts, given);
       return result;
     });
+  }
+
+  /// Balances without a functor that ends the passes.
+  template <class Samples, class Cost, class Demand, class Capacity>
+    requires detail::measured_samples<Samples, Demand, Capacity> &&
+        cost_function<Cost, sample_reference<Samples>>
+  [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost,
+                                Demand const& demand, Capacity const& capacity,
+                                balance_under_capacity_options const& options = {}) const {
+    auto const always = [](improve_packing_progress const&) { return true; };
+    return (*this)(samples, parts, cost, demand, capacity, options, always);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
@@ -170,19 +171,23 @@ struct micro_batches_fn {
   /// fewer samples than micro-batches, some micro-batches are empty. Their ranks then participate
   /// in the collectives of a step without samples.
   ///
+  /// `go_on` is called after each pass of `improve_packing`, as there. If it returns false, the
+  /// search for fewer micro-batches ends, and the result is still complete.
+  ///
   /// `demand` is called once or twice for each sample, `cost` once. Complexity: as `best_packing`
   /// and `balance_under_capacity`, and passes as in `improve_packing` while fewer micro-batches may
   /// be possible. Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism:
   /// portable for integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument`
   /// if the multiple is zero or a sample exceeds the capacity. The text then names the sample and
   /// its demand.
-  template <class Samples, class Cost, class Demand, class Capacity>
+  template <class Samples, class Cost, class Demand, class Capacity, class GoOn>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
-        cost_function<Cost, sample_reference<Samples>>
+        cost_function<Cost, sample_reference<Samples>> && progress_predicate<GoOn>
   [[nodiscard]] micro_batch_steps operator()(Samples const& samples, std::size_t ranks,
                                              Cost const& cost, Demand const& demand,
                                              Capacity const& capacity,
-                                             micro_batches_options const& options = {}) const {
+                                             micro_batches_options const& options,
+                                             GoOn go_on) const {
     detail::check_positive(name, "ranks", ranks);
     detail::check_positive(name, "options.multiple_of", options.multiple_of);
     detail::check_max_overload(name, options.max_overload);
@@ -195,18 +200,30 @@ struct micro_batches_fn {
       detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
       std::size_t const step = checked_cells(ranks, options.multiple_of);
       std::size_t const least = next_multiple(detail::measured_bound(input), step);
-      std::size_t batches = next_multiple(balancer.few_groups(least).size(), step);
+      std::size_t batches = next_multiple(balancer.few_groups(least, go_on).size(), step);
       while (batches > least && balancer.search(batches - step) == solve_status::solved) {
         batches -= step;
       }
       for (;; batches += step) {
         detail::check_number(name, "the number of micro-batches", batches);
-        if (auto batch_of = balancer.balance(batches)) {
+        if (auto batch_of = balancer.balance(batches, go_on)) {
           detail::micro_batch_cells cells(balancer, costs, ranks);
           return cells.arrange(std::move(*batch_of), batches);
         }
       }
     });
+  }
+
+  /// Packs samples without a functor that ends the passes.
+  template <class Samples, class Cost, class Demand, class Capacity>
+    requires detail::measured_samples<Samples, Demand, Capacity> &&
+        cost_function<Cost, sample_reference<Samples>>
+  [[nodiscard]] micro_batch_steps operator()(Samples const& samples, std::size_t ranks,
+                                             Cost const& cost, Demand const& demand,
+                                             Capacity const& capacity,
+                                             micro_batches_options const& options = {}) const {
+    auto const always = [](improve_packing_progress const&) { return true; };
+    return (*this)(samples, ranks, cost, demand, capacity, options, always);
   }
 
  private:

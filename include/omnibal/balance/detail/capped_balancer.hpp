@@ -399,8 +399,9 @@ class capped_balancer {
       : input_(input), costs_(costs), effort_(effort), order_(largest_first(costs)) {}
 
   /// Returns the part of each sample with even costs, or nothing if the search finds no room for
-  /// all samples.
-  [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts) {
+  /// all samples. `go_on` as in `few_groups`.
+  template <class GoOn>
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts, GoOn& go_on) {
     std::int64_t const bound = lower_bound(parts);
     auto best = evened(place_by_cost(input_, costs_, order_, parts), parts, bound);
     if (!best || largest_load(costs_, *best, parts) > with_overload(bound, effort_.max_overload)) {
@@ -410,7 +411,7 @@ class capped_balancer {
         best = std::move(other);
       }
     }
-    if (!best && few_groups(parts).size() <= parts) {
+    if (!best && few_groups(parts, go_on).size() <= parts) {
       std::vector<std::uint32_t> part_of;
       part_of_samples("best_packing", "group", *groups_, input_.size(), part_of);
       best = evened(std::move(part_of), parts, bound);
@@ -418,8 +419,10 @@ class capped_balancer {
     return best;
   }
 
-  /// Returns groups; at most `wanted` if the first call finds such groups.
-  [[nodiscard]] grouping const& few_groups(std::size_t wanted) {
+  /// Returns groups; at most `wanted` if the first call finds such groups. `go_on` may end the
+  /// passes of that call.
+  template <class GoOn>
+  [[nodiscard]] grouping const& few_groups(std::size_t wanted, GoOn& go_on) {
     if (groups_) return *groups_;
     auto const demand = [layout = input_.layout](auto const& sample) {
       return layout.amounts(sample);
@@ -430,10 +433,11 @@ class capped_balancer {
       // passes.
       std::size_t const passes =
           std::max(effort_.passes, effort_.samples_in_passes / (64 + input_.size()));
-      packed = improve_packing(
-          input_.demands, demand, input_.capacity, packed,
-          {.passes = passes, .even_passes = 0, .seed = effort_.seed},
-          [wanted](improve_packing_progress const& so_far) { return so_far.groups > wanted; });
+      packed = improve_packing(input_.demands, demand, input_.capacity, packed,
+                               {.passes = passes, .even_passes = 0, .seed = effort_.seed},
+                               [wanted, &go_on](improve_packing_progress const& so_far) {
+                                 return go_on(so_far) && so_far.groups > wanted;
+                               });
     }
     return groups_.emplace(std::move(packed.groups));
   }
