@@ -72,12 +72,12 @@ struct isf_arguments {
 [[nodiscard]] omnibal::packing best_fit_decreasing(demand_table const& demands, integers capacity);
 [[nodiscard]] omnibal::packing best_packing(demand_table const& demands, integers capacity,
                                             omnibal::effort effort);
-/// Called after each pass of `improve_packing`; returns whether the passes continue.
-using improve_packing_watch = std::function<bool(omnibal::improve_packing_progress const&)>;
+/// Called after each pass of `improve_packing`, also within balancers; returns whether the passes continue.
+using pass_watch = std::function<bool(omnibal::improve_packing_progress const&)>;
 [[nodiscard]] omnibal::packing improve_packing(demand_table const& demands, integers capacity,
                                                omnibal::packing const& start,
                                                omnibal::improve_packing_options const& options,
-                                               improve_packing_watch const& go_on);
+                                               pass_watch const& go_on);
 [[nodiscard]] std::size_t packing_bound(demand_table const& demands, integers capacity,
                                         omnibal::effort effort);
 
@@ -108,7 +108,9 @@ struct tuned {
   std::vector<std::string> warnings;
 };
 
-[[nodiscard]] tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments);
+/// `watch` is called before each packing; an exception of it ends the search.
+[[nodiscard]] tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments,
+                                  std::function<void()> const& watch);
 
 /// The loads of groups, `kinds` numbers for each.
 [[nodiscard]] std::vector<std::int64_t> group_loads(omnibal::grouping_view groups,
@@ -137,10 +139,10 @@ struct within_result {
 /// Errors also: `std::invalid_argument` where costs and demands differ in number.
 [[nodiscard]] within_result balance_under_capacity(
     cost_list const& costs, std::size_t parts, demand_table const& demands, integers capacity,
-    omnibal::balance_under_capacity_options const& options);
+    omnibal::balance_under_capacity_options const& options, pass_watch const& go_on);
 [[nodiscard]] omnibal::micro_batch_steps micro_batches(
     cost_list const& costs, std::size_t ranks, demand_table const& demands, integers capacity,
-    omnibal::micro_batches_options const& options);
+    omnibal::micro_batches_options const& options, pass_watch const& go_on);
 [[nodiscard]] omnibal::steps schedule_steps(demand_table const& loads, std::size_t ranks,
                                             omnibal::schedule_steps_options const& options);
 

@@ -122,7 +122,7 @@ omnibal::packing best_packing(demand_table const& demands, integers capacity,
 omnibal::packing improve_packing(demand_table const& demands, integers capacity,
                                  omnibal::packing const& start,
                                  omnibal::improve_packing_options const& options,
-                                 improve_packing_watch const& go_on) {
+                                 pass_watch const& go_on) {
   return pack("improve_packing", demands, capacity,
               [&](auto samples, auto const& demand, auto const& limits) {
                 return omnibal::improve_packing(samples, demand, limits, start, options,
@@ -138,7 +138,8 @@ std::size_t packing_bound(demand_table const& demands, integers capacity, omniba
   });
 }
 
-tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments) {
+tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments,
+                    std::function<void()> const& watch) {
   return with_rows("tune_capacity", demands, [&](auto samples, auto const& demand, auto kinds) {
     constexpr std::size_t R = kinds();
     omnibal::tune_capacity_options<R> options{
@@ -147,6 +148,7 @@ tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments
       options.granularity = limits_of<R>("tune_capacity", "granularity", arguments.granularity);
     }
     auto const packer = [&](auto const& of, auto const& measure, auto const& limits) {
+      watch();
       if (arguments.packer == tune_arguments::packers::isf) {
         return omnibal::isf(of, measure, limits, {}, omnibal::reaches_most(limits),
                             omnibal::rng::fisher_yates{arguments.seed});
@@ -176,12 +178,13 @@ std::vector<std::int64_t> group_loads(omnibal::grouping_view groups, demand_tabl
 
 within_result balance_under_capacity(cost_list const& costs, std::size_t parts,
                                      demand_table const& demands, integers capacity,
-                                     omnibal::balance_under_capacity_options const& options) {
+                                     omnibal::balance_under_capacity_options const& options,
+                                     pass_watch const& go_on) {
   auto const samples = indices("balance_under_capacity", costs, demands);
   return with_capped("balance_under_capacity", costs, demands, capacity,
                      [&](auto const& cost, auto const& demand, auto const& limits) {
-                       auto found = omnibal::balance_under_capacity(samples, parts, cost, demand,
-                                                                    limits, options);
+                       auto found = omnibal::balance_under_capacity(
+                           samples, parts, cost, demand, limits, options, std::cref(go_on));
                        return within_result{.status = found.status,
                                             .reason = found.reason,
                                             .parts = std::move(found.parts),
@@ -195,11 +198,13 @@ within_result balance_under_capacity(cost_list const& costs, std::size_t parts,
 
 omnibal::micro_batch_steps micro_batches(cost_list const& costs, std::size_t ranks,
                                          demand_table const& demands, integers capacity,
-                                         omnibal::micro_batches_options const& options) {
+                                         omnibal::micro_batches_options const& options,
+                                         pass_watch const& go_on) {
   auto const samples = indices("micro_batches", costs, demands);
   return with_capped("micro_batches", costs, demands, capacity,
                      [&](auto const& cost, auto const& demand, auto const& limits) {
-                       return omnibal::micro_batches(samples, ranks, cost, demand, limits, options);
+                       return omnibal::micro_batches(samples, ranks, cost, demand, limits, options,
+                                                     std::cref(go_on));
                      });
 }
 

@@ -190,7 +190,8 @@ int omnibal_micro_batches(std::int64_t const* costs, std::int64_t const* demands
     check_pointer(name, "result", result);
     give(result, cells_of(arrays::micro_batches(array(name, "costs", costs, samples), ranks,
                                                 table(name, "demands", demands, samples, kinds),
-                                                array(name, "capacity", capacity, kinds), {})));
+                                                array(name, "capacity", capacity, kinds), {},
+                                                [](auto const&) { return true; })));
   });
 }
 

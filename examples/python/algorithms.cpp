@@ -90,13 +90,21 @@ results::packing best_packing(py::object const& demands, py::object const& capac
       released([&] { return arrays::best_packing(rows.table(), limits.values(), level); }));
 }
 
-/// Lets Ctrl-C end passes that take seconds, and calls `progress` after each pass. Without
-/// `progress` it waits for Python ten times a second at most, because other threads may run it.
-class pass_watch {
+/// Lets Ctrl-C end a search that takes seconds, and calls `progress` after each part of the search.
+/// Without `progress` it waits for Python ten times a second at most, because other threads may run
+/// it.
+class search_watch {
  public:
-  explicit pass_watch(py::object const& progress) : progress_(progress) {}
+  explicit search_watch(py::object const& progress) : progress_(progress) {}
 
+  /// After a pass.
   bool operator()(omnibal::improve_packing_progress const& now) {
+    return goes_on(now.passes, now.groups, now.lower_bound);
+  }
+
+  /// Returns false if `progress` returned False for these arguments.
+  template <class... Arguments>
+  bool goes_on(Arguments const&... arguments) {
     using clock = std::chrono::steady_clock;
     bool const has_progress = progress_.ptr() != Py_None;
     if (!has_progress && clock::now() - last_ < std::chrono::milliseconds(100)) return true;
@@ -104,7 +112,7 @@ class pass_watch {
     py::gil_scoped_acquire const acquire;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
     if (!has_progress) return true;
-    py::object const answer = progress_(now.passes, now.groups, now.lower_bound);
+    py::object const answer = progress_(arguments...);
     return answer.ptr() != Py_False;
   }
 
@@ -128,7 +136,7 @@ results::packing improve_packing(py::object const& demands, py::object const& ca
   options.even_passes = count_of("improve_packing", "even_passes", even_passes);
   options.spare_groups = spare_groups;
   options.seed = seed;
-  pass_watch watch(progress);
+  search_watch watch(progress);
   return results::to_packing(released([&] {
     return arrays::improve_packing(rows.table(), limits.values(), given, options, std::ref(watch));
   }));
@@ -169,7 +177,7 @@ struct tuned {
 
 tuned tune_capacity(py::object const& demands, double target, double width,
                     py::object const& granularity, double max_oversized, std::uint64_t seed,
-                    std::string const& packer) {
+                    std::string const& packer, py::object const& progress) {
   demand_list const rows("tune_capacity", "demands", demands);
   limit_list const multiples("tune_capacity", "granularity", granularity);
   using packers = arrays::tune_arguments::packers;
@@ -183,7 +191,10 @@ tuned tune_capacity(py::object const& demands, double target, double width,
       .max_oversized = max_oversized,
       .seed = seed,
       .packer = packer == "isf" ? packers::isf : packers::best_fit_decreasing};
-  auto found = released([&] { return arrays::tune_capacity(rows.table(), arguments); });
+  search_watch watch(progress);
+  std::size_t packings = 0;
+  auto const count = [&] { static_cast<void>(watch.goes_on(packings++)); };
+  auto found = released([&] { return arrays::tune_capacity(rows.table(), arguments, count); });
   tuned result{convert::to_text(found.status),
                to_python(std::move(found.best)),
                {},
@@ -268,7 +279,8 @@ char const* to_text(omnibal::within_reason reason) {
 
 within balance_under_capacity(py::object const& costs, std::int64_t parts,
                               py::object const& demands, py::object const& capacity,
-                              double max_overload, std::string const& effort, std::uint64_t seed) {
+                              double max_overload, std::string const& effort, std::uint64_t seed,
+                              py::object const& progress) {
   cost_array const list("balance_under_capacity", "costs", costs);
   demand_list const rows("balance_under_capacity", "demands", demands);
   limit_list const limits("balance_under_capacity", "capacity", capacity);
@@ -277,9 +289,10 @@ within balance_under_capacity(py::object const& costs, std::int64_t parts,
   options.max_overload = max_overload;
   options.effort = to_effort("balance_under_capacity", effort);
   options.seed = seed;
+  search_watch watch(progress);
   auto found = released([&] {
     return arrays::balance_under_capacity(list.list(), wanted, rows.table(), limits.values(),
-                                          options);
+                                          options, std::ref(watch));
   });
   return {convert::to_text(found.status),
           to_text(found.reason),
@@ -293,7 +306,8 @@ within balance_under_capacity(py::object const& costs, std::int64_t parts,
 
 results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::object const& demands,
                              py::object const& capacity, std::int64_t multiple_of,
-                             double max_overload, std::string const& effort, std::uint64_t seed) {
+                             double max_overload, std::string const& effort, std::uint64_t seed,
+                             py::object const& progress) {
   cost_array const list("micro_batches", "costs", costs);
   demand_list const rows("micro_batches", "demands", demands);
   limit_list const limits("micro_batches", "capacity", capacity);
@@ -303,8 +317,10 @@ results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::ob
   options.max_overload = max_overload;
   options.effort = to_effort("micro_batches", effort);
   options.seed = seed;
+  search_watch watch(progress);
   return results::to_steps(released([&] {
-    return arrays::micro_batches(list.list(), wanted, rows.table(), limits.values(), options);
+    return arrays::micro_batches(list.list(), wanted, rows.table(), limits.values(), options,
+                                 std::ref(watch));
   }));
 }
 
@@ -698,7 +714,7 @@ std::string to_repr(context_plan const& self) {
 
 void define_results(py::module_& module) {
   py::class_<tuned_capacity> tuned_capacity_type(module, "TunedCapacity",
-                                                 "A capacity and what its packing is like.");
+                                                 docstrings::TunedCapacity);
   tuned_capacity_type
       .def_readonly("capacity", &tuned_capacity::capacity, "A number for each resource, int64.")
       .def_readonly("groups", &tuned_capacity::groups, "The number of groups.")
@@ -713,7 +729,7 @@ void define_results(py::module_& module) {
   convert::add_pickle_of(tuned_capacity_type, &tuned_capacity::capacity, &tuned_capacity::groups,
                          &tuned_capacity::oversized, &tuned_capacity::mean_group_size,
                          &tuned_capacity::fill, &tuned_capacity::objective);
-  py::class_<tuned> tuned_type(module, "Tuned", "The result of tune_capacity.");
+  py::class_<tuned> tuned_type(module, "Tuned", docstrings::Tuned);
   tuned_type
       .def_readonly("status", &tuned::status,
                     "'solved', 'not_found' where no capacity has the wanted mean, or 'infeasible'.")
@@ -725,7 +741,7 @@ void define_results(py::module_& module) {
   tuned_type.def("__repr__", [](tuned const& self) { return to_repr(self); });
   convert::add_pickle_of(tuned_type, &tuned::status, &tuned::best, &tuned::finalists,
                          &tuned::warnings);
-  py::class_<within> within_type(module, "Within", "The result of balance_under_capacity.");
+  py::class_<within> within_type(module, "Within", docstrings::Within);
   within_type.def_readonly("status", &within::status, "'solved', 'not_found' or 'infeasible'.")
       .def_readonly("reason", &within::reason, "Why there are no parts.")
       .def_readonly("parts", &within::parts, "The samples of each part; empty unless solved.")
@@ -742,9 +758,7 @@ void define_results(py::module_& module) {
   convert::add_pickle_of(within_type, &within::status, &within::reason, &within::parts,
                          &within::largest_load, &within::lower_bound, &within::proven,
                          &within::parts_needed, &within::sample);
-  py::class_<stages> stages_type(module, "Partition",
-                                 "Stages of a chain: stage s runs the layers boundaries[s] to "
-                                 "boundaries[s + 1].");
+  py::class_<stages> stages_type(module, "Partition", docstrings::Partition);
   stages_type.def_readonly("status", &stages::status, "'solved', 'not_found' or 'infeasible'.")
       .def_readonly("boundaries", &stages::boundaries,
                     "One more than there are stages, uint32; none where there are no stages.")
@@ -761,7 +775,7 @@ void define_results(py::module_& module) {
   convert::add_pickle_of(stages_type, &stages::status, &stages::boundaries, &stages::bottleneck,
                          &stages::objective, &stages::lower_bound, &stages::proven, &stages::stage,
                          &stages::missing_bytes);
-  py::class_<recompute> recompute_type(module, "Recompute", "A choice for each layer.");
+  py::class_<recompute> recompute_type(module, "Recompute", docstrings::Recompute);
   recompute_type.def_readonly("status", &recompute::status, "'solved' or 'infeasible'.")
       .def_readonly("choices", &recompute::choices,
                     "The number of the choice of each layer, uint32.")
@@ -778,10 +792,7 @@ void define_results(py::module_& module) {
   convert::add_pickle_of(recompute_type, &recompute::status, &recompute::choices, &recompute::time,
                          &recompute::lower_bound, &recompute::proven, &recompute::bytes,
                          &recompute::missing_bytes);
-  py::class_<context_plan> context_plan_type(
-      module, "ContextPlan",
-      "Micro-steps of groups of ranks: the groups of micro-step k are "
-      "micro_step_offsets[k] to micro_step_offsets[k + 1].");
+  py::class_<context_plan> context_plan_type(module, "ContextPlan", docstrings::ContextPlan);
   context_plan_type.def_readonly("status", &context_plan::status, "'solved' or 'infeasible'.")
       .def_readonly("micro_step_offsets", &context_plan::micro_step_offsets,
                     "Where the groups of each micro-step begin, uint32.")
@@ -832,7 +843,8 @@ void define_packing(py::module_& module) {
   module.def("tune_capacity", &tune_capacity, docstrings::tune_capacity, py::arg("demands"),
              py::arg("target"), py::kw_only(), py::arg("width") = 1.0,
              py::arg("granularity") = py::none(), py::arg("max_oversized") = 0.01,
-             py::arg("seed") = 0, py::arg("packer") = "best_fit_decreasing");
+             py::arg("seed") = 0, py::arg("packer") = "best_fit_decreasing",
+             py::arg("progress") = py::none());
   module.def("group_loads", &group_loads, docstrings::group_loads, py::arg("groups"),
              py::arg("demands"));
 }
@@ -850,11 +862,11 @@ void define_balancing(py::module_& module) {
   module.def("balance_under_capacity", &balance_under_capacity, docstrings::balance_under_capacity,
              py::arg("costs"), py::arg("parts"), py::arg("demands"), py::arg("capacity"),
              py::kw_only(), py::arg("max_overload") = 0.01, py::arg("effort") = "normal",
-             py::arg("seed") = 0);
+             py::arg("seed") = 0, py::arg("progress") = py::none());
   module.def("micro_batches", &micro_batches, docstrings::micro_batches, py::arg("costs"),
              py::arg("ranks"), py::arg("demands"), py::arg("capacity"), py::kw_only(),
              py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,
-             py::arg("effort") = "normal", py::arg("seed") = 0);
+             py::arg("effort") = "normal", py::arg("seed") = 0, py::arg("progress") = py::none());
   module.def("schedule_steps", &schedule_steps, docstrings::schedule_steps, py::arg("loads"),
              py::arg("ranks"), py::kw_only(), py::arg("seed") = 0, py::arg("epoch") = 0,
              py::arg("max_dist_ratio") = 0.005, py::arg("remainder") = "short_step",

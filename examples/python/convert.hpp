@@ -304,6 +304,20 @@ template <class T>
   return py::iterator(result);
 }
 
+/// The elements of a slice of what has `__len__` and `__getitem__` with an index.
+[[nodiscard]] inline py::list elements_at(py::object const& sequence, py::slice const& places) {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::size_t step = 0;
+  std::size_t count = 0;
+  if (!places.compute(py::len(sequence), &first, &last, &step, &count)) {
+    throw py::error_already_set();
+  }
+  py::list result;
+  for (std::size_t i = 0; i != count; ++i) result.append(sequence[py::int_(first + i * step)]);
+  return result;
+}
+
 [[nodiscard]] inline char const* to_text(omnibal::solve_status status) {
   switch (status) {
     case omnibal::solve_status::solved: return "solved";

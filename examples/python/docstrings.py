@@ -2,9 +2,10 @@
 """Writes the docstrings of the package as constants of C++: docstrings.py INCLUDE STUBS OUTPUT.
 
 The docstring of a function has the text of the stubs, then its contract: the first block of `///`
-in `struct name_fn` of its header. The docstring of a class is the block before the class, that of a
-method the text of the stubs. Those of functions and methods begin with the signature, in the form
-that CPython takes out of a docstring for inspect.signature.
+in `struct name_fn` of its header. The docstring of a class has the text of the stubs, then, for a
+class of the library, the block before that class. The docstring of a method is the text of the stubs.
+Docstrings of functions and methods begin with the signature, in the form that CPython takes out of a
+docstring for inspect.signature.
 """
 
 import ast
@@ -85,6 +86,16 @@ def signed(name, arguments, text):
     return "%s(%s)\n--\n\n%s" % (name, ast.unparse(arguments), text)
 
 
+def with_contract(node, contract):
+    """The text of the stubs and a comment of a header."""
+    return ast.get_docstring(node) + "\n\n" + DETAILS + "\n\n" + contract
+
+
+def class_name(name):
+    """The name in Python of a class of the library."""
+    return "".join(word.title() for word in name.split("_"))
+
+
 def methods_of(node):
     """The methods of a class of the stubs, without properties."""
     for method in node.body:
@@ -94,14 +105,19 @@ def methods_of(node):
 
 
 def all_docstrings(include, stubs):
-    """The docstring of each function, class of the library, and Class_method; Class_init has only a
-    signature."""
-    result = {name: docstring(include, name, header) for name, header in CLASSES.items()}
+    """The docstring of each function, Class and Class_method; Class_init has only a signature."""
+    of_library = {class_name(name): name for name in CLASSES}
+    result = {}
     for node in ast.parse(stubs.read_text()).body:
         if isinstance(node, ast.FunctionDef):
-            contract = docstring(include, node.name, ALGORITHMS[node.name])
-            text = ast.get_docstring(node) + "\n\n" + DETAILS + "\n\n" + contract
+            text = with_contract(node, docstring(include, node.name, ALGORITHMS[node.name]))
             result[node.name] = signed(node.name, node.args, text)
+        elif isinstance(node, ast.ClassDef):
+            result[node.name] = ast.get_docstring(node)
+            if node.name in of_library:
+                name = of_library[node.name]
+                contract = docstring(include, name, CLASSES[name])
+                result[node.name] = with_contract(node, contract)
         for method in methods_of(node) if isinstance(node, ast.ClassDef) else ():
             text = ast.get_docstring(method) or ""
             if text or method.name == "__init__":

@@ -36,15 +36,13 @@ groups checked_groups(py::object const& offsets, py::object const& items) {
 }
 
 void define_groups(py::module_& module) {
-  py::class_<groups> type(
-      module, "Groups",
-      "Groups of indices: those of group g are items[offsets[g]:offsets[g + 1]].\n\n"
-      "A sequence of arrays, which are views of `items`.");
+  py::class_<groups> type(module, "Groups", docstrings::Groups);
   type.def(py::init(&checked_groups), py::arg("offsets"), py::arg("items"), docstrings::Groups_init)
       .def_readonly("offsets", &groups::offsets, "One more than there are groups, uint32.")
       .def_readonly("items", &groups::items, "The indices of all groups, uint32.")
       .def("__len__", &groups::size)
       .def("__getitem__", &groups::at, py::arg("group"))
+      .def("__getitem__", &convert::elements_at, py::arg("group"))
       .def("__iter__", &convert::iterate)
       .def("tolist", &groups::to_list, docstrings::Groups_tolist)
       .def("__eq__",
@@ -65,10 +63,7 @@ void define_groups(py::module_& module) {
 }
 
 void define_packing(py::module_& module) {
-  py::class_<packing> type(
-      module, "Packing",
-      "Groups under a capacity: every sample is in one of the groups or oversized.\n\n"
-      "A sequence of its groups.");
+  py::class_<packing> type(module, "Packing", docstrings::Packing);
   type.def_readonly("groups", &packing::of, "The samples of each group.")
       .def_readonly("oversized", &packing::oversized,
                     "The samples that exceed the capacity alone, ascending, uint32.")
@@ -85,6 +80,7 @@ void define_packing(py::module_& module) {
       .def(
           "__getitem__", [](packing const& self, py::ssize_t group) { return self.of.at(group); },
           py::arg("group"))
+      .def("__getitem__", &convert::elements_at, py::arg("group"))
       .def("__iter__", &convert::iterate)
       .def(
           "plot",
@@ -126,10 +122,7 @@ void define_steps(py::module_& module) {
     }
     return step * ranks + rank;
   };
-  py::class_<steps> type(
-      module, "Steps",
-      "What each rank runs in each step: steps[s, r] has the indices of rank r in step s.\n\n"
-      "A sequence of steps: steps[s] is a list of the arrays of all ranks.");
+  py::class_<steps> type(module, "Steps", docstrings::Steps);
   type.def_readonly("ranks", &steps::ranks, "The number of ranks.")
       .def_readonly("cells", &steps::cells, "All of them: group s * ranks + r is steps[s, r].")
       .def("__len__", &steps::size)
@@ -144,6 +137,7 @@ void define_steps(py::module_& module) {
             return result;
           },
           py::arg("place"))
+      .def("__getitem__", &convert::elements_at, py::arg("place"))
       .def("__iter__", &convert::iterate)
       .def(
           "__getitem__",

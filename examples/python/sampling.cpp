@@ -333,6 +333,11 @@ py::tuple draws(omnibal::mixture const& from, std::uint64_t first, std::int64_t 
   {
     py::gil_scoped_release const release;
     for (std::size_t i = 0; i != wanted; ++i) {
+      constexpr std::size_t between_signals = std::size_t{1} << 16;
+      if (i != 0 && i % between_signals == 0) {
+        py::gil_scoped_acquire const acquire;
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      }
       auto const draw = from(first + i);
       sources[i] = draw.source;
       epochs[i] = static_cast<std::int64_t>(draw.epoch);
@@ -378,8 +383,7 @@ struct sampler_iteration {
 };
 
 void define_online(py::module_& module) {
-  py::class_<online_result> result(module, "OnlineResult",
-                                   "What a packer hands out; true if a group leaves.");
+  py::class_<online_result> result(module, "OnlineResult", docstrings::OnlineResult);
   result.def_readonly("ids", &online_result::ids, "The samples of the group, int64.")
       .def_readonly("load", &online_result::load, "The sum of their demands.")
       .def_readonly("oversized", &online_result::oversized,
@@ -395,7 +399,7 @@ void define_online(py::module_& module) {
       });
   convert::add_pickle_of(result, &online_result::ids, &online_result::load,
                          &online_result::oversized);
-  py::class_<online> type(module, "OnlinePacker", docstrings::online_packer);
+  py::class_<online> type(module, "OnlinePacker", docstrings::OnlinePacker);
   type.def(py::init<py::object const&, std::int64_t, std::optional<std::uint64_t>, std::int64_t>(),
            py::arg("capacity"), py::kw_only(), py::arg("buffer") = 256,
            py::arg("longest_wait") = py::none(), py::arg("candidates") = 6,
@@ -418,7 +422,7 @@ void define_sampler(py::module_& module) {
   py::class_<sampler_iteration>(py::handle(), "EpochSamplerIteration", py::module_local())
       .def("__iter__", [](py::object const& self) { return self; })
       .def("__next__", &sampler_iteration::next);
-  py::class_<sampler> type(module, "EpochSampler", docstrings::epoch_sampler);
+  py::class_<sampler> type(module, "EpochSampler", docstrings::EpochSampler);
   type.def(py::init([](std::int64_t samples, std::int64_t ranks, std::int64_t rank,
                        std::int64_t batch, std::uint64_t seed, std::uint64_t epoch, bool shuffle,
                        std::string const& remainder, std::uint64_t contents,
@@ -486,7 +490,7 @@ void define_sampler(py::module_& module) {
 }
 
 void define_mixture(py::module_& module) {
-  py::class_<mixed> type(module, "Mixture", docstrings::mixture);
+  py::class_<mixed> type(module, "Mixture", docstrings::Mixture);
   type.def(py::init(&mixed::make), py::arg("sizes"), py::arg("weights"), py::kw_only(),
            py::arg("seed") = 0, py::arg("end") = "restart", py::arg("window") = 1,
            docstrings::Mixture_init)

@@ -416,6 +416,8 @@ class Texts(unittest.TestCase):
         for sequence in (packed, packed.groups):
             self.assertEqual([group.tolist() for group in sequence], packed.groups.tolist())
             self.assertEqual(sequence[-1].tolist(), packed.groups.tolist()[-1])
+            self.assertEqual([g.tolist() for g in sequence[::-1]], packed.groups.tolist()[::-1])
+            self.assertEqual(sequence[9:], [])
         self.assertEqual([[rank.tolist() for rank in step] for step in steps],
                          [[steps[s, r].tolist() for r in range(2)] for s in range(2)])
         self.assertEqual(steps[-1][1].tolist(), steps[1, 1].tolist())
@@ -622,21 +624,61 @@ class Progress(unittest.TestCase):
         with self.assertRaises(TypeError):
             self.improve(progress=3)
 
-    def test_ctrl_c_ends_the_passes(self):
+    def test_balancers_report_passes_too(self):
+        # Both kinds are scarce, so that the first packing has more groups than the bound.
+        first = np.random.RandomState(3).randint(1, 1000, 3000)
+        demands = np.stack([first, np.random.RandomState(4).permutation(first)], 1)
+        calls = []
+        steps = omnibal.micro_batches(first, 4, demands, (2000, 2000),
+                                      progress=lambda *call: calls.append(call))
+        self.assertEqual([call[0] for call in calls], list(range(1, len(calls) + 1)))
+        self.assertGreater(len(calls), 1)
+        self.assertEqual(omnibal.micro_batches(first, 4, demands, (2000, 2000)).cells, steps.cells)
+        count = []
+        ended = omnibal.micro_batches(first, 4, demands, (2000, 2000),
+                                      progress=lambda *call: count.append(call) or False)
+        self.assertEqual(len(count), 1)
+        self.assertGreaterEqual(len(ended), len(steps))
+        self.assertEqual(sorted(ended.cells.items.tolist()), list(range(3000)))
+        with self.assertRaises(ZeroDivisionError):
+            omnibal.balance_under_capacity(first, omnibal.packing_bound(demands, (2000, 2000)), demands,
+                                           (2000, 2000), progress=lambda *_: 1 // 0)
+
+    def test_each_packing_of_a_tuned_capacity_is_reported(self):
+        calls = []
+        omnibal.tune_capacity(self.LENGTHS, 4.0, progress=calls.append)
+        self.assertEqual(calls, list(range(len(calls))))
+        self.assertGreater(len(calls), 2)
+        with self.assertRaises(ZeroDivisionError):
+            omnibal.tune_capacity(self.LENGTHS, 4.0, progress=lambda _: 1 // 0)
+
+    def test_ctrl_c_ends_what_takes_seconds(self):
         before = signal.getsignal(signal.SIGALRM)
 
         def interrupt(*_):
             raise KeyboardInterrupt
 
-        signal.signal(signal.SIGALRM, interrupt)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        try:
-            lengths = np.random.RandomState(3).randint(200, 2000, 30_000)
-            with self.assertRaises(KeyboardInterrupt):
-                omnibal.improve_packing(lengths, 4096, omnibal.next_fit(lengths, 4096), passes=10**9)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+        random = np.random.RandomState(3)
+        lengths = random.randint(200, 2000, 30_000)
+        demands = np.stack([lengths, random.permutation(lengths)], 1)
+        start = omnibal.next_fit(lengths, 4096)
+        mixture = omnibal.Mixture([5, 6, 7], [0.3, 0.3, 0.4])
+        calls = {
+            "improve_packing": lambda: omnibal.improve_packing(lengths, 4096, start, passes=10**9),
+            "micro_batches": lambda: omnibal.micro_batches(
+                lengths, 8, demands, (4096, 4096), effort="thorough"),
+            "tune_capacity": lambda: omnibal.tune_capacity(np.tile(demands, (20, 1)), 4.0),
+            "draws": lambda: mixture.draws(0, 10**7),
+        }
+        for name, call in calls.items():
+            signal.signal(signal.SIGALRM, interrupt)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            try:
+                with self.assertRaises(KeyboardInterrupt, msg=name):
+                    call()
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, before)
 
 
 class Threads(unittest.TestCase):

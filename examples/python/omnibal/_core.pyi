@@ -34,18 +34,50 @@ Indices = npt.NDArray[np.uint32]
 Ratio = Union[float, npt.NDArray[np.float64]]
 
 class Groups(Sequence[Indices]):
+    """Groups of indices: a sequence of arrays, which are views of `items`.
+
+    Group g is items[offsets[g]:offsets[g + 1]].
+
+    Args:
+        offsets: where each group begins in `items`, and the end; the first offset is 0.
+        items: the indices of all groups.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> groups = omnibal.Groups([0, 2, 3], [4, 7, 5])
+        >>> groups
+        Groups(2 groups of 3 indices)
+        >>> [group.tolist() for group in groups]
+        [[4, 7], [5]]
+    """
+
     def __init__(self, offsets: Integers, items: Integers) -> None: ...
     @property
     def offsets(self) -> Indices: ...
     @property
     def items(self) -> Indices: ...
     def __len__(self) -> int: ...
-    def __getitem__(self, group: int) -> Indices: ...  # type: ignore[override]
+    @overload
+    def __getitem__(self, group: int) -> Indices: ...
+    @overload
+    def __getitem__(self, group: slice) -> List[Indices]: ...
     def __iter__(self) -> Iterator[Indices]: ...
     def tolist(self) -> List[List[int]]:
-        """Returns the groups as lists."""
+        """Returns the groups as lists of integers."""
 
 class Packing:
+    """Groups under a capacity: a sequence of its groups. Each sample is in one group or oversized.
+
+    Example:
+        >>> packed = omnibal.next_fit([5, 3, 4, 9], 8)
+        >>> packed
+        Packing(2 groups, at least 2, 1 oversized sample)
+        >>> [group.tolist() for group in packed], packed.oversized.tolist()
+        ([[0, 1], [2]], [3])
+    """
+
     @property
     def groups(self) -> Groups: ...
     @property
@@ -57,7 +89,10 @@ class Packing:
     @property
     def below_keep(self) -> int: ...
     def __len__(self) -> int: ...
+    @overload
     def __getitem__(self, group: int) -> Indices: ...
+    @overload
+    def __getitem__(self, group: slice) -> List[Indices]: ...
     def __iter__(self) -> Iterator[Indices]: ...
     def plot(self, demands: Demands, capacity: Limits, axes: Any = None) -> Any:
         """Draws the used share of the capacity of each group with matplotlib.
@@ -72,9 +107,26 @@ class Packing:
 
         Raises:
             ImportError: if there are no axes and matplotlib is not installed.
+
+        Example:
+            packed.plot(lengths, 8192).figure.savefig("fill.png")
         """
 
 class Steps:
+    """What each rank runs in each step: a sequence of steps, which are lists of arrays.
+
+    steps[s, r] has the indices of rank r in step s, and steps[s] those of all ranks.
+
+    Example:
+        >>> steps = omnibal.schedule_steps([5, 5, 5, 5], ranks=2)
+        >>> len(steps), steps.ranks
+        (2, 2)
+        >>> sorted(int(group) for step in steps for rank in step for group in rank)
+        [0, 1, 2, 3]
+        >>> steps[1, 0].size
+        1
+    """
+
     @property
     def ranks(self) -> int: ...
     @property
@@ -84,11 +136,21 @@ class Steps:
     def __getitem__(self, place: int) -> List[Indices]: ...
     @overload
     def __getitem__(self, place: Tuple[int, int]) -> Indices: ...
+    @overload
+    def __getitem__(self, place: slice) -> List[List[Indices]]: ...
     def __iter__(self) -> Iterator[List[Indices]]: ...
     def is_repeat(self, step: int, rank: int) -> bool:
         """Returns True if the groups of this cell fill the step and ran in another cell."""
 
 class TunedCapacity:
+    """A capacity that `tune_capacity` tried, and the packing under this capacity.
+
+    Example:
+        >>> best = omnibal.tune_capacity([5, 3, 4, 6, 2, 4, 8, 1] * 50, 3.0).best
+        >>> type(best).__name__, best.oversized
+        ('TunedCapacity', 0)
+    """
+
     @property
     def capacity(self) -> npt.NDArray[np.int64]: ...
     @property
@@ -103,6 +165,14 @@ class TunedCapacity:
     def objective(self) -> float: ...
 
 class Tuned:
+    """The result of `tune_capacity`.
+
+    Example:
+        >>> tuned = omnibal.tune_capacity([5, 3, 4, 6, 2, 4, 8, 1] * 50, 3.0)
+        >>> tuned.best.objective == min(one.objective for one in tuned.finalists)
+        True
+    """
+
     @property
     def status(self) -> Status: ...
     @property
@@ -113,6 +183,13 @@ class Tuned:
     def warnings(self) -> List[str]: ...
 
 class Within:
+    """The result of `balance_under_capacity`: parts, or the reason why there are none.
+
+    Example:
+        >>> omnibal.balance_under_capacity([1, 1], 2, [9, 3], 8).reason
+        'sample_above_capacity'
+    """
+
     @property
     def status(self) -> Status: ...
     @property
@@ -131,6 +208,13 @@ class Within:
     def sample(self) -> int: ...
 
 class Partition:
+    """Stages of a chain: stage s runs the layers boundaries[s] to boundaries[s + 1].
+
+    Example:
+        >>> omnibal.partition_minimax([4, 2, 3, 6, 1], 2).boundaries.tolist()
+        [0, 3, 5]
+    """
+
     @property
     def status(self) -> Status: ...
     @property
@@ -149,6 +233,14 @@ class Partition:
     def missing_bytes(self) -> int: ...
 
 class Recompute:
+    """A choice for each layer, from `select_recompute`.
+
+    Example:
+        >>> plan = omnibal.select_recompute([[0, 3], [0, 5]], [[8, 1], [8, 1]], 9)
+        >>> plan.choices.tolist(), plan.time, plan.bytes
+        ([1, 0], 3, 9)
+    """
+
     @property
     def status(self) -> Status: ...
     @property
@@ -165,6 +257,16 @@ class Recompute:
     def missing_bytes(self) -> int: ...
 
 class ContextPlan:
+    """Micro-steps of groups of ranks, from `context_groups`.
+
+    The groups of micro-step k are micro_step_offsets[k] to micro_step_offsets[k + 1].
+
+    Example:
+        >>> plan = omnibal.context_groups([400, 400], 2, [[1.0, 0.01, 0.0], [1.0, 0.006, 0.0]])
+        >>> plan.first_ranks.tolist(), plan.samples.tolist()
+        ([0, 1], [[0], [1]])
+    """
+
     @property
     def status(self) -> Status: ...
     @property
@@ -193,6 +295,13 @@ class ContextPlan:
     def digest(self) -> int: ...
 
 class OnlineResult:
+    """What an `OnlinePacker` returns: true if a group leaves.
+
+    Example:
+        >>> bool(omnibal.OnlinePacker(8).push(0, 5))
+        False
+    """
+
     @property
     def ids(self) -> npt.NDArray[np.int64]: ...
     @property
@@ -202,6 +311,31 @@ class OnlineResult:
     def __bool__(self) -> bool: ...
 
 class OnlinePacker:
+    """Packs a stream of samples; each call returns at most one group.
+
+    Args:
+        capacity: the limit of a group: a number, or one for each resource.
+        buffer: the largest number of samples that wait.
+        longest_wait: a sample leaves at the latest with this number of further pushes. Default: no
+            limit.
+        candidates: the largest number of fillings that are compared for each group.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packer = omnibal.OnlinePacker(8, buffer=3)
+        >>> for sample, length in enumerate([5, 3, 4, 6, 2]):
+        ...     group = packer.push(sample, length)
+        ...     if group:
+        ...         print(group.ids.tolist(), group.load)
+        [0, 1] 8
+        >>> packer
+        OnlinePacker(capacity 8, waiting 3 samples)
+        >>> omnibal.OnlinePacker.restore(packer.state()).flush().ids.tolist()
+        [2, 4]
+    """
+
     def __init__(
         self,
         capacity: Limits,
@@ -211,7 +345,18 @@ class OnlinePacker:
         candidates: int = 6,
     ) -> None: ...
     def push(self, id: int, demand: Limits) -> OnlineResult:
-        """Adds a sample and returns at most one group."""
+        """Adds a sample and returns at most one group.
+
+        Args:
+            id: a number that names the sample, at least 0.
+            demand: a number, or one for each resource.
+
+        Returns:
+            An `OnlineResult`: the group that leaves, or no samples.
+
+        Raises:
+            ValueError: if an argument is wrong; the text names the argument and its value.
+        """
     def flush(self) -> OnlineResult:
         """Returns a group of the samples that wait, or none if no sample waits."""
     def __len__(self) -> int: ...
@@ -222,6 +367,32 @@ class OnlinePacker:
         """Returns the packer that has this state."""
 
 class EpochSampler:
+    """Yields the samples of one rank in the steps of an epoch; resumes from a state.
+
+    Args:
+        samples: the number of samples of the data set.
+        ranks: the number of data-parallel ranks.
+        rank: this rank.
+        batch: the number of samples of a rank in a step.
+        seed: another seed gives another order. All ranks must use the same seed.
+        epoch: the epoch to begin with; each epoch has another order.
+        shuffle: False if the samples are in their order.
+        remainder: the samples that do not fill a step make a 'short_step', are filled up by a
+            'repeat', or are left over to the next epoch by 'carry'.
+        contents: a number that identifies the data. A state of other data is refused.
+        state: continues from `state()` of a sampler of the same data, also with other ranks.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> ranks = [omnibal.EpochSampler(6, ranks=2, rank=rank, batch=2) for rank in range(2)]
+        >>> ranks[0]
+        EpochSampler(6 samples, rank 0 of 2, batch 2, epoch 0, step 0 of 2)
+        >>> sorted(int(sample) for sampler in ranks for step in sampler for sample in step)
+        [0, 1, 2, 3, 4, 5]
+    """
+
     def __init__(
         self,
         samples: int,
@@ -268,6 +439,29 @@ class EpochSampler:
         """Continues from a state of the same data, also of another number of ranks or another batch."""
 
 class Mixture:
+    """Mixes data sets by weights; any position of the stream is computed directly.
+
+    Args:
+        sizes: the number of samples of each source.
+        weights: the weight of each source: integers or floating-point numbers.
+        seed: another seed gives another order.
+        end: 'restart' if a source without samples left begins again, so that the mixture is endless;
+            'stop' if the mixture then ends.
+        window: the number of consecutive draws that come in random order, such as the draws of a
+            step. With 1 the sources alternate as evenly as possible.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> mixture = omnibal.Mixture([100, 50], [3, 1])
+        >>> mixture
+        Mixture(2 sources, endless)
+        >>> sources, epochs, samples = mixture.draws(0, 8)
+        >>> sources.tolist().count(0)
+        6
+    """
+
     def __init__(
         self,
         sizes: Integers,
@@ -288,7 +482,23 @@ class Mixture:
     def digest(self) -> int: ...
 
 def next_fit(demands: Demands, capacity: Limits) -> Packing:
-    """Packs samples in their order: a sample that does not fit the open group opens another one."""
+    """Packs samples in their order: a sample that does not fit the open group opens another one.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a group: a number, or one for each resource.
+
+    Returns:
+        A `Packing`: its groups, the oversized samples and a lower bound.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.next_fit([5, 3, 4, 6, 2], 8).groups.tolist()
+        [[0, 1], [2], [3, 4]]
+    """
 
 def isf(
     demands: Demands,
@@ -406,8 +616,23 @@ def improve_packing(
     """
 
 def packing_bound(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> int:
-    """Returns a number of groups that no packing is below. `effort` is 'fast', 'normal' or
-    'thorough'.
+    """Returns a lower bound on the number of groups of all packings.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a group: a number, or one for each resource.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+
+    Returns:
+        A number of groups that no packing is below. Oversized samples do not count.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.packing_bound([5, 5, 5, 2], 8)
+        3
     """
 
 def tune_capacity(
@@ -419,9 +644,35 @@ def tune_capacity(
     max_oversized: float = 0.01,
     seed: int = 0,
     packer: Literal["isf", "best_fit_decreasing"] = "best_fit_decreasing",
+    progress: Optional[Callable[[int], Any]] = None,
 ) -> Tuned:
-    """Finds the capacity at which groups have `target` samples on average, by OmniBal's rule for 8
-    ranks. `packer` is 'best_fit_decreasing' or 'isf'.
+    """Finds the capacity at which groups have a number of samples on average and ranks idle least.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        target: the smallest average number of samples of a group.
+        width: the average number of samples is below `target + width`.
+        granularity: a number for each resource, of which capacities are multiples. Default: 1.
+        max_oversized: the largest share of samples that may exceed the capacity.
+        seed: another seed gives other random steps.
+        packer: 'best_fit_decreasing' or 'isf'.
+        progress: called before each packing with the number of packings so far. Its result is not
+            used; an exception that it raises ends the search. Ctrl-C raises KeyboardInterrupt.
+
+    Returns:
+        A `Tuned`. Its `best` is the capacity with the smallest idle share of random steps of 8 ranks,
+        as OmniBal chooses. Its status is 'not_found' if no capacity has such groups.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> tuned = omnibal.tune_capacity([5, 3, 4, 6, 2, 4, 8, 1] * 50, 3.0)
+        >>> tuned.status
+        'solved'
+        >>> 3 <= tuned.best.mean_group_size < 4
+        True
     """
 
 def group_loads(groups: Groups, demands: Demands) -> npt.NDArray[np.int64]:
@@ -465,10 +716,40 @@ def lpt(costs: Costs, parts: int, *, count: Literal["any", "equal", "at_most_one
     """
 
 def karmarkar_karp(costs: Costs, parts: int) -> Groups:
-    """Balances samples over parts by differencing."""
+    """Balances samples over parts by differencing: the largest sums go to different parts.
+
+    Args:
+        costs: an integer or a floating-point number for each sample.
+        parts: the number of parts, such as the number of ranks.
+
+    Returns:
+        The samples of each part, as `Groups`. Often more equal costs than from `lpt`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.karmarkar_karp([8, 7, 6, 5, 4], 2).tolist()
+        [[0, 2], [1, 3, 4]]
+    """
 
 def deal(costs: Costs, parts: int) -> Groups:
-    """Balances samples over parts with the same number of samples."""
+    """Balances samples over parts with the same number of samples, in snake order of the costs.
+
+    Args:
+        costs: an integer or a floating-point number for each sample.
+        parts: the number of parts, such as the number of ranks.
+
+    Returns:
+        The samples of each part, as `Groups`. The numbers of samples differ by one at most.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.deal([8, 7, 6, 5, 4, 3], 2).tolist()
+        [[0, 3, 4], [1, 2, 5]]
+    """
 
 def refine_parts(
     costs: Costs,
@@ -480,8 +761,28 @@ def refine_parts(
     splits: int = 2048,
     seed: int = 0,
 ) -> Groups:
-    """Improves given parts: more equal costs. `counts` is 'free', or 'kept' if each part keeps its
-    number of samples.
+    """Improves given parts by moves and exchanges of samples: more equal costs.
+
+    Args:
+        costs: an integer or a floating-point number for each sample.
+        parts: the samples of each part, such as from `lpt` or `deal`.
+        max_overload: how far the largest cost may be above the lower bound before the search ends.
+        counts: 'free', or 'kept' if each part keeps its number of samples.
+        exchanges: the largest number of moves, exchanges and splits.
+        splits: the largest number of splits without success, in which two parts are divided again.
+        seed: another seed gives another search.
+
+    Returns:
+        `Groups` whose largest cost is at most the largest cost of the given parts.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> costs = [8, 7, 6, 5, 4]
+        >>> parts = omnibal.refine_parts(costs, omnibal.deal(costs, 2))
+        >>> omnibal.group_loads(parts, costs).tolist()
+        [15, 15]
     """
 
 def balance_under_capacity(
@@ -493,8 +794,37 @@ def balance_under_capacity(
     max_overload: float = 0.01,
     effort: Effort = "normal",
     seed: int = 0,
+    progress: Optional[Callable[[int, int, int], Optional[bool]]] = None,
 ) -> Within:
-    """Balances samples over parts, none above a capacity. `effort` is 'fast', 'normal' or 'thorough'."""
+    """Balances costs over parts, none of which exceeds a capacity.
+
+    Args:
+        costs: an integer or a floating-point number for each sample.
+        parts: the number of parts, such as the number of ranks.
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a part: a number, or one for each resource.
+        max_overload: how far the largest cost may be above the lower bound before the search ends.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+        seed: another seed gives another search.
+        progress: called after each pass of the search for fewer groups with the numbers of passes and
+            of groups so far and the lower bound. That search ends if it returns False. Ctrl-C raises
+            KeyboardInterrupt.
+
+    Returns:
+        A `Within`. Its status is 'infeasible' if it is proven that there are no such parts, with the
+        `reason`, and 'not_found' if the search finds none.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> found = omnibal.balance_under_capacity([9, 4, 4, 1], 2, [30, 40, 10, 20], 60)
+        >>> found
+        Within(solved, 2 parts, largest load 10, at least 9)
+        >>> found.parts.tolist()
+        [[0, 3], [1, 2]]
+    """
 
 def micro_batches(
     costs: Costs,
@@ -506,6 +836,7 @@ def micro_batches(
     max_overload: float = 0.01,
     effort: Effort = "normal",
     seed: int = 0,
+    progress: Optional[Callable[[int, int, int], Optional[bool]]] = None,
 ) -> Steps:
     """Packs samples into micro-batches, the same number on each rank and with even costs.
 
@@ -519,6 +850,9 @@ def micro_batches(
         max_overload: how far the largest cost may be above the lower bound before the search ends.
         effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
         seed: another seed gives another search.
+        progress: called after each pass of the search for fewer groups with the numbers of passes and
+            of groups so far and the lower bound. That search ends if it returns False. Ctrl-C raises
+            KeyboardInterrupt.
 
     Returns:
         `Steps`: step m has micro-batch m of each rank.
@@ -575,18 +909,80 @@ def schedule_steps(
     """
 
 def pad_ratio(groups: Groups, lengths: Integers) -> float:
-    """Returns the mean share of padding over groups, each padded to its longest sample."""
+    """Returns the average share of padding, if each group is padded to its longest sample.
+
+    Args:
+        groups: the groups of a packing, or the parts of a balancer.
+        lengths: the length of each sample.
+
+    Returns:
+        The average over the groups: 0 if all samples of a group are equally long.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.pad_ratio(omnibal.Groups([0, 2, 4], [0, 1, 2, 3]), [4, 2, 5, 5])
+        0.125
+    """
 
 def dist_ratio(loads: Demands, schedule: Optional[Steps] = None) -> Ratio:
-    """Returns the idle share of one step whose ranks have these loads, or the mean over the steps of
-    a schedule of groups that have these loads: a number, or an array with one for each resource.
+    """Returns the idle share of a step, 1 - mean / max of the loads: OmniBal's dist ratio.
+
+    Args:
+        loads: a number or a row of numbers for each rank of one step, or for each group of a
+            schedule.
+        schedule: `Steps` of groups that have these loads. Default: the loads are those of one step.
+
+    Returns:
+        The idle share of the step, or the average over the steps of the schedule: a number, or an
+        array with one for each resource.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.dist_ratio([4, 2, 3, 3])
+        0.25
+        >>> steps = omnibal.schedule_steps([4, 2, 4, 2], ranks=2, max_dist_ratio=0.0)
+        >>> omnibal.dist_ratio([4, 2, 4, 2], steps)
+        0.0
     """
 
 def imbalance(loads: Demands) -> Ratio:
-    """Returns how uneven loads are: a number, or an array with one for each resource."""
+    """Returns the imbalance of loads: the largest load divided by the average load.
+
+    Args:
+        loads: a number or a row of numbers for each rank or part.
+
+    Returns:
+        At least 1, which means balanced: a number, or an array with one for each resource.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.imbalance([4, 2, 3, 3])
+        1.3333333333333333
+    """
 
 def utilization(loads: Demands, capacity: Limits) -> Ratio:
-    """Returns the used share of the capacity: a number, or an array with one for each resource."""
+    """Returns the used share of the capacity, averaged over groups.
+
+    Args:
+        loads: a number or a row of numbers for each group, such as from `group_loads`.
+        capacity: the limit of a group: a number, or one for each resource.
+
+    Returns:
+        A number, or an array with one for each resource; 1 if all groups are full.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.utilization([[4, 90], [2, 80]], (4, 100)).tolist()
+        [0.75, 0.85]
+    """
 
 def partition_minimax(costs: Costs, stages: int, *, allow_empty: bool = False) -> Partition:
     """Partitions a chain of layers into stages with the smallest possible largest cost.
@@ -622,8 +1018,34 @@ def partition_layers(
     forbidden_cuts: Optional[Integers] = None,
     allow_empty: bool = False,
 ) -> Partition:
-    """Partitions layers into the most even stages with memory and rules. The costs of layers add up;
-    `cut_costs[l]` is the cost of a cut before layer l for the stages on both of its sides.
+    """Partitions layers into stages with the smallest possible largest cost, under limits.
+
+    Args:
+        costs: an integer or a floating-point number for each layer; the costs of a stage add up.
+        stages: the number of stages.
+        cut_costs: entry l is what a cut before layer l adds to the costs of the stages on both of its
+            sides. Default: cuts are free.
+        bytes: the bytes of each layer.
+        capacity: the limit of the bytes of a stage: a number, or one for each stage.
+        min_layers: the smallest number of layers of a stage: a number, or one for each stage.
+        max_layers: the largest number of layers of a stage: a number, or one for each stage.
+        forbidden_cuts: the layers before which there is no cut.
+        allow_empty: True if stages without layers are allowed.
+
+    Returns:
+        A `Partition`: stage s runs the layers boundaries[s] to boundaries[s + 1]. Its status is
+        'infeasible' if no stages satisfy the limits; then it names the stage and the missing bytes.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> stages = omnibal.partition_layers(
+        ...     [4, 2, 3, 6, 1], 2, bytes=[5, 5, 5, 5, 5], capacity=[10, 20])
+        >>> stages
+        Partition(solved, 2 stages, objective 10, at least 10, proven)
+        >>> stages.boundaries.tolist()
+        [0, 2, 5]
     """
 
 def partition_throughput(
@@ -639,8 +1061,34 @@ def partition_throughput(
     forbidden_cuts: Optional[Integers] = None,
     allow_empty: bool = False,
 ) -> Partition:
-    """Partitions layers into the stages with the shortest step. The arguments are the same as in
-    `partition_layers`.
+    """Partitions layers into the stages with the shortest step of a number of micro-batches.
+
+    Args:
+        costs: an integer or a floating-point number for each layer; the costs of a stage add up.
+        stages: the number of stages.
+        micro_batches: the number of micro-batches of a step.
+        cut_costs: entry l is what a cut before layer l adds to the costs of the stages on both of its
+            sides. Default: cuts are free.
+        bytes: the bytes of each layer.
+        capacity: the limit of the bytes of a stage: a number, or one for each stage.
+        min_layers: the smallest number of layers of a stage: a number, or one for each stage.
+        max_layers: the largest number of layers of a stage: a number, or one for each stage.
+        forbidden_cuts: the layers before which there is no cut.
+        allow_empty: True if stages without layers are allowed.
+
+    Returns:
+        A `Partition` whose objective is the time of the step: stage s runs the layers boundaries[s] to boundaries[s + 1]. Its status is
+        'infeasible' if no stages satisfy the limits; then it names the stage and the missing bytes.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> stages = omnibal.partition_throughput([4, 2, 3, 6, 1], 2, 8)
+        >>> stages
+        Partition(solved, 2 stages, objective 79, at least 79, proven)
+        >>> stages.bottleneck
+        9
     """
 
 def select_recompute(
@@ -697,7 +1145,35 @@ def context_groups(
     multiple: int = 1,
     effort: Effort = "normal",
 ) -> ContextPlan:
-    """Assigns the samples of a step to groups of ranks. Row d - 1 of `cost` is (fixed, linear,
-    quadratic) of groups of d ranks; a sample has `bytes_per_token` for each token on each rank of
-    its group. `placement` is 'anywhere' or 'blocks'.
+    """Assigns the samples of a step to groups of ranks: dynamic context parallelism.
+
+    Args:
+        lengths: the length of each sample in tokens.
+        ranks: the number of ranks.
+        cost: row d - 1 is (fixed, linear, quadratic) for groups of d ranks: a group takes
+            fixed + linear * tokens + quadratic * squares, the sums of the lengths of its samples and of
+            their squares.
+        micro_step: the time that each micro-step adds.
+        bytes_per_token: the bytes of a token; the ranks of a group share the tokens of a sample.
+        capacity: the limit of the bytes of a rank. Default: none.
+        degrees: the numbers of ranks that groups may have. Default: all.
+        ranks_per_node: the ranks of a node, which groups do not leave if they fit. Default: 0, one
+            node.
+        placement: 'anywhere', or 'blocks' if the ranks of a group are neighbors that begin at a
+            multiple of their number.
+        multiple: the number of micro-steps is a multiple of this number.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+
+    Returns:
+        A `ContextPlan`. Its status is 'infeasible' if a sample fits no group; then it names the sample
+        and the degree that it needs.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> cost = [[1.0, 0.01, 1e-5 / d] for d in range(1, 5)]
+        >>> plan = omnibal.context_groups([4000, 500, 400, 300], 4, cost)
+        >>> plan.status, plan.degrees.tolist(), plan.samples.tolist()
+        ('solved', [4, 2, 1, 1], [[0], [1], [2], [3]])
     """

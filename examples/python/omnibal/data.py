@@ -92,12 +92,12 @@ class PackedBatchSampler:
         self._groups = packing.groups
         work = samples if cost is None else _columns(cost, "cost")
         self._loads = group_loads(packing.groups, work)
-        self._options = {
+        self._options: Dict[str, Any] = {
             "seed": seed,
             "max_dist_ratio": max_dist_ratio,
             "groups_per_rank": groups_per_rank,
         }
-        self._remainder = remainder
+        self._remainder: Any = remainder
         given = repr((np.asarray(capacity).tolist(), sorted(self._options.items()), remainder))
         self._digest = zlib.crc32(given.encode(), zlib.crc32(samples.tobytes()))
         self._digest = zlib.crc32(work.tobytes(), self._digest)
@@ -127,6 +127,16 @@ class PackedBatchSampler:
             epoch=epoch,
             remainder=self._remainder,
             **self._options,
+        )
+
+    def __repr__(self) -> str:
+        return "PackedBatchSampler(%d micro-batches, rank %d of %d, epoch %d, %d of %d yielded)" % (
+            len(self._groups),
+            self.rank,
+            self.ranks,
+            self.epoch,
+            self._next,
+            len(self._order),
         )
 
     def __len__(self) -> int:
@@ -207,6 +217,9 @@ def collate_packed(samples: Sequence[Mapping[str, Any]], ignore_index: int = -10
     Returns:
         The concatenated fields, and `position_ids`, `cu_seqlens` (int32), `max_seqlen`. The arrays
         are tensors of torch if the fields are.
+
+    Raises:
+        ValueError: if there are no samples, or if the fields of a sample differ in length.
 
     Example:
         >>> batch = collate_packed([{"input_ids": [7, 8, 9]}, {"input_ids": [5, 6]}])
