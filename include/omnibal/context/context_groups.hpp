@@ -11,6 +11,7 @@
 #include <omnibal/context/context_groups/bound.hpp>
 #include <omnibal/context/context_groups/exact.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/keyed_indices.hpp>
 #include <omnibal/context/context_groups/plan_writer.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
 #include <omnibal/context/context_groups/search.hpp>
@@ -111,9 +112,9 @@ class context_groups_workspace {
   friend struct context_groups_fn;
 
   detail::context_instance instance_;
+  detail::keyed_indices samples_by_length_;
   detail::context_bound bound_;
   detail::search_buffers search_;
-  detail::keyed_words words_;
   detail::plan_buffers writing_;
   context_plan plan_;
 };
@@ -181,10 +182,13 @@ struct context_groups_fn {
     detail::check_index_count(name, "lengths", count);
     check(ranks, cost, options);
     set_degrees(ranks, cost, options, workspace.instance_);
-    workspace.words_.values.resize(count);
+    auto& samples = workspace.instance_.samples;
+    samples.clear();
+    samples.reserve(count);
     auto const first = std::ranges::begin(lengths);
-    for (std::size_t i = 0; i != count; ++i) {
-      workspace.words_.values[i] = checked_length(i, first[static_cast<std::ptrdiff_t>(i)]);
+    for (std::uint32_t i = 0; i != count; ++i) {
+      samples.push_back(
+          detail::sample_of_length(checked_length(i, first[static_cast<std::ptrdiff_t>(i)]), i));
     }
     auto const bytes = [&memory](std::int64_t length, std::uint32_t degree) {
       auto const measured = +memory(length, degree);
@@ -194,7 +198,7 @@ struct context_groups_fn {
       // The largest value, which is the default capacity, means no limit.
       return detail::saturate_cast<std::int64_t>(measured);
     };
-    solve(workspace, bytes, options);
+    solve(workspace, bytes, options.effort);
     return workspace.plan_;
   }
 
@@ -210,16 +214,17 @@ struct context_groups_fn {
   static constexpr std::string_view name = detail::context_groups_name;
   static constexpr std::uint32_t max_multiple = 65536;
 
-  /// Sorts the samples, searches for a schedule that is near the lower bound, continues with branch
-  /// and bound if there are few samples, and writes the plan.
+  /// Plans the samples of the instance of a workspace, which are in the order of the caller. Sorts
+  /// the samples, searches for a schedule that is near the lower bound, continues with branch and
+  /// bound if there are few samples, and writes the plan.
   static void solve(context_groups_workspace& workspace, detail::context_memory memory,
-                    context_groups_options const& options) {
-    detail::context_instance& instance = workspace.instance_;
+                    effort search_effort) {
     context_plan& plan = workspace.plan_;
     clear(plan);
-    detail::sort_samples(workspace.words_, instance.samples);
-    detail::set_least_degrees(instance, memory, plan);
+    detail::sort_by_length(workspace.instance_.samples, workspace.samples_by_length_);
+    detail::set_min_degrees(workspace.instance_, memory, plan);
     if (plan.status != solve_status::solved) return;
+    detail::context_instance const& instance = workspace.instance_;
     if (instance.samples.empty()) {
       plan.proven = true;
       return;
@@ -230,9 +235,10 @@ struct context_groups_fn {
       detail::throw_overflow(name, "the time of all samples");
     }
     detail::context_search search(instance, workspace.bound_, memory, workspace.search_);
-    detail::context_schedule& best = search.run(options.effort);
-    bool const is_optimal = run_branch_and_bound(workspace, memory, options.effort, best);
-    detail::context_plan_writer(instance, best, workspace.words_, workspace.writing_, plan).run();
+    detail::context_schedule& best = search.run(search_effort);
+    bool const is_optimal =
+        run_branch_and_bound(instance, workspace.bound_, memory, search_effort, best);
+    detail::context_plan_writer(instance, best, workspace.writing_, plan).run();
     if (!is_optimal) return;
     plan.lower_bound = plan.makespan;
     plan.proven = true;
@@ -250,15 +256,14 @@ struct context_groups_fn {
   }
 
   /// Improves a schedule of few samples. Returns true if the schedule is then proven to be optimal.
-  static bool run_branch_and_bound(context_groups_workspace& workspace,
-                                   detail::context_memory memory, effort level,
+  static bool run_branch_and_bound(detail::context_instance const& instance,
+                                   detail::context_bound const& bound,
+                                   detail::context_memory memory, effort search_effort,
                                    detail::context_schedule& schedule) {
-    constexpr std::uint64_t nodes[] = {0, 20'000, 10'000'000};
-    std::uint64_t const max_nodes = nodes[static_cast<std::size_t>(level)];
-    if (max_nodes == 0) return false;
-    if (workspace.instance_.samples.size() > detail::max_exact_samples) return false;
-    return detail::context_exact(workspace.instance_, workspace.bound_, memory, schedule)
-        .run(max_nodes);
+    constexpr std::uint64_t nodes_of_effort[] = {0, 20'000, 10'000'000};
+    std::uint64_t const max_nodes = nodes_of_effort[static_cast<std::size_t>(search_effort)];
+    if (max_nodes == 0 || instance.samples.size() > detail::max_exact_samples) return false;
+    return detail::context_exact(instance, bound, memory, schedule).run(max_nodes);
   }
 
   template <std::integral Length>
@@ -314,7 +319,7 @@ struct context_groups_fn {
                   (is_valid ? ", must not be zero" : ", must be finite and not negative"));
   }
 
-  /// Writes the ranks, their degrees and the limits to an instance.
+  /// Sets the ranks, their degrees and the limits of an instance.
   static void set_degrees(std::size_t ranks, context_cost const& cost,
                           context_groups_options const& options,
                           detail::context_instance& instance) {
@@ -323,7 +328,7 @@ struct context_groups_fn {
     instance.ranks_per_node = std::max<std::uint32_t>(1, options.ranks_per_node);
     instance.multiple = options.multiple;
     instance.capacity = options.capacity;
-    instance.micro_step = cost.micro_step;
+    instance.micro_step_time = cost.micro_step;
     if (!detail::select_degrees(instance, cost, options.degrees)) {
       detail::throw_invalid(name,
                             "options.degrees is " + detail::list_text(options.degrees) +

@@ -30,11 +30,11 @@ inline void add_degree(context_instance& instance, context_cost const& cost, std
 
 /// Subtracts the least fixed time of all degrees from their times.
 inline void subtract_min_fixed(context_instance& instance) {
-  instance.min_fixed = std::numeric_limits<double>::infinity();
+  instance.min_fixed_time = std::numeric_limits<double>::infinity();
   for (context_degree const& degree : instance.degrees) {
-    instance.min_fixed = std::min(instance.min_fixed, degree.time.fixed);
+    instance.min_fixed_time = std::min(instance.min_fixed_time, degree.time.fixed);
   }
-  for (context_degree& degree : instance.degrees) degree.time.fixed -= instance.min_fixed;
+  for (context_degree& degree : instance.degrees) degree.time.fixed -= instance.min_fixed_time;
 }
 
 /// True if more ranks never have fewer rank-seconds.
@@ -53,17 +53,17 @@ inline void subtract_min_fixed(context_instance& instance) {
   return true;
 }
 
-/// Finds the runs of degrees in which more ranks never require more time.
-inline void find_runs(context_instance& instance) {
+/// Finds the ends of the runs of degrees in which more ranks never require more time.
+inline void find_falling_runs(context_instance& instance) {
   auto const is_faster = [](degree_time const& left, degree_time const& right) {
     return left.fixed <= right.fixed && left.linear <= right.linear &&
            left.quadratic <= right.quadratic;
   };
   auto const& degrees = instance.degrees;
-  instance.runs.clear();
+  instance.falling_run_ends.clear();
   for (std::uint32_t d = 1; d <= degrees.size(); ++d) {
     if (d == degrees.size() || !is_faster(degrees[d].time, degrees[d - 1].time)) {
-      instance.runs.push_back(d);
+      instance.falling_run_ends.push_back(d);
     }
   }
 }
@@ -94,7 +94,7 @@ inline void find_runs(context_instance& instance) {
   if (instance.degrees.empty()) return false;
   subtract_min_fixed(instance);
   instance.areas_ascend = do_areas_ascend(instance.degrees);
-  find_runs(instance);
+  find_falling_runs(instance);
   instance.is_chain = is_divisor_chain(instance.degrees, instance.ranks_per_node);
   return true;
 }

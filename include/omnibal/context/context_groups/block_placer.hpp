@@ -35,7 +35,7 @@ class block_placer {
       if (groups_[g].micro_step == micro_step) members_[count_++] = g;
     }
     std::stable_sort(members_, members_ + count_, [&](std::uint32_t left, std::uint32_t right) {
-      return groups_[left].degree > groups_[right].degree;
+      return groups_[left].degree_index > groups_[right].degree_index;
     });
     if (!place(0)) return nodes_left_ == 0 ? block_search::gave_up : block_search::none;
     for (std::size_t k = 0; k != count_; ++k) groups_[members_[k]].first_rank = firsts_[k];
@@ -46,7 +46,7 @@ class block_placer {
   static constexpr std::uint32_t max_nodes = 20'000;
 
   [[nodiscard]] std::uint32_t ranks_of(std::size_t k) const {
-    return instance_.degrees[groups_[members_[k]].degree].ranks;
+    return instance_.degrees[groups_[members_[k]].degree_index].ranks;
   }
 
   bool place(std::size_t k) {

@@ -35,15 +35,17 @@ class context_bound {
   /// The least number of micro-steps that holds the bytes of all samples.
   [[nodiscard]] std::uint64_t min_steps() const { return min_steps_; }
 
-  /// The degree with the least area of a sample by descending length.
-  [[nodiscard]] std::uint32_t natural(std::size_t sample) const { return natural_[sample]; }
+  /// The index of the degree on which a sample has the least area.
+  [[nodiscard]] std::uint32_t min_area_degree_index(std::size_t sample) const {
+    return min_area_degrees_[sample];
+  }
   /// The sum of the areas of this sample and of all shorter samples.
-  [[nodiscard]] double area_from(std::size_t sample) const { return areas_[sample]; }
+  [[nodiscard]] double area_from(std::size_t sample) const { return areas_from_[sample]; }
   /// The largest of the least times of all samples.
   [[nodiscard]] double longest() const { return longest_; }
 
  private:
-  /// Finds the least number of micro-steps that holds all bytes. Returns the least time of these
+  /// Sets the least number of micro-steps that holds all bytes. Returns the least time of these
   /// micro-steps.
   double count_steps(context_instance const& instance, context_memory memory) {
     double const step_bytes =
@@ -57,7 +59,7 @@ class context_bound {
       while (bytes * (1 - 1e-9) > step_bytes * static_cast<double>(min_steps_) &&
              min_steps_ != instance.samples.size()) {
         ++min_steps_;
-        seconds += instance.shortest_of_length(sample);
+        seconds += instance.min_time_of_length(sample);
       }
     }
     min_steps_ = std::max<std::uint64_t>(min_steps_, 1);
@@ -67,29 +69,30 @@ class context_bound {
   void measure_samples(context_instance const& instance) {
     auto const& samples = instance.samples;
     std::size_t const count = samples.size();
-    natural_.resize(count);
-    areas_.assign(count + 1, 0);
-    late_.assign(count + 1, 0);
+    min_area_degrees_.resize(count);
+    areas_from_.assign(count + 1, 0);
+    max_time_from_.assign(count + 1, 0);
     longest_ = 0;
     for (std::size_t i = count; i-- != 0;) {
       context_sample const& sample = samples[i];
-      std::uint32_t const degree = natural_degree(instance, sample);
-      natural_[i] = degree;
-      areas_[i] = areas_[i + 1] + instance.area(sample, degree);
-      late_[i] = std::max(late_[i + 1], instance.alone(sample, degree));
+      std::uint32_t const degree_index = find_min_area_degree_index(instance, sample);
+      min_area_degrees_[i] = degree_index;
+      areas_from_[i] = areas_from_[i + 1] + instance.area(sample, degree_index);
+      max_time_from_[i] =
+          std::max(max_time_from_[i + 1], instance.time_alone(sample, degree_index));
     }
     for (std::size_t i = 0; i != count; ++i) {
-      if (late_[i] <= longest_) break;
-      if (instance.alone(samples[i], natural_[i]) > longest_) {
-        longest_ = std::max(longest_, instance.shortest(samples[i]));
+      if (max_time_from_[i] <= longest_) break;
+      if (instance.time_alone(samples[i], min_area_degrees_[i]) > longest_) {
+        longest_ = std::max(longest_, instance.min_time(samples[i]));
       }
     }
   }
 
-  /// The degree with the least area.
-  [[nodiscard]] static std::uint32_t natural_degree(context_instance const& instance,
-                                                    context_sample const& sample) {
-    std::uint32_t best = sample.least;
+  /// The index of the degree with the least area.
+  [[nodiscard]] static std::uint32_t find_min_area_degree_index(context_instance const& instance,
+                                                                context_sample const& sample) {
+    std::uint32_t best = sample.min_degree_index;
     if (instance.areas_ascend) return best;
     for (std::uint32_t d = best + 1; d != instance.degrees.size(); ++d) {
       if (instance.area(sample, d) < instance.area(sample, best)) best = d;
@@ -97,15 +100,16 @@ class context_bound {
     return best;
   }
 
-  /// The degree with the least area that ends the sample by a deadline; the number of degrees if no
-  /// degree does.
-  [[nodiscard]] static std::uint32_t min_area(context_instance const& instance,
-                                              context_sample const& sample, double deadline) {
+  /// The index of the canonical degree: the least area of all degrees that end the sample by a
+  /// deadline. The number of degrees if no degree does.
+  [[nodiscard]] static std::uint32_t canonical_degree_index(context_instance const& instance,
+                                                            context_sample const& sample,
+                                                            double deadline) {
     std::uint32_t best = instance.first_in_time(sample, deadline);
     if (instance.areas_ascend || best == instance.degrees.size()) return best;
     double least = instance.shared_area(sample, best, deadline);
     for (std::uint32_t d = best + 1; d != instance.degrees.size(); ++d) {
-      if (instance.alone(sample, d) > deadline) continue;
+      if (instance.time_alone(sample, d) > deadline) continue;
       double const area = instance.shared_area(sample, d, deadline);
       if (area >= least) continue;
       least = area;
@@ -119,19 +123,20 @@ class context_bound {
     auto const& samples = instance.samples;
     double area = 0;
     std::size_t i = 0;
-    for (; late_[i] > deadline; ++i) {
-      std::uint32_t const degree = min_area(instance, samples[i], deadline);
-      if (degree == instance.degrees.size()) return false;
-      area += instance.shared_area(samples[i], degree, deadline);
+    for (; max_time_from_[i] > deadline; ++i) {
+      std::uint32_t const degree_index = canonical_degree_index(instance, samples[i], deadline);
+      if (degree_index == instance.degrees.size()) return false;
+      area += instance.shared_area(samples[i], degree_index, deadline);
     }
-    return area + areas_[i] <= deadline * instance.ranks;
+    return area + areas_from_[i] <= deadline * instance.ranks;
   }
 
   /// A time below which samples cannot end; at most a ten-millionth below the least such time.
   [[nodiscard]] double min_time(context_instance const& instance) const {
-    double low = std::max(longest_, areas_.front() / instance.ranks) * (1 - 4 * context_rounding);
+    double low =
+        std::max(longest_, areas_from_.front() / instance.ranks) * (1 - 4 * context_rounding);
     if (can_meet(instance, low * (1 + 8 * context_rounding))) return low;
-    double high = std::max(2 * low, late_.front());
+    double high = std::max(2 * low, max_time_from_.front());
     while (!can_meet(instance, high)) {
       low = high;
       high *= 2;
@@ -144,11 +149,12 @@ class context_bound {
     return low * (1 - 4 * context_rounding);
   }
 
-  std::vector<std::uint32_t> natural_;
-  /// For each sample, the sum of the areas and the largest time with the natural degree, over this
-  /// and all later samples.
-  std::vector<double> areas_;
-  std::vector<double> late_;
+  /// The index of the degree on which each sample has the least area.
+  std::vector<std::uint32_t> min_area_degrees_;
+  /// For each sample, the sum of the areas and the largest time on these degrees, over this and all
+  /// later samples.
+  std::vector<double> areas_from_;
+  std::vector<double> max_time_from_;
   double longest_ = 0;
   double makespan_ = 0;
   std::uint64_t min_steps_ = 1;

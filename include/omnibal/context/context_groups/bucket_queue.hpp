@@ -28,66 +28,67 @@ class bucket_queue {
 
   [[nodiscard]] bool empty() const { return filled_[0] == 0 && filled_[1] == 0; }
 
-  /// The level of a load, as a share of the capacity of a group.
-  [[nodiscard]] static std::size_t level_of(double share) {
-    double const level = share * static_cast<double>(count);
-    if (!(level > 0)) return 0;
-    return level < static_cast<double>(count) ? static_cast<std::size_t>(level) : count - 1;
+  /// The bucket of a load, which is a share of the deadline or the capacity of a group.
+  [[nodiscard]] static std::size_t bucket_of(double share) {
+    double const bucket = share * static_cast<double>(count);
+    if (!(bucket > 0)) return 0;
+    return bucket < static_cast<double>(count) ? static_cast<std::size_t>(bucket) : count - 1;
   }
 
-  /// The least share of a level.
-  [[nodiscard]] static double share_of(std::size_t level) {
-    return static_cast<double>(level) / static_cast<double>(count);
+  /// The least share of a bucket.
+  [[nodiscard]] static double share_of(std::size_t bucket) {
+    return static_cast<double>(bucket) / static_cast<double>(count);
   }
 
-  /// The lowest level with groups. Precondition: there are some.
+  /// The lowest bucket with groups. Precondition: the queue is not empty.
   [[nodiscard]] std::size_t lowest() const {
     return filled_[0] != 0 ? static_cast<std::size_t>(std::countr_zero(filled_[0]))
                            : 64 + static_cast<std::size_t>(std::countr_zero(filled_[1]));
   }
 
-  /// The first group of a level; the others are linked behind it.
-  [[nodiscard]] std::uint32_t first(std::size_t level) const { return first_[level]; }
+  /// The first group of a bucket; the others are linked behind it.
+  [[nodiscard]] std::uint32_t first(std::size_t bucket) const { return first_[bucket]; }
 
-  void insert(std::uint32_t group, std::size_t level, std::vector<std::uint32_t>& next) {
-    next[group] = first_[level];
-    first_[level] = group;
-    filled_[level / 64] |= std::uint64_t{1} << level % 64;
+  void insert(std::uint32_t group, std::size_t bucket, std::vector<std::uint32_t>& next) {
+    next[group] = first_[bucket];
+    first_[bucket] = group;
+    filled_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
   }
 
-  /// Removes an accepted group from the levels from `level` downwards, after at most `most` groups.
-  /// Returns `none` if no group is accepted.
+  /// Removes the first accepted group of the buckets from `bucket` downwards. Asks at most
+  /// `max_asked` groups. Returns `none` if no group is accepted.
   template <class Accepts>
-  std::uint32_t take_below(std::size_t level, std::size_t most, std::vector<std::uint32_t>& next,
-                           Accepts const& accepts) {
-    for (std::size_t l = level + 1; l-- != 0;) {
-      if (!skip_empty_below(l)) return none;
-      std::uint32_t const found = take_from(l, most, next, accepts);
-      if (found != none || most == 0) return found;
+  std::uint32_t take_below(std::size_t bucket, std::size_t max_asked,
+                           std::vector<std::uint32_t>& next, Accepts const& accepts) {
+    std::size_t asks_left = max_asked;
+    for (std::size_t b = bucket + 1; b-- != 0;) {
+      if (!skip_empty_below(b)) return none;
+      std::uint32_t const found = take_from(b, asks_left, next, accepts);
+      if (found != none || asks_left == 0) return found;
     }
     return none;
   }
 
  private:
-  /// Moves down to a level with groups, which may be this one. False if there is none.
-  [[nodiscard]] bool skip_empty_below(std::size_t& level) const {
-    std::size_t word = level / 64;
-    std::uint64_t bits = filled_[word] & (~std::uint64_t{0} >> (63 - level % 64));
+  /// Moves down to a bucket with groups, which may be this one. Returns false if there is none.
+  [[nodiscard]] bool skip_empty_below(std::size_t& bucket) const {
+    std::size_t word = bucket / 64;
+    std::uint64_t bits = filled_[word] & (~std::uint64_t{0} >> (63 - bucket % 64));
     if (bits == 0 && word == 1) bits = filled_[word = 0];
     if (bits == 0) return false;
-    level = 64 * word + static_cast<std::size_t>(std::bit_width(bits)) - 1;
+    bucket = 64 * word + static_cast<std::size_t>(std::bit_width(bits)) - 1;
     return true;
   }
 
   template <class Accepts>
-  std::uint32_t take_from(std::size_t level, std::size_t& most, std::vector<std::uint32_t>& next,
-                          Accepts const& accepts) {
-    std::uint32_t* link = &first_[level];
-    for (; *link != none && most != 0; --most) {
+  std::uint32_t take_from(std::size_t bucket, std::size_t& asks_left,
+                          std::vector<std::uint32_t>& next, Accepts const& accepts) {
+    std::uint32_t* link = &first_[bucket];
+    for (; *link != none && asks_left != 0; --asks_left) {
       std::uint32_t const group = *link;
       if (accepts(group)) {
         *link = next[group];
-        if (first_[level] == none) filled_[level / 64] &= ~(std::uint64_t{1} << level % 64);
+        if (first_[bucket] == none) filled_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
         return group;
       }
       link = &next[group];
@@ -95,6 +96,7 @@ class bucket_queue {
     return none;
   }
 
+  /// The first group of each bucket, and a bit for each bucket with groups.
   std::uint32_t first_[count];
   std::uint64_t filled_[2];
 };

@@ -113,7 +113,8 @@ class context_exact {
   }
 
   [[nodiscard]] static bool is_alike(filled_group const& left, filled_group const& right) {
-    return left.degree == right.degree && left.time == right.time && left.bytes == right.bytes;
+    return left.degree_index == right.degree_index && left.time == right.time &&
+           left.bytes == right.bytes;
   }
 
   void join(std::size_t sample) {
@@ -124,7 +125,7 @@ class context_exact {
       });
       if (is_tried) continue;
       filled_group const before = groups_[g];
-      std::int64_t const bytes = bytes_of(own, before.degree);
+      std::int64_t const bytes = bytes_of(own, before.degree_index);
       if (bytes > instance_.capacity - before.bytes) continue;
       group_of_[sample] = g;
       groups_[g].bytes += bytes;
@@ -146,19 +147,19 @@ class context_exact {
     }
   }
 
-  void open_nodes(std::size_t sample, std::uint32_t step, std::uint32_t degree,
+  void open_nodes(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
                   std::int64_t bytes) {
-    std::uint32_t const nodes = instance_.degrees[degree].ranks / instance_.ranks_per_node;
+    std::uint32_t const nodes = instance_.degrees[degree_index].ranks / instance_.ranks_per_node;
     open_step const before = steps_[step];
     if (nodes > before.last_untouched - before.first_untouched) return;
     steps_[step].first_untouched += nodes;
-    open(sample, step, degree, bytes, before.first_untouched * instance_.ranks_per_node);
+    open(sample, step, degree_index, bytes, before.first_untouched * instance_.ranks_per_node);
     steps_[step] = before;
   }
 
-  void open_within(std::size_t sample, std::uint32_t step, std::uint32_t degree,
+  void open_within(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
                    std::int64_t bytes) {
-    std::uint32_t const ranks = instance_.degrees[degree].ranks;
+    std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
     std::uint32_t const per_node = instance_.ranks_per_node;
     std::uint32_t const nodes = instance_.ranks / per_node;
     open_step const before = steps_[step];
@@ -174,19 +175,19 @@ class context_exact {
         ++own.touched;
         --own.last_untouched;
       }
-      open(sample, step, degree, bytes, (nodes - t) * per_node - room);
+      open(sample, step, degree_index, bytes, (nodes - t) * per_node - room);
       own = before;
     }
   }
 
-  void open(std::size_t sample, std::uint32_t step, std::uint32_t degree, std::int64_t bytes,
+  void open(std::size_t sample, std::uint32_t step, std::uint32_t degree_index, std::int64_t bytes,
             std::uint32_t first_rank) {
     std::uint32_t const group = group_count_++;
     group_of_[sample] = group;
     groups_[group] = {.micro_step = step,
-                      .degree = degree,
+                      .degree_index = degree_index,
                       .first_rank = first_rank,
-                      .time = instance_.degrees[degree].time.fixed,
+                      .time = instance_.degrees[degree_index].time.fixed,
                       .bytes = bytes};
     put(sample, group);
     --group_count_;
@@ -198,9 +199,9 @@ class context_exact {
     context_sample const& own = instance_.samples[sample];
     std::uint32_t const step = groups_[g].micro_step;
     double const before[] = {longest_, area_, steps_[step].longest};
-    std::uint32_t const degree = groups_[g].degree;
-    groups_[g].time += instance_.added(own, degree);
-    area_ += instance_.area(own, degree);
+    std::uint32_t const degree_index = groups_[g].degree_index;
+    groups_[g].time += instance_.added_time(own, degree_index);
+    area_ += instance_.area(own, degree_index);
     if (groups_[g].time > steps_[step].longest) {
       longest_ += groups_[g].time - steps_[step].longest;
       steps_[step].longest = groups_[g].time;
@@ -214,8 +215,9 @@ class context_exact {
   [[nodiscard]] std::span<filled_group> groups() { return {groups_, group_count_}; }
   [[nodiscard]] std::span<filled_group const> groups() const { return {groups_, group_count_}; }
 
-  [[nodiscard]] std::int64_t bytes_of(context_sample const& sample, std::uint32_t degree) const {
-    return memory_(sample.length, instance_.degrees[degree].ranks);
+  [[nodiscard]] std::int64_t bytes_of(context_sample const& sample,
+                                      std::uint32_t degree_index) const {
+    return memory_(sample.length, instance_.degrees[degree_index].ranks);
   }
 
   context_instance const& instance_;

@@ -4,15 +4,16 @@
 /// \file
 /// One filling: a schedule by best fit, longest samples first, for given targets.
 ///
-/// `context_search` calls it once for each list of targets that it tries, and keeps the best
-/// schedule. The input is the instance, its bound, the targets of the levels and a limit of the
-/// makespan. The output is a schedule, whose makespan is infinite if the filling gave up. The loop
-/// over micro-steps is here: it sets deadlines, and selects the samples to place. The groups of one
-/// micro-step are in micro_step_groups.hpp.
+/// `context_search` makes a filling for each list of targets that it tries. The input is the
+/// instance, its bound, the targets of the levels and a limit of the makespan. The output is a
+/// schedule, whose makespan is infinite if the filling gave up. The loops over levels and
+/// micro-steps are here: they set deadlines, and give the remaining samples to the micro-step,
+/// which returns placements. The best fit inside a micro-step is in micro_step_groups.hpp.
 
 #include <omnibal/context/context_groups/bound.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/micro_step_groups.hpp>
+#include <omnibal/context/context_groups/remaining_samples.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
 
 #include <algorithm>
@@ -20,36 +21,12 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// The target of a filling for a level: consecutive samples by descending length, which have their
-/// own micro-steps.
-struct context_target {
-  /// The micro-steps that share the work.
-  std::uint64_t micro_steps = 1;
-  /// The limit on the time of the longest group of a micro-step.
-  double longest = 0;
-  /// The time of a micro-step as a multiple of the average of the remaining work.
-  double pace = 1;
-  /// The least degree of samples, as long as there are ranks for it.
-  std::uint32_t min_degree = 0;
-  /// The end of the level.
-  std::uint32_t end = ~std::uint32_t{0};
-};
-
-/// The state of a filling at the beginning of a level: the time of the earlier micro-steps and the
-/// rank-seconds of the level.
-struct context_level {
-  double time = 0;
-  double area = 0;
-};
-
 /// The memory of a filling, reused between calls.
 struct filling_buffers {
-  /// The links of the samples that have a group to later samples.
-  std::vector<std::uint32_t> next{};
+  remaining_samples remaining{};
   micro_step_buffers micro_step{};
 };
 
@@ -61,158 +38,159 @@ struct filling_buffers {
 /// levels use the remaining room.
 class context_filling {
  public:
-  /// Writes to `schedule`. Memory: 8 bytes for each sample and 36 for each group.
+  /// Prepares an empty schedule. Memory: 16 bytes for each sample and 36 for each group.
   context_filling(context_instance const& instance, context_bound const& bound,
                   context_memory memory, context_schedule& schedule, filling_buffers& buffers)
       : instance_(instance),
         bound_(bound),
+        memory_(memory),
         schedule_(schedule),
-        next_(buffers.next),
-        groups_(instance, memory, schedule.groups, buffers.micro_step) {}
-
-  /// Fills micro-steps, and gives up if the makespan would exceed the limit. Returns the last
-  /// level.
-  context_level run(std::span<context_target const> targets, double limit) {
-    std::size_t const count = instance_.samples.size();
-    limit_ = limit;
-    schedule_.group_of.assign(count, micro_step_groups::none);
+        remaining_(buffers.remaining),
+        micro_step_buffers_(buffers.micro_step),
+        count_(static_cast<std::uint32_t>(instance.samples.size())) {
+    schedule_.group_of.assign(count_, micro_step_groups::none);
+    schedule_.groups.clear();
     schedule_.micro_steps = 0;
-    next_.resize(count + 1);
-    for (std::size_t i = 0; i <= count; ++i) next_[i] = static_cast<std::uint32_t>(i);
-    for (context_target const& target : targets) fill_level(target);
-    schedule_.makespan = placed_ == count ? instance_.fixed_time(schedule_.micro_steps) + time_
-                                          : std::numeric_limits<double>::infinity();
-    return level_;
+    remaining_.reset(count_);
+  }
+
+  /// Fills the micro-steps of all levels, and gives up if the makespan would reach the limit.
+  /// Returns the work of the last level.
+  level_work run(std::span<level_target const> targets, double limit) {
+    level_work last{};
+    for (level_target const& target : targets) last = fill_level(target, limit);
+    schedule_.makespan = remaining_.empty() ? instance_.fixed_time(schedule_.micro_steps) + time_
+                                            : std::numeric_limits<double>::infinity();
+    return last;
   }
 
  private:
-  /// After this number of consecutive misfits, some samples are passed over.
-  static constexpr std::uint32_t max_misses = 8;
   /// The most postponements of the last deadline, and the least share of the deadline for each.
   static constexpr int max_passes = 12;
   static constexpr double min_postponement = 1e-3;
 
-  void fill_level(context_target const& target) {
-    auto const count = static_cast<std::uint32_t>(instance_.samples.size());
-    target_ = target;
-    target_.end = std::min(target.end, count);
-    steps_left_ = target.micro_steps;
-    level_ = {.time = time_};
-    for (std::uint32_t i = next(0); i < target_.end; i = next(i + 1)) level_.area += area_of(i);
-    area_left_ = level_.area;
-    // Micro-steps of earlier levels hold samples of later levels, whose areas are not known.
-    bool const is_last = target_.end == count;
-    while (next(0) < target_.end && !is_late(is_last ? area_left_ / instance_.ranks : 0)) {
-      fill_micro_step();
+  /// The level whose micro-steps are filled, and its remaining work.
+  struct open_level {
+    level_target target{};
+    std::uint64_t micro_steps_left = 1;
+    /// The rank-seconds of the samples of the level without a group.
+    double area_left = 0;
+  };
+
+  level_work fill_level(level_target const& target, double limit) {
+    open_level level{.target = target, .micro_steps_left = target.micro_steps};
+    std::uint32_t const end = std::min(target.end, count_);
+    level.target.end = end;
+    for (std::uint32_t i = remaining_.first_from(0); i < end; i = remaining_.first_from(i + 1)) {
+      level.area_left += area_of(i, target);
     }
+    level_work const work{.time_before = time_, .area = level.area_left};
+    // Micro-steps of earlier levels hold samples of later levels, whose areas are not known.
+    bool const is_last = end == count_;
+    while (remaining_.first_from(0) < end &&
+           !is_late(is_last ? level.area_left / instance_.ranks : 0, limit)) {
+      fill_micro_step(level, limit);
+    }
+    return work;
   }
 
-  void fill_micro_step() {
-    auto const& samples = instance_.samples;
-    std::uint32_t const first = next(0);
-    groups_.begin(schedule_.micro_steps);
-    groups_.set_deadline(deadline_for(samples[first]), target_.min_degree);
-    place_all(first, target_.end);
-    if (steps_left_ <= 1) place_rest();
-    double const longest = groups_.load().longest;
-    if (target_.end != samples.size()) {
-      groups_.set_deadline(longest, 0);
-      place_all(next(target_.end), static_cast<std::uint32_t>(samples.size()));
+  void fill_micro_step(open_level& level, double limit) {
+    micro_step_groups groups(instance_, memory_, schedule_.micro_steps, schedule_.groups,
+                             micro_step_buffers_);
+    std::uint32_t const first = remaining_.first_from(0);
+    sample_fit const in_level{
+        .first = first,
+        .end = level.target.end,
+        .min_degree_index = level.target.min_degree_index,
+        .deadline = rounded_up(deadline_for(instance_.samples[first], level))};
+    place(groups, in_level, level);
+    if (level.micro_steps_left <= 1) place_rest(groups, in_level, level, limit);
+    double const longest = groups.load().longest;
+    if (level.target.end != count_) {
+      place(groups,
+            {.first = remaining_.first_from(level.target.end),
+             .end = count_,
+             .min_degree_index = 0,
+             .deadline = rounded_up(longest)},
+            level);
     }
     time_ += longest;
     ++schedule_.micro_steps;
-    if (steps_left_ > 1) --steps_left_;
+    if (level.micro_steps_left > 1) --level.micro_steps_left;
   }
 
-  /// The deadline of a micro-step: its share of the remaining work, or the time of the longest
+  /// The deadline of a micro-step: its share of the remaining work, or the time of its longest
   /// sample on as few ranks as the target allows.
-  [[nodiscard]] double deadline_for(context_sample const& longest) const {
-    double const mean = area_left_ / (static_cast<double>(steps_left_) * instance_.ranks);
-    double const paced = target_.pace * mean;
-    std::uint32_t const degree =
-        groups_.opened_degree(longest, std::max(target_.longest, paced), target_.min_degree);
-    double const needed = degree == micro_step_groups::none ? instance_.shortest(longest)
-                                                            : instance_.alone(longest, degree);
+  [[nodiscard]] double deadline_for(context_sample const& longest, open_level const& level) const {
+    level_target const& target = level.target;
+    double const mean =
+        level.area_left / (static_cast<double>(level.micro_steps_left) * instance_.ranks);
+    double const paced = target.pace * mean;
+    double const deadline = std::max(target.longest, paced);
+    auto const degrees = instance_.degrees.size();
+    std::uint32_t degree_index =
+        instance_.first_in_time(longest, deadline, target.min_degree_index);
+    if (degree_index == degrees) degree_index = instance_.first_in_time(longest, deadline);
+    double const needed = degree_index == degrees ? instance_.min_time(longest)
+                                                  : instance_.time_alone(longest, degree_index);
     return std::max(needed, paced);
   }
 
-  /// Places samples that fit, from a sample on. If many similar samples in a row do not fit, more
-  /// and more of them are passed over.
-  void place_all(std::uint32_t first, std::uint32_t end) {
-    auto const count = static_cast<std::uint32_t>(instance_.samples.size());
-    std::uint32_t stride = 1;
-    std::uint32_t misses = 0;
-    for (std::uint32_t i = first; i < end; i = next(i)) {
-      if (place(i)) {
-        misses = 0;
-        stride = 1;
-        continue;
-      }
-      if (++misses > max_misses) stride *= 2;
-      i = std::max(i + std::min(stride, count - i), groups_.first_that_fits(i));
-    }
+  /// A deadline that rounding errors of times do not exceed.
+  [[nodiscard]] static double rounded_up(double deadline) {
+    return deadline * (1 + context_rounding);
   }
 
   /// Postpones the deadline of the last micro-step by the remaining work, repeatedly, as long as
   /// that helps.
-  void place_rest() {
-    double step = 0;
+  void place_rest(micro_step_groups& groups, sample_fit fit, open_level& level, double limit) {
+    double postponement = 0;
     for (int pass = 0; pass != max_passes; ++pass) {
-      std::uint32_t const first = next(0);
-      if (first >= target_.end) return;
-      double const needed = area_left_ / instance_.ranks;
-      micro_step_load const load = groups_.load();
-      if (is_late(std::max(load.longest, needed + load.area / instance_.ranks))) return;
-      step = std::max({needed, 2 * step, min_postponement * groups_.deadline()});
-      groups_.set_deadline(groups_.deadline() + step, target_.min_degree);
-      std::size_t const before = placed_;
-      place_all(first, target_.end);
-      if (placed_ != before) step = 0;
+      fit.first = remaining_.first_from(0);
+      if (fit.first >= fit.end) return;
+      double const needed = level.area_left / instance_.ranks;
+      micro_step_load const load = groups.load();
+      if (is_late(std::max(load.longest, needed + load.area / instance_.ranks), limit)) return;
+      postponement = std::max({needed, 2 * postponement, min_postponement * fit.deadline});
+      fit.deadline = rounded_up(fit.deadline + postponement);
+      if (place(groups, fit, level) != 0) postponement = 0;
     }
   }
 
-  bool place(std::uint32_t i) {
-    std::uint32_t const group = groups_.place(instance_.samples[i]);
-    if (group == micro_step_groups::none) return false;
-    schedule_.group_of[i] = group;
-    next_[i] = i + 1;
-    ++placed_;
-    if (i < target_.end) area_left_ -= area_of(i);
-    return true;
+  /// Places the samples that fit into the groups of a micro-step. Returns the number of these
+  /// samples.
+  std::size_t place(micro_step_groups& groups, sample_fit const& fit, open_level& level) {
+    auto const placements = groups.place_samples(remaining_, fit);
+    for (placement const& placed : placements) {
+      schedule_.group_of[placed.sample] = placed.group;
+      remaining_.remove(placed.sample);
+      if (placed.sample < level.target.end) level.area_left -= area_of(placed.sample, level.target);
+    }
+    return placements.size();
   }
 
-  /// True if another micro-step of this time is one too many.
-  [[nodiscard]] bool is_late(double longest) const {
-    return instance_.fixed_time(schedule_.micro_steps + 1) + time_ + longest >= limit_;
+  /// True if the makespan would reach the limit with another micro-step of this time.
+  [[nodiscard]] bool is_late(double longest, double limit) const {
+    return instance_.fixed_time(schedule_.micro_steps + 1) + time_ + longest >= limit;
   }
 
   /// The rank-seconds of a sample, if deadlines did not ask for more ranks.
-  [[nodiscard]] double area_of(std::uint32_t i) const {
-    return instance_.area(instance_.samples[i], std::max(bound_.natural(i), target_.min_degree));
-  }
-
-  /// The first sample from `i` on without a group, by path halving.
-  [[nodiscard]] std::uint32_t next(std::uint32_t i) {
-    while (next_[i] != i) {
-      next_[i] = next_[next_[i]];
-      i = next_[i];
-    }
-    return i;
+  [[nodiscard]] double area_of(std::uint32_t i, level_target const& target) const {
+    std::uint32_t const degree_index =
+        std::max(bound_.min_area_degree_index(i), target.min_degree_index);
+    return instance_.area(instance_.samples[i], degree_index);
   }
 
   context_instance const& instance_;
   context_bound const& bound_;
+  context_memory memory_;
   context_schedule& schedule_;
-  std::vector<std::uint32_t>& next_;
-  micro_step_groups groups_;
-  double limit_ = 0;
-  context_target target_{};
-  context_level level_{};
-  std::uint64_t steps_left_ = 1;
-  double area_left_ = 0;
+  remaining_samples& remaining_;
+  micro_step_buffers& micro_step_buffers_;
+  /// The number of samples.
+  std::uint32_t count_;
   /// The sum of the longest groups of all micro-steps so far.
   double time_ = 0;
-  std::size_t placed_ = 0;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The input of `context_groups`, in arrays. `set_degrees`, `sort_samples` and `set_least_degrees`
+/// The input of `context_groups`, in arrays. `set_degrees`, `sort_by_length` and `set_min_degrees`
 /// write it at the beginning of a call, and all later steps only read it.
 
 #include <omnibal/check.hpp>
@@ -36,112 +36,120 @@ template <class Number>
                                          ") is " + to_text(bytes) + ", " + std::string(rule));
 }
 
-/// A degree that may be used, and its times, from which the least fixed time of all degrees is
-/// subtracted.
+/// A degree that groups may have. The least fixed time of all degrees is subtracted from its times.
 struct context_degree {
   std::uint32_t ranks = 0;
   degree_time time{};
 };
 
-/// A sample by descending length.
+/// A sample of the step: its length, and its index in the list of the caller.
 struct context_sample {
   std::int64_t length = 0;
   double tokens = 0;
   double squares = 0;
   std::uint32_t index = 0;
   /// The first degree on which the sample fits.
-  std::uint32_t least = 0;
+  std::uint32_t min_degree_index = 0;
 };
 
-/// The samples, degrees, ranks and memory of one call.
+/// The samples, degrees, ranks and limits of one call. A `degree_index` is an index of `degrees`;
+/// a `degree` without this word is a number of ranks.
 struct context_instance {
+  /// The samples by descending length; `set_min_degrees` sets their `min_degree_index`.
   std::vector<context_sample> samples{};
-  /// The degrees by ascending number of ranks.
+  /// The degrees that groups may have, by ascending number of ranks.
   std::vector<context_degree> degrees{};
   std::uint32_t ranks = 0;
+  /// Without nodes each rank is a node.
   std::uint32_t ranks_per_node = 0;
+  /// The divisor of the number of micro-steps.
   std::uint32_t multiple = 1;
+  /// The most bytes on each rank of a group.
   std::int64_t capacity = 0;
-  /// `micro_step`: the fixed time of each micro-step. `min_fixed`: the least fixed time of a
-  /// group, which each micro-step with samples adds.
-  double micro_step = 0;
-  double min_fixed = 0;
+  /// The fixed time of each micro-step.
+  double micro_step_time = 0;
+  /// The least fixed time of a group. Each micro-step with samples adds this time once.
+  double min_fixed_time = 0;
   /// True if more ranks never have fewer rank-seconds. Then the least degree that ends a sample by
   /// a deadline has the least area.
   bool areas_ascend = true;
-  /// `is_chain`: groups of a micro-step in descending order are on blocks.
-  /// `must_find_blocks`: blocks are required, and a search must find them.
+  /// True if groups in descending order of degree are on blocks.
   bool is_chain = false;
+  /// True if blocks are required, and a search must find them.
   bool must_find_blocks = false;
-  /// The ends of runs of degrees in which more ranks never require more time.
-  std::vector<std::uint32_t> runs{};
+  /// The degrees are cut into runs in which more ranks never require more time. These are the ends
+  /// of the runs, as degree indices.
+  std::vector<std::uint32_t> falling_run_ends{};
 
   /// The number of micro-steps of a plan in which `steps` micro-steps have samples.
-  [[nodiscard]] std::uint64_t rounded(std::uint64_t steps) const {
+  [[nodiscard]] std::uint64_t rounded_steps(std::uint64_t steps) const {
     return (steps + multiple - 1) / multiple * multiple;
   }
   /// The time of `steps` micro-steps with samples without their groups.
   [[nodiscard]] double fixed_time(std::uint64_t steps) const {
-    return static_cast<double>(rounded(steps)) * micro_step +
-           static_cast<double>(steps) * min_fixed;
+    return static_cast<double>(rounded_steps(steps)) * micro_step_time +
+           static_cast<double>(steps) * min_fixed_time;
   }
 
   /// The time that a sample adds to an existing group.
-  [[nodiscard]] double added(context_sample const& sample, std::size_t degree) const {
-    degree_time const& time = degrees[degree].time;
+  [[nodiscard]] double added_time(context_sample const& sample, std::size_t degree_index) const {
+    degree_time const& time = degrees[degree_index].time;
     return time.linear * sample.tokens + time.quadratic * sample.squares;
   }
-  /// The time of a sample alone.
-  [[nodiscard]] double alone(context_sample const& sample, std::size_t degree) const {
-    return degrees[degree].time.fixed + added(sample, degree);
+  /// The time of a group that contains only this sample.
+  [[nodiscard]] double time_alone(context_sample const& sample, std::size_t degree_index) const {
+    return degrees[degree_index].time.fixed + added_time(sample, degree_index);
+  }
+  /// The rank-seconds that a sample adds to an existing group.
+  [[nodiscard]] double area(context_sample const& sample, std::size_t degree_index) const {
+    return degrees[degree_index].ranks * added_time(sample, degree_index);
   }
   /// The rank-seconds of a sample if all samples of its group end by a deadline, with its share of
   /// the fixed time.
-  [[nodiscard]] double shared_area(context_sample const& sample, std::size_t degree,
+  [[nodiscard]] double shared_area(context_sample const& sample, std::size_t degree_index,
                                    double deadline) const {
-    double const room = deadline - degrees[degree].time.fixed;
-    double const own = area(sample, degree);
+    double const room = deadline - degrees[degree_index].time.fixed;
+    double const own = area(sample, degree_index);
     return room > 0 ? own * (deadline / room) : own;
   }
-  /// The rank-seconds that a sample adds to an existing group.
-  [[nodiscard]] double area(context_sample const& sample, std::size_t degree) const {
-    return degrees[degree].ranks * added(sample, degree);
-  }
 
-  /// The least degree, from one on, with which a sample ends by a deadline; the number of degrees
-  /// if there is none.
+  /// The index of the least degree, from `min_degree_index` on, with which a sample ends by a
+  /// deadline; the number of degrees if there is none. Bisects each run.
   [[nodiscard]] std::uint32_t first_in_time(context_sample const& sample, double deadline,
-                                            std::uint32_t from = 0) const {
-    std::uint32_t first = std::max(sample.least, from);
-    for (std::uint32_t const last : runs) {
-      if (first >= last) continue;
-      if (alone(sample, first) <= deadline) return first;
-      if (alone(sample, last - 1) <= deadline) {
+                                            std::uint32_t min_degree_index = 0) const {
+    std::uint32_t first = std::max(sample.min_degree_index, min_degree_index);
+    for (std::uint32_t const end : falling_run_ends) {
+      if (first >= end) continue;
+      if (time_alone(sample, first) <= deadline) return first;
+      if (time_alone(sample, end - 1) <= deadline) {
         std::uint32_t late = first;
-        std::uint32_t in_time = last - 1;
+        std::uint32_t in_time = end - 1;
         while (in_time - late > 1) {
           std::uint32_t const middle = late + (in_time - late) / 2;
-          (alone(sample, middle) <= deadline ? in_time : late) = middle;
+          (time_alone(sample, middle) <= deadline ? in_time : late) = middle;
         }
         return in_time;
       }
-      first = last;
+      first = end;
     }
     return static_cast<std::uint32_t>(degrees.size());
   }
 
-  /// The least time of a sample if its memory allowed all degrees: never less for a longer one.
-  [[nodiscard]] double shortest_of_length(context_sample const& sample) const {
+  /// The least time of a sample if its memory allowed all degrees. A longer sample never has a
+  /// shorter one.
+  [[nodiscard]] double min_time_of_length(context_sample const& sample) const {
     double least = std::numeric_limits<double>::infinity();
-    for (std::uint32_t const last : runs) least = std::min(least, alone(sample, last - 1));
+    for (std::uint32_t const end : falling_run_ends) {
+      least = std::min(least, time_alone(sample, end - 1));
+    }
     return least;
   }
 
   /// The least time of a sample.
-  [[nodiscard]] double shortest(context_sample const& sample) const {
+  [[nodiscard]] double min_time(context_sample const& sample) const {
     double least = std::numeric_limits<double>::infinity();
-    for (std::uint32_t const last : runs) {
-      if (sample.least < last) least = std::min(least, alone(sample, last - 1));
+    for (std::uint32_t const end : falling_run_ends) {
+      if (sample.min_degree_index < end) least = std::min(least, time_alone(sample, end - 1));
     }
     return least;
   }

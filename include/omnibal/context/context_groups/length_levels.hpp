@@ -5,8 +5,8 @@
 /// Levels of length with their own degrees and micro-steps.
 
 #include <omnibal/context/context_cost.hpp>
-#include <omnibal/context/context_groups/filling.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/schedule.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -25,62 +26,71 @@ class length_levels {
  public:
   /// Memory: 40 bytes for each pair of half-octaves with samples, reused between calls.
   void measure(context_instance const& instance, context_memory memory) {
-    cut(instance, memory);
+    cut_half_octaves(instance, memory);
     select_degrees(instance);
     std::size_t const count = cuts_.size();
     choices_.assign(count * count, {});
     for (std::size_t first = 0; first + 1 < count; ++first) {
-      std::uint32_t least = 0;
-      for (std::size_t last = first + 1; last != count; ++last) {
-        least = std::max(least, cuts_[last - 1].least);
-        choices_[first * count + last] = choose(instance, cuts_[first], cuts_[last], least);
+      std::uint32_t min_degree_index = 0;
+      for (std::size_t end = first + 1; end != count; ++end) {
+        min_degree_index = std::max(min_degree_index, cuts_[end - 1].min_degree_index);
+        choices_[first * count + end] =
+            choose_degree(instance, cuts_[first], cuts_[end], min_degree_index);
       }
     }
   }
 
-  /// Writes the best levels, at most `most`, longest samples first. Returns the time of their
-  /// areas, which their longest samples may exceed.
-  double part(std::size_t most, std::vector<context_target>& targets) {
+  /// The targets of the levels, longest samples first, in the memory of `length_levels`. `time` is
+  /// the time of their areas, which their longest samples may exceed.
+  struct level_partition {
+    std::span<level_target const> targets{};
+    double time = 0;
+  };
+
+  /// Returns the best partition into at most `max_count` levels, which is valid until the next
+  /// call. Precondition: `measure` was called.
+  [[nodiscard]] level_partition partition(std::size_t max_count) {
     std::size_t const count = cuts_.size();
-    parts_.assign(count, {.time = unlimited});
-    parts_[0].time = 0;
+    prefixes_.assign(count, {.time = unlimited});
+    prefixes_[0].time = 0;
     std::size_t levels = 0;
-    for (double before = unlimited; levels != most; ++levels) {
-      std::size_t const row = parts_.size() - count;
-      parts_.resize(parts_.size() + count, {.time = unlimited});
-      for (std::size_t last = 1; last != count; ++last) extend(row, last);
-      double const time = parts_.back().time;
+    for (double before = unlimited; levels != max_count; ++levels) {
+      std::size_t const row = prefixes_.size() - count;
+      prefixes_.resize(prefixes_.size() + count, {.time = unlimited});
+      for (std::size_t end = 1; end != count; ++end) extend(row, end);
+      double const time = prefixes_.back().time;
       if (!(time < before)) break;
       before = time;
     }
-    return write(levels, targets);
+    return read_levels(levels);
   }
 
  private:
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-  /// The first sample of a half-octave, sums over all samples before it, and the least degree that
-  /// fits the samples up to the next cut.
+  /// The first sample of a half-octave, the sums over all samples before it, and the least degree
+  /// that fits the samples up to the next cut.
   struct length_cut {
     std::uint32_t sample = 0;
-    std::uint32_t least = 0;
+    std::uint32_t min_degree_index = 0;
     double tokens = 0;
     double squares = 0;
     double bytes = 0;
   };
 
-  /// The best degree of a level and its times: the larger of the time of its areas and its longest
-  /// sample, and the time of its areas only.
+  /// The best degree of a level and its number of micro-steps. `longest` is the time of its longest
+  /// sample. `area_time` is the time that its areas require, and `time` is the larger of the two.
   struct level_choice {
-    std::uint32_t degree = 0;
-    std::uint64_t steps = 1;
-    double alone = 0;
+    std::uint32_t degree_index = 0;
+    std::uint64_t micro_steps = 1;
+    double longest = 0;
     double time = unlimited;
-    double load = 0;
+    double area_time = 0;
   };
 
-  /// The best levels of the first half-octaves, of which the last one begins at `first`.
-  struct parted {
+  /// The best partition of the half-octaves before a cut: its time, and the cut at which its last
+  /// level begins.
+  struct best_prefix {
     double time = 0;
     std::size_t first = 0;
   };
@@ -91,7 +101,7 @@ class length_levels {
     return 2 * std::uint64_t{width} + (width > 1 ? length >> (width - 2) & 1 : 0);
   }
 
-  void cut(context_instance const& instance, context_memory memory) {
+  void cut_half_octaves(context_instance const& instance, context_memory memory) {
     auto const& samples = instance.samples;
     cuts_.clear();
     length_cut sums;
@@ -100,7 +110,8 @@ class length_levels {
         sums.sample = i;
         cuts_.push_back(sums);
       }
-      cuts_.back().least = std::max(cuts_.back().least, samples[i].least);
+      cuts_.back().min_degree_index =
+          std::max(cuts_.back().min_degree_index, samples[i].min_degree_index);
       sums.tokens += samples[i].tokens;
       sums.squares += samples[i].squares;
       sums.bytes += static_cast<double>(memory(samples[i].length, 1));
@@ -111,71 +122,84 @@ class length_levels {
 
   /// Selects degrees with at least twice the ranks of the previous degree.
   void select_degrees(context_instance const& instance) {
-    degrees_.clear();
+    degree_indices_.clear();
     std::uint32_t ranks = 0;
     for (std::uint32_t d = 0; d != instance.degrees.size(); ++d) {
       if (instance.degrees[d].ranks / 2 < ranks) continue;
       ranks = instance.degrees[d].ranks;
-      degrees_.push_back(d);
+      degree_indices_.push_back(d);
     }
   }
 
-  [[nodiscard]] level_choice choose(context_instance const& instance, length_cut const& from,
-                                    length_cut const& to, std::uint32_t least) const {
+  /// The best degree of the level between two cuts.
+  [[nodiscard]] level_choice choose_degree(context_instance const& instance, length_cut const& from,
+                                           length_cut const& to,
+                                           std::uint32_t min_degree_index) const {
     double const step_bytes =
         static_cast<double>(instance.ranks) * static_cast<double>(instance.capacity);
     double const bytes = to.bytes - from.bytes;
     double const steps = bytes > step_bytes ? std::ceil(bytes / step_bytes) : 1;
     double const fixed = steps * instance.fixed_time(1);
     level_choice best;
-    for (std::uint32_t const d : degrees_) {
-      if (d < least) continue;
+    for (std::uint32_t const d : degree_indices_) {
+      if (d < min_degree_index) continue;
       degree_time const& time = instance.degrees[d].time;
       double const groups = instance.ranks / instance.degrees[d].ranks;
       double const load = steps * time.fixed + (time.linear * (to.tokens - from.tokens) +
                                                 time.quadratic * (to.squares - from.squares)) /
                                                    groups;
-      double const alone = instance.alone(instance.samples[from.sample], d);
-      double const needed = fixed + std::max(alone, load);
+      double const longest = instance.time_alone(instance.samples[from.sample], d);
+      double const needed = fixed + std::max(longest, load);
       if (needed >= best.time) continue;
       auto const whole_steps =
           static_cast<std::uint64_t>(std::min(steps, static_cast<double>(instance.samples.size())));
-      best = {d, whole_steps, alone, needed, fixed + load};
+      best = {.degree_index = d,
+              .micro_steps = whole_steps,
+              .longest = longest,
+              .time = needed,
+              .area_time = fixed + load};
     }
     return best;
   }
 
-  /// Adds the best level that ends at `last` to the levels of a row with one level fewer.
-  void extend(std::size_t row, std::size_t last) {
+  /// Finds the best last level that ends at the cut `end`, behind the prefixes with one level
+  /// fewer, which begin at `row`.
+  void extend(std::size_t row, std::size_t end) {
     std::size_t const count = cuts_.size();
-    parted& own = parts_[row + count + last];
-    for (std::size_t first = 0; first != last; ++first) {
-      double const time = parts_[row + first].time + choices_[first * count + last].time;
+    best_prefix& own = prefixes_[row + count + end];
+    for (std::size_t first = 0; first != end; ++first) {
+      double const time = prefixes_[row + first].time + choices_[first * count + end].time;
       if (time < own.time) own = {time, first};
     }
   }
 
-  double write(std::size_t levels, std::vector<context_target>& targets) const {
+  /// Follows the best prefixes from the last cut back to the first one.
+  [[nodiscard]] level_partition read_levels(std::size_t levels) {
     std::size_t const count = cuts_.size();
-    targets.resize(levels);
-    double load = 0;
-    for (std::size_t last = count - 1; levels != 0; --levels) {
-      std::size_t const first = parts_[levels * count + last].first;
-      level_choice const& choice = choices_[first * count + last];
-      targets[levels - 1] = {.micro_steps = choice.steps,
-                             .longest = choice.alone,
-                             .min_degree = choice.degree,
-                             .end = cuts_[last].sample};
-      load += choice.load;
-      last = first;
+    targets_.resize(levels);
+    double time = 0;
+    for (std::size_t end = count - 1; levels != 0; --levels) {
+      std::size_t const first = prefixes_[levels * count + end].first;
+      level_choice const& choice = choices_[first * count + end];
+      targets_[levels - 1] = {.micro_steps = choice.micro_steps,
+                              .longest = choice.longest,
+                              .min_degree_index = choice.degree_index,
+                              .end = cuts_[end].sample};
+      time += choice.area_time;
+      end = first;
     }
-    return load;
+    return {targets_, time};
   }
 
+  /// The half-octaves that have samples, and the end of all samples.
   std::vector<length_cut> cuts_;
-  std::vector<std::uint32_t> degrees_;
+  /// The indices of the degrees that levels may have.
+  std::vector<std::uint32_t> degree_indices_;
+  /// The best degree of each level: row `first`, column `end` of a square matrix over the cuts.
   std::vector<level_choice> choices_;
-  std::vector<parted> parts_;
+  /// Row k: the best partitions into k levels.
+  std::vector<best_prefix> prefixes_;
+  std::vector<level_target> targets_;
 };
 
 }  // namespace omnibal::inline v0::detail

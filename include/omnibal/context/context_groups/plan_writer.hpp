@@ -5,8 +5,8 @@
 /// The plan of a schedule: the last step of each call.
 
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/keyed_indices.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
-#include <omnibal/context/context_groups/sorted_samples.hpp>
 #include <omnibal/context/context_plan.hpp>
 #include <omnibal/grouping.hpp>
 
@@ -21,12 +21,15 @@ namespace omnibal::inline v0::detail {
 
 /// The memory of `context_plan_writer`, reused between calls.
 struct plan_buffers {
-  /// The groups of the schedule in the order of the plan, and the place of each.
+  /// The groups of the schedule in the order of the plan.
   std::vector<std::uint32_t> order{};
-  std::vector<std::uint32_t> place_of{};
+  /// The number in the plan of each group of the schedule.
+  std::vector<std::uint32_t> plan_group_of{};
   /// The sums of the lengths of each group of the plan, and of their squares.
   std::vector<double> tokens{};
   std::vector<double> squares{};
+  /// The indices of the samples by group of the plan.
+  keyed_indices samples_by_group{};
 };
 
 /// Writes groups by micro-step and rank, samples ascending, and the makespan, which decides whether
@@ -34,8 +37,8 @@ struct plan_buffers {
 class context_plan_writer {
  public:
   context_plan_writer(context_instance const& instance, context_schedule const& schedule,
-                      keyed_words& words, plan_buffers& buffers, context_plan& plan)
-      : instance_(instance), schedule_(schedule), words_(words), buffers_(buffers), plan_(plan) {}
+                      plan_buffers& buffers, context_plan& plan)
+      : instance_(instance), schedule_(schedule), buffers_(buffers), plan_(plan) {}
 
   /// Writes to an empty plan with a lower bound.
   void run() {
@@ -52,21 +55,21 @@ class context_plan_writer {
     order.resize(groups.size());
     for (std::uint32_t g = 0; g != groups.size(); ++g) order[g] = g;
     std::sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
-      auto const place = [&](filled_group const& group) {
-        return std::tuple(group.micro_step, part_of(group), instance_.is_chain ? ~group.degree : 0,
-                          group.first_rank);
+      auto const key = [&](filled_group const& group) {
+        return std::tuple(group.micro_step, part_of(group),
+                          instance_.is_chain ? ~group.degree_index : 0, group.first_rank);
       };
-      return place(groups[left]) < place(groups[right]);
+      return key(groups[left]) < key(groups[right]);
     });
-    buffers_.place_of.resize(groups.size());
-    for (std::uint32_t g = 0; g != groups.size(); ++g) buffers_.place_of[order[g]] = g;
+    buffers_.plan_group_of.resize(groups.size());
+    for (std::uint32_t g = 0; g != groups.size(); ++g) buffers_.plan_group_of[order[g]] = g;
   }
 
   /// The part of the ranks in which the order of groups is free: the node that contains the group.
   /// All whole nodes with groups are at the front and count as part 0. Without nodes the part is 0.
   [[nodiscard]] std::uint32_t part_of(filled_group const& group) const {
     if (!instance_.is_chain) return 0;
-    bool const is_within = instance_.degrees[group.degree].ranks < instance_.ranks_per_node;
+    bool const is_within = instance_.degrees[group.degree_index].ranks < instance_.ranks_per_node;
     return is_within ? group.first_rank / instance_.ranks_per_node : 0;
   }
 
@@ -76,16 +79,16 @@ class context_plan_writer {
     std::size_t const groups = schedule_.groups.size();
     buffers_.tokens.assign(groups, 0);
     buffers_.squares.assign(groups, 0);
-    // Sorts by group, then by sample.
-    auto& words = words_.values;
+    // Words in the order of samples, so that the samples of each group ascend.
+    auto& words = buffers_.samples_by_group.words;
     words.resize(samples.size());
     for (std::size_t i = 0; i != samples.size(); ++i) {
-      std::uint32_t const group = buffers_.place_of[schedule_.group_of[i]];
+      std::uint32_t const group = buffers_.plan_group_of[schedule_.group_of[i]];
       buffers_.tokens[group] += samples[i].tokens;
       buffers_.squares[group] += samples[i].squares;
       words[samples[i].index] = std::uint64_t{group} << 32 | samples[i].index;
     }
-    words_.sort(groups);
+    buffers_.samples_by_group.sort(groups);
     grouping& lists = plan_.samples;
     std::size_t closed = 0;
     for (std::uint64_t const word : words) {
@@ -102,9 +105,9 @@ class context_plan_writer {
         plan_.micro_step_offsets.push_back(static_cast<std::uint32_t>(g));
       }
       ++plan_.micro_step_offsets.back();
-      context_degree const& degree = instance_.degrees[group.degree];
+      context_degree const& degree = instance_.degrees[group.degree_index];
       double const time = degree.time(buffers_.tokens[g], buffers_.squares[g]);
-      plan_.groups.push_back({first_rank_at(g), degree.ranks, time + instance_.min_fixed});
+      plan_.groups.push_back({first_rank_at(g), degree.ranks, time + instance_.min_fixed_time});
     }
   }
 
@@ -125,7 +128,7 @@ class context_plan_writer {
   }
 
   void write_times() {
-    std::uint64_t const steps = instance_.rounded(schedule_.micro_steps);
+    std::uint64_t const steps = instance_.rounded_steps(schedule_.micro_steps);
     plan_.micro_step_offsets.resize(steps + 1, plan_.micro_step_offsets.back());
     plan_.idle_ranks = steps * instance_.ranks;
     for (std::size_t k = 0; k != steps; ++k) {
@@ -134,7 +137,7 @@ class context_plan_writer {
         longest = std::max(longest, group.time);
         plan_.idle_ranks -= group.degree;
       }
-      plan_.makespan += instance_.micro_step + longest;
+      plan_.makespan += instance_.micro_step_time + longest;
     }
     // Rounding puts the bound below the true bound.
     double const gap = std::abs(plan_.makespan - plan_.lower_bound);
@@ -144,7 +147,6 @@ class context_plan_writer {
 
   context_instance const& instance_;
   context_schedule const& schedule_;
-  keyed_words& words_;
   plan_buffers& buffers_;
   context_plan& plan_;
 };

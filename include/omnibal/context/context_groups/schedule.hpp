@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// A schedule of the samples of one step: the result of the search, which `context_plan_writer`
-/// reads.
+/// The input and the output of a filling: the targets of the levels, and a schedule of the samples.
+/// `context_search` selects the targets, and `context_plan_writer` reads the best schedule.
 
 #include <cstdint>
 #include <limits>
@@ -11,11 +11,32 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A group of ranks in a micro-step. `degree` is an index of the degrees of the instance, and
-/// `time` lacks the least fixed time of all degrees.
+/// The target of a filling for a level: consecutive samples by descending length, which have their
+/// own micro-steps.
+struct level_target {
+  /// The micro-steps that share the work.
+  std::uint64_t micro_steps = 1;
+  /// The limit on the time of the longest group of a micro-step.
+  double longest = 0;
+  /// The time of a micro-step as a multiple of the average of the remaining work.
+  double pace = 1;
+  /// The least degree of samples, as long as there are ranks for it.
+  std::uint32_t min_degree_index = 0;
+  /// The end of the level in the samples of the instance.
+  std::uint32_t end = ~std::uint32_t{0};
+};
+
+/// The work of a level: the time of all micro-steps before the level, and the rank-seconds of its
+/// samples.
+struct level_work {
+  double time_before = 0;
+  double area = 0;
+};
+
+/// A group of ranks in a micro-step. `time` lacks the least fixed time of all degrees.
 struct filled_group {
   std::uint32_t micro_step = 0;
-  std::uint32_t degree = 0;
+  std::uint32_t degree_index = 0;
   std::uint32_t first_rank = 0;
   double time = 0;
   std::int64_t bytes = 0;

@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// The best of many fillings: selects the targets, and calls `context_filling` for each list of
-/// targets.
+/// The best of many fillings: the instance and its bound go in, and the best schedule comes out.
+/// `attempt` makes one filling for a list of targets; all other functions select targets.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups/bound.hpp>
@@ -17,18 +17,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
+/// The targets of a filling, the schedule that it returned, and the work of its last level.
+struct context_candidate {
+  std::vector<level_target> targets{};
+  context_schedule schedule{};
+  level_work last_level{};
+};
+
 /// The memory of `context_search`, reused between calls.
 struct search_buffers {
-  context_schedule best{};
-  context_schedule tried{};
-  std::vector<context_target> best_targets{};
-  /// The targets in use, and the targets from which refinements start.
-  std::vector<context_target> targets{};
-  std::vector<context_target> from{};
+  context_candidate best{};
+  context_candidate tried{};
+  /// The targets of the candidate whose last level is refined.
+  std::vector<level_target> refined{};
   length_levels levels{};
   filling_buffers filling{};
 };
@@ -44,26 +50,26 @@ class context_search {
       : instance_(instance), bound_(bound), memory_(memory), buffers_(buffers) {}
 
   /// Returns the best schedule, which is in the buffers.
-  context_schedule& run(effort level) {
-    best_.makespan = std::numeric_limits<double>::infinity();
+  context_schedule& run(effort search_effort) {
+    best_.schedule.makespan = std::numeric_limits<double>::infinity();
     try_micro_steps(0);
-    if (!(best_.makespan <= std::numeric_limits<double>::max())) {
+    if (!(best_makespan() <= std::numeric_limits<double>::max())) {
       throw_overflow(context_groups_name, "the time of all samples");
     }
-    try_lengths();
-    if (level != effort::fast) {
-      refine(0, few_refinements);
+    try_longer_micro_steps();
+    if (search_effort != effort::fast) {
+      refine(best_, 0, few_refinements);
       try_levels();
-      if (try_degrees()) refine(0, few_refinements);
+      if (try_degrees()) refine(best_, 0, few_refinements);
     }
-    if (level == effort::thorough) refine(few_refinements, many_refinements);
-    return best_;
+    if (search_effort == effort::thorough) refine(best_, few_refinements, many_refinements);
+    return best_.schedule;
   }
 
  private:
   /// The factors by which micro-steps may exceed the required time to keep long samples on few
   /// ranks.
-  static constexpr double lengths[] = {1.2, 1.5, 2};
+  static constexpr double length_factors[] = {1.2, 1.5, 2};
   static constexpr int few_refinements = 4;
   static constexpr int many_refinements = 40;
   /// The most numbers of micro-steps that are tried.
@@ -76,41 +82,47 @@ class context_search {
   static constexpr std::size_t max_levels = 8;
   /// The first target, relative to the bound.
   static constexpr double above = 1.006;
-  /// Results this close to the bound are not refined, or not tried with more ranks.
+  /// Makespans up to this multiple of the bound are not refined.
   static constexpr double near = 1.001;
+  /// Makespans up to this multiple of the bound are not tried with more ranks.
   static constexpr double far = 1.03;
-  /// The largest distance behind the best plan for refinement of levels and larger degrees.
+  /// The largest makespan, relative to the best one, with which levels and larger degrees are
+  /// refined.
   static constexpr double levels_behind = 1.02;
   static constexpr double degrees_behind = 1.1;
+
+  [[nodiscard]] double best_makespan() const { return best_.schedule.makespan; }
 
   /// Tries more and shorter micro-steps, as long as one of the last two was better than all before.
   /// If memory is scarce, the remaining samples would make an expensive micro-step, and ranks with
   /// short samples have no memory left long before a deadline.
-  void try_micro_steps(std::uint32_t min_degree) {
-    std::uint64_t steps = instance_.rounded(bound_.min_steps());
+  void try_micro_steps(std::uint32_t min_degree_index) {
+    std::uint64_t steps = instance_.rounded_steps(bound_.min_steps());
     double const shortest = bound_.area_from(0) / instance_.ranks;
     int misses = 0;
     for (int k = 0; k != max_numbers && misses != 2; ++k) {
-      double const before = best_.makespan;
+      double const before = best_makespan();
       if (instance_.fixed_time(steps) + shortest >= before) return;
-      targets_.assign(1, first_target(steps, min_degree));
-      if (min_degree == 0) {
-        attempt(best_.makespan);
+      level_target const target = first_target(steps, min_degree_index);
+      if (min_degree_index == 0) {
+        attempt({&target, 1}, before);
       } else {
-        attempt_and_refine(degrees_behind);
+        attempt_and_refine({&target, 1}, degrees_behind);
       }
-      misses = best_.makespan < before ? 0 : misses + 1;
-      steps = instance_.rounded(steps + 1);
+      misses = best_makespan() < before ? 0 : misses + 1;
+      steps = instance_.rounded_steps(steps + 1);
     }
   }
 
-  [[nodiscard]] context_target first_target(std::uint64_t steps, std::uint32_t min_degree) const {
+  /// The target of `steps` micro-steps: all of them last equally long.
+  [[nodiscard]] level_target first_target(std::uint64_t steps,
+                                          std::uint32_t min_degree_index) const {
     double const mean =
         bound_.area_from(0) / (static_cast<double>(steps) * static_cast<double>(instance_.ranks));
-    context_target target{.micro_steps = steps,
-                          .longest = std::max(bound_.longest(), mean),
-                          .min_degree = min_degree};
-    if (steps == 1 && min_degree == 0) {
+    level_target target{.micro_steps = steps,
+                        .longest = std::max(bound_.longest(), mean),
+                        .min_degree_index = min_degree_index};
+    if (steps == 1 && min_degree_index == 0) {
       double const time = above * bound_.makespan() - instance_.fixed_time(1);
       target.longest = std::max(target.longest, time);
       if (mean > 0) target.pace = std::max(1.0, time / mean);
@@ -118,117 +130,103 @@ class context_search {
     return target;
   }
 
-  void try_lengths() {
-    if (best_targets_.size() > 1) return;
-    context_target const from = best_targets_.front();
+  /// Tries longer micro-steps of the best plan, if it has a single level.
+  void try_longer_micro_steps() {
+    if (best_.targets.size() > 1) return;
+    level_target const from = best_.targets.front();
     if (from.micro_steps == 1) return;
-    double const natural = instance_.alone(instance_.samples.front(), bound_.natural(0));
-    for (double const factor : lengths) {
-      context_target target = from;
+    double const unhurried =
+        instance_.time_alone(instance_.samples.front(), bound_.min_area_degree_index(0));
+    for (double const factor : length_factors) {
+      level_target target = from;
       target.longest *= factor;
-      attempt(target);
+      attempt({&target, 1}, best_makespan());
       // No deadline gives the longest sample more ranks than it has without a deadline.
-      if (target.longest >= natural) return;
+      if (target.longest >= unhurried) return;
     }
   }
 
   /// Tries twice the ranks for all samples, repeatedly, although they may have more rank-seconds.
   /// Fewer and larger groups share the work more evenly if many samples are long, and hold more if
-  /// memory is short. False if no such plan was better.
+  /// memory is short. Returns true if such a plan was better.
   bool try_degrees() {
-    double const before = best_.makespan;
+    double const before = best_makespan();
     std::uint32_t ranks = instance_.degrees.front().ranks;
     for (std::uint32_t d = 1; d < instance_.degrees.size(); ++d) {
-      if (best_.makespan <= far * bound_.makespan()) break;
+      if (best_makespan() <= far * bound_.makespan()) break;
       if (instance_.degrees[d].ranks / 2 < ranks) continue;
       ranks = instance_.degrees[d].ranks;
-      double const best = best_.makespan;
+      double const before_degree = best_makespan();
       try_micro_steps(d);
-      if (best_.makespan < best) try_lengths();
+      if (best_makespan() < before_degree) try_longer_micro_steps();
     }
-    return best_.makespan < before;
+    return best_makespan() < before;
   }
 
   /// Tries two levels, which few samples can fill, then the best number of levels.
   void try_levels() {
-    if (best_.makespan <= near * bound_.makespan()) return;
+    if (best_makespan() <= near * bound_.makespan()) return;
     buffers_.levels.measure(instance_, memory_);
-    for (std::size_t const most : {std::size_t{2}, max_levels}) {
-      double const load = buffers_.levels.part(most, targets_);
-      bool const is_new = targets_.size() > 1 && (most == 2 || targets_.size() > 2);
-      if (!is_new || load >= best_.makespan) continue;
-      attempt_and_refine(levels_behind);
+    for (std::size_t const max_count : {std::size_t{2}, max_levels}) {
+      auto const [targets, time] = buffers_.levels.partition(max_count);
+      bool const is_new = targets.size() > 1 && (max_count == 2 || targets.size() > 2);
+      if (!is_new || time >= best_makespan()) continue;
+      attempt_and_refine(targets, levels_behind);
     }
   }
 
-  /// Refines a plan that is close to the best plan.
-  void attempt_and_refine(double behind) {
-    double const limit = behind * best_.makespan;
-    attempt(limit);
-    if (tried_.makespan >= limit) return;
-    from_ = targets_;
-    refine_last(0, few_refinements);
+  /// Tries targets, and refines the plan if it is close to the best plan.
+  void attempt_and_refine(std::span<level_target const> targets, double behind) {
+    double const limit = behind * best_makespan();
+    if (attempt(targets, limit) < limit) refine(tried_, 0, few_refinements);
   }
 
-  /// Other deadlines of the best plan.
-  void refine(int first, int last) {
-    from_ = best_targets_;
-    last_level_ = best_level_;
-    refine_last(first, last);
-  }
-
-  /// Tries other deadlines of the last level, between the time of its areas and the best time.
-  /// First a golden section, in which a missed deadline is a lower end, then deadlines all over
-  /// that range.
-  void refine_last(int first, int last) {
+  /// Tries other deadlines of the last level of a candidate, between the time of its areas and the
+  /// best time. First a golden section, in which a missed deadline is a lower end, then deadlines
+  /// all over that range. The deadlines have the numbers from `first` to `end`.
+  void refine(context_candidate const& candidate, int first, int end) {
     if (bound_.area_from(0) <= 0) return;
+    // `attempt` may overwrite the candidate.
+    auto& targets = buffers_.refined;
+    targets = candidate.targets;
     std::uint64_t steps = 0;
-    for (context_target const& level : from_) steps += level.micro_steps;
-    double const before = instance_.fixed_time(steps) + last_level_.time;
-    double const area = last_level_.area / instance_.ranks;
+    for (level_target const& target : targets) steps += target.micro_steps;
+    double const before = instance_.fixed_time(steps) + candidate.last_level.time_before;
+    double const area = candidate.last_level.area / instance_.ranks;
     double const least = std::max(bound_.makespan(), before + area);
+    level_target& last = targets.back();
     double low = least;
-    for (int k = first; k != last && best_.makespan > std::max(low, near * bound_.makespan());
+    for (int k = first; k != end && best_makespan() > std::max(low, near * bound_.makespan());
          ++k) {
       bool const is_spread = k >= few_refinements;
       double const from = is_spread ? least : low;
-      double const aim = from + spread[is_spread ? k % spread_count : 0] * (best_.makespan - from);
-      targets_ = from_;
-      context_target& target = targets_.back();
-      if (area > 0) target.pace = std::max(1.0, (aim - before) / area);
-      if (target.micro_steps == 1) target.longest = aim - before;
-      attempt(best_.makespan);
-      if (tried_.makespan > best_.makespan) low = is_spread ? low : aim;
+      double const aim = from + spread[is_spread ? k % spread_count : 0] * (best_makespan() - from);
+      if (area > 0) last.pace = std::max(1.0, (aim - before) / area);
+      if (last.micro_steps == 1) last.longest = aim - before;
+      double const makespan = attempt(targets, best_makespan());
+      if (!is_spread && makespan > best_makespan()) low = aim;
     }
   }
 
-  void attempt(context_target const& target) {
-    targets_.assign(1, target);
-    attempt(best_.makespan);
-  }
-
-  /// Fills for the targets, and gives up if the result exceeds a limit.
-  void attempt(double limit) {
-    context_filling filling(instance_, bound_, memory_, tried_, buffers_.filling);
-    last_level_ = filling.run(targets_, limit);
-    if (tried_.makespan >= best_.makespan) return;
-    best_ = tried_;
-    best_level_ = last_level_;
-    best_targets_ = targets_;
+  /// Fills for the targets, gives up if the makespan reaches a limit, and keeps the result if it is
+  /// the best so far. Returns the makespan.
+  double attempt(std::span<level_target const> targets, double limit) {
+    tried_.targets.assign(targets.begin(), targets.end());
+    tried_.last_level =
+        context_filling(instance_, bound_, memory_, tried_.schedule, buffers_.filling)
+            .run(targets, limit);
+    double const makespan = tried_.schedule.makespan;
+    if (makespan < best_makespan()) best_ = tried_;
+    return makespan;
   }
 
   context_instance const& instance_;
   context_bound const& bound_;
   context_memory memory_;
   search_buffers& buffers_;
-  context_schedule& best_ = buffers_.best;
-  context_schedule& tried_ = buffers_.tried;
-  std::vector<context_target>& best_targets_ = buffers_.best_targets;
-  std::vector<context_target>& targets_ = buffers_.targets;
-  std::vector<context_target>& from_ = buffers_.from;
-  /// The last levels of the best filling and of the filling in work.
-  context_level best_level_{};
-  context_level last_level_{};
+  /// The best candidate so far, and the last one.
+  context_candidate& best_ = buffers_.best;
+  context_candidate& tried_ = buffers_.tried;
 };
 
 }  // namespace omnibal::inline v0::detail

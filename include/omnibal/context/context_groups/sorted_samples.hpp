@@ -6,12 +6,11 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/keyed_indices.hpp>
 #include <omnibal/context/context_plan.hpp>
-#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -22,39 +21,36 @@ namespace omnibal::inline v0::detail {
 /// The largest degree that a plan names for a sample that fits on no allowed degree.
 inline constexpr std::uint32_t max_named_degree = 65536;
 
-/// Words with a key in the upper half and an index in the lower half, and the memory of their sort.
-struct keyed_words {
-  std::vector<std::uint64_t> values{};
-  std::vector<std::uint64_t> spare{};
+/// The sample of a length. `set_min_degrees` sets its least degree later.
+[[nodiscard]] inline context_sample sample_of_length(std::uint64_t length, std::uint32_t index) {
+  auto const tokens = static_cast<double>(length);
+  return {.length = static_cast<std::int64_t>(length),
+          .tokens = tokens,
+          .squares = tokens * tokens,
+          .index = index};
+}
 
-  /// Sorts by key. Equal keys keep their order.
-  void sort(std::uint64_t max_key) {
-    radix_sort(values, spare, 32, static_cast<unsigned>(std::bit_width(max_key)));
+/// Sorts samples, which ascend by index, by descending length. Samples of equal length keep their
+/// order. `memory` has no content between calls.
+inline void sort_by_length(std::vector<context_sample>& samples, keyed_indices& memory) {
+  std::int64_t longest = 0;
+  for (context_sample const& sample : samples) longest = std::max(longest, sample.length);
+  auto const max_key = static_cast<std::uint64_t>(longest);
+  auto& words = memory.words;
+  words.clear();
+  words.reserve(samples.size());
+  for (context_sample const& sample : samples) {
+    words.push_back((max_key - static_cast<std::uint64_t>(sample.length)) << 32 | sample.index);
   }
-};
-
-/// Writes samples by descending length, and by index if lengths are equal. The words are the
-/// lengths, and are overwritten.
-inline void sort_samples(keyed_words& lengths, std::vector<context_sample>& samples) {
-  auto& words = lengths.values;
-  std::uint64_t const longest = words.empty() ? 0 : *std::max_element(words.begin(), words.end());
-  for (std::size_t i = 0; i != words.size(); ++i) words[i] = (longest - words[i]) << 32 | i;
-  lengths.sort(longest);
-  samples.clear();
-  samples.reserve(words.size());
-  for (std::uint64_t const word : words) {
-    auto const length = static_cast<std::int64_t>(longest - (word >> 32));
-    auto const tokens = static_cast<double>(length);
-    samples.push_back({.length = length,
-                       .tokens = tokens,
-                       .squares = tokens * tokens,
-                       .index = static_cast<std::uint32_t>(word)});
+  memory.sort(max_key);
+  for (std::size_t i = 0; i != words.size(); ++i) {
+    samples[i] = sample_of_length(max_key - (words[i] >> 32), static_cast<std::uint32_t>(words[i]));
   }
 }
 
 /// Sets the least degree on which a sample fits. Returns false if it fits on no degree.
-inline bool set_least_degree(context_instance const& instance, context_memory memory,
-                             context_sample& sample) {
+inline bool set_min_degree(context_instance const& instance, context_memory memory,
+                           context_sample& sample) {
   std::int64_t before = std::numeric_limits<std::int64_t>::max();
   for (std::uint32_t d = 0; d != instance.degrees.size(); ++d) {
     std::uint32_t const degree = instance.degrees[d].ranks;
@@ -64,7 +60,7 @@ inline bool set_least_degree(context_instance const& instance, context_memory me
                    "must not be above that with fewer ranks, which is " + to_text(before));
     }
     if (bytes <= instance.capacity) {
-      sample.least = d;
+      sample.min_degree_index = d;
       return true;
     }
     before = bytes;
@@ -83,10 +79,9 @@ inline bool set_least_degree(context_instance const& instance, context_memory me
 
 /// Sets the least degrees of all samples. If some fit on no degree, the plan names the first one by
 /// index and becomes infeasible.
-inline void set_least_degrees(context_instance& instance, context_memory memory,
-                              context_plan& plan) {
+inline void set_min_degrees(context_instance& instance, context_memory memory, context_plan& plan) {
   for (context_sample& sample : instance.samples) {
-    if (set_least_degree(instance, memory, sample)) continue;
+    if (set_min_degree(instance, memory, sample)) continue;
     if (plan.status == solve_status::solved || sample.index < plan.sample) {
       plan.sample = sample.index;
       plan.min_degree = min_named_degree(instance, memory, sample.length);
