@@ -9,6 +9,7 @@
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
@@ -98,7 +99,7 @@ struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
     return detail::checked_parts_of_steps(name, steps, groups);
   }
 
-  template <class Backend, class Start>
+  template <detail::kernel_backend Backend, class Start>
   static void run(Backend& backend, cost_steps const& steps, Start const& start,
                   refine_parts_options const& options, part_span const& out) {
     detail::round_refiner const search{options.rounds, options.counts == part_counts::free};

@@ -8,6 +8,7 @@
 #include "visit_order.hpp"
 
 #include <omnibal/cuda/detail/arena.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -143,6 +144,11 @@ class serial_backend {
   std::size_t scratch_bytes_ = 0;
   std::vector<std::unique_ptr<std::byte, release>> arrays_;
 };
+
+static_assert(omnibal::gpu::detail::grid_backend<serial_backend> &&
+              omnibal::gpu::detail::thread_block<serial_block> &&
+              omnibal::gpu::detail::thread_group<serial_grid> &&
+              omnibal::gpu::detail::thread_team<serial_warp>);
 
 #pragma GCC visibility pop
 

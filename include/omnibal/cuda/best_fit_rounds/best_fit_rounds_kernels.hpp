@@ -8,6 +8,7 @@
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/detail/sorted_pairs.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
@@ -111,7 +112,7 @@ struct fit_arrays {
   std::uint32_t* minima;
 };
 
-template <class Backend>
+template <kernel_backend Backend>
 [[nodiscard]] fit_arrays make_fit_arrays(Backend& backend, std::size_t count) {
   fit_arrays result{};
   result.state = backend.template scratch<fit_state>(1);
@@ -141,7 +142,7 @@ class preceding_minimum {
       : values_(values), minima_(minima) {}
 
   /// Builds the tree over `n` values.
-  template <class Grid>
+  template <thread_group Grid>
   OMNIBAL_HOST_DEVICE void build(Grid& grid, std::size_t n) {
     std::uint32_t const* below = values_;
     std::uint32_t* level = minima_ + max_levels;
@@ -211,7 +212,7 @@ struct fit_rounds {
   fit_arrays arrays;
   std::uint64_t capacity;
 
-  template <class Grid>
+  template <thread_group Grid>
   OMNIBAL_HOST_DEVICE void operator()(Grid& grid) const {
     progress now{};
     now.end = arrays.state->positive;
@@ -264,20 +265,20 @@ struct fit_rounds {
 
   /// Returns the number of the first values in this order, which descend, that are not below a
   /// limit. Not inlined, because every round calls it five times.
-  template <class Grid>
+  template <thread_group Grid>
   [[nodiscard, gnu::noinline]] OMNIBAL_HOST_DEVICE static std::uint32_t count_from(
       Grid grid, std::uint32_t count, std::uint32_t const* order, std::uint64_t const* values,
       std::uint64_t least) {
     return static_cast<std::uint32_t>(
         grid.partition_point(count, [=](std::size_t k) { return values[order[k]] >= least; }));
   }
-  template <class Grid>
+  template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t samples_from(Grid& grid, std::uint32_t first,
                                                                std::uint32_t count,
                                                                std::uint64_t least) const {
     return count_from(grid, count, arrays.waiting + first, arrays.sizes, least);
   }
-  template <class Grid>
+  template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t groups_from(Grid& grid, progress const& now,
                                                               std::uint64_t least) const {
     return count_from(grid, now.open_count, now.groups.values, arrays.rooms, least);
@@ -296,7 +297,7 @@ struct fit_rounds {
   };
 
   /// Returns the lower bound by the volume and by the samples above half of the capacity.
-  template <class Grid>
+  template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t lower_bound(Grid& grid,
                                                               std::uint32_t fitting) const {
     wide const sum = grid.reduce(
@@ -306,7 +307,7 @@ struct fit_rounds {
     return larger_of(larger_of(large, volume), std::uint64_t{fitting == 0 ? 0u : 1u});
   }
 
-  template <class Grid>
+  template <thread_group Grid>
   OMNIBAL_HOST_DEVICE void run_round(Grid& grid, progress& now) const {
     std::uint64_t const largest = size_at(now.first);
     std::uint64_t const low = round_window::low(largest, capacity);
@@ -320,7 +321,7 @@ struct fit_rounds {
     if (now.first != now.end) sort_groups(grid, now);
   }
 
-  template <class Grid>
+  template <thread_group Grid>
   OMNIBAL_HOST_DEVICE void open_groups(Grid& grid, progress& now, round_window const& window,
                                        std::uint32_t size) const {
     std::uint64_t const max_room = now.open_count == 0 ? 0 : room_at(now, 0);
@@ -353,7 +354,7 @@ struct fit_rounds {
   }
 
   /// Returns the number of samples of the window that still wait; they are moved to its end.
-  template <class Grid>
+  template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t match(Grid& grid, progress& now,
                                                         round_window const& window,
                                                         std::uint32_t size) const {
@@ -409,7 +410,7 @@ struct fit_rounds {
   /// Finds for each sample of the window the number of single groups that hold it, and the number
   /// of samples up to it that find all of these groups taken. Returns the second number for all
   /// samples.
-  template <class Grid>
+  template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t find_reach(Grid& grid, progress const& now,
                                                              std::uint64_t const* single_rooms,
                                                              std::uint32_t singles,
@@ -427,7 +428,7 @@ struct fit_rounds {
 
   /// Finds for each single group the number of free groups, among the groups with no less room,
   /// once it is free.
-  template <class Grid>
+  template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE preceding_minimum find_depth(Grid& grid, progress const& now,
                                                                  std::uint64_t const* single_rooms,
                                                                  std::uint32_t singles,
@@ -452,7 +453,7 @@ struct fit_rounds {
 
   /// Drops the groups that hold no waiting sample and sorts the others. The groups that the round
   /// may have changed are sorted and then merged with the rest.
-  template <class Grid>
+  template <thread_group Grid>
   OMNIBAL_HOST_DEVICE void sort_groups(Grid& grid, progress& now) const {
     constexpr int half = 32;
     std::uint64_t const smallest = size_at(now.end - 1);
@@ -492,7 +493,7 @@ struct fit_rounds {
   }
 
   /// Sorts tiles of the first `n` elements of `pairs` into `sorted`, each tile by a block.
-  template <class Grid>
+  template <thread_group Grid>
   OMNIBAL_HOST_DEVICE static void sort_tiles(Grid& grid, sorted_pairs const& pairs,
                                              sorted_pairs const& sorted, std::size_t n) {
     constexpr std::size_t tile = best_fit_tuning::sort_tile;
@@ -597,7 +598,7 @@ struct fit_finish {
 };
 
 /// Runs `gpu::best_fit_rounds` on any backend: two sorts, and one launch for all rounds.
-template <class Backend, class Amount>
+template <grid_backend Backend, class Amount>
 void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
                      std::uint64_t capacity, std::size_t max_blocks, packing_span const& out) {
   fit_arrays const arrays = make_fit_arrays(backend, count);

@@ -25,9 +25,9 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// A grid of blocks that run at the same time. Every phase ends with a barrier for all blocks.
-/// Every thread executes the code between phases for itself. This code may read the results of a
-/// phase, and no phase may change them before the next barrier but one. Host code may name the
+/// A `thread_group` of blocks that run at the same time. Every phase ends with a barrier for all
+/// blocks. Every thread executes the code between phases for itself. This code may read the results
+/// of a phase, and no phase may change them before the next barrier but one. Host code may name the
 /// members, but only device code may call them.
 template <int Threads>
 class device_grid {

@@ -8,6 +8,7 @@
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/group_loads.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/grouping.hpp>
 
@@ -32,7 +33,7 @@ struct accumulate_lengths {
   std::int32_t* longest;
   std::size_t groups_per_block;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::size_t const first = index * groups_per_block;
     std::size_t const here = smaller_of(groups_per_block, of.groups.size() - first);
@@ -78,7 +79,7 @@ struct accumulate_lengths {
     finish(g, end, most);
   }
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void accumulate(Block& block, std::size_t g, std::size_t size) const {
     // Sums of 32 bits cannot wrap if the total has at most 31 bits.
     auto* const out = reinterpret_cast<std::uint32_t*>(offsets + begin_of(g));
@@ -105,7 +106,7 @@ struct write_first_begin {
   OMNIBAL_HOST_DEVICE void operator()(std::size_t) const { begins[0] = 0; }
 };
 
-template <class Backend, class Length>
+template <kernel_backend Backend, class Length>
 void cu_seqlens(Backend& backend, grouping_view groups, Length const* lengths, std::size_t count,
                 std::uint64_t* begins, std::int32_t* offsets, std::size_t offset_room,
                 std::int32_t* longest, fault* faults) {

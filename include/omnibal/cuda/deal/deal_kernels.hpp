@@ -7,8 +7,12 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
-#include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/dealing.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
+#include <omnibal/cuda/detail/ordered_samples.hpp>
+#include <omnibal/cuda/detail/part_writer.hpp>
 #include <omnibal/cuda/detail/step_table.hpp>
+#include <omnibal/cuda/detail/whole_costs.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
@@ -32,18 +36,18 @@ struct deal_in_block {
   step_table table;
   part_writer out;
 
-  template <class Arena>
+  template <array_arena Arena>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static ordered_samples take(Arena&& arena,
                                                                 std::size_t samples) {
     auto* const costs = arena.template take<std::uint64_t>(samples);
     return {costs, arena.template take<std::uint32_t>(samples)};
   }
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
     auto const order = take(block, table.largest());
     step_range const range = table[step];
-    static_cast<void>(write_in_order(block, table, range, order.costs, order.samples));
+    static_cast<void>(sort_costs_in_block(block, table, range, order));
     dealing const turns(range.size, out.parts);
     block.for_each(range.size, [&](std::size_t i) {
       auto const place = static_cast<std::uint32_t>(i);
@@ -77,7 +81,7 @@ struct deal_offsets {
   part_writer out;
   std::uint64_t const* costs;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
     step_range const range = table[step];
     check_sum_of(block, table, range, [&](std::size_t i) { return costs[range.first + i]; });
@@ -87,7 +91,7 @@ struct deal_offsets {
 };
 
 /// Runs `gpu::deal` on any backend.
-template <class Backend>
+template <kernel_backend Backend>
 void deal(Backend& backend, cost_steps const& steps, std::size_t parts, part_span const& out) {
   step_table const table = with_whole_costs(backend, steps, out.faults.data());
   part_writer const writer(steps, parts, out);

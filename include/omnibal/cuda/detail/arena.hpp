@@ -5,6 +5,7 @@
 /// Arrays of a block in shared or in device memory, and the scratch of an algorithm.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 
 #include <cstddef>
 #include <type_traits>
@@ -54,7 +55,7 @@ class memory_arena {
 
 /// Arrays of a block in its shared memory.
 struct shared_arrays {
-  template <class Block>
+  template <thread_block Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE Block& of(Block& block, std::size_t /*index*/) const {
     return block;
   }
@@ -65,7 +66,7 @@ struct scratch_arrays {
   unsigned char* scratch;
   std::size_t bytes;
 
-  template <class Block>
+  template <thread_block Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE memory_arena of(Block& /*block*/, std::size_t index) const {
     return memory_arena(scratch + index * bytes);
   }
@@ -73,7 +74,7 @@ struct scratch_arrays {
 
 /// Runs blocks with arrays of `bytes` bytes each, which run `make(arrays)`. The code is compiled
 /// for each kind of memory separately, because generic access to both kinds is slow.
-template <int Threads, class Backend, class Make>
+template <int Threads, kernel_backend Backend, class Make>
 void for_each_block_with_arrays(Backend& backend, std::size_t blocks, std::size_t bytes,
                                 Make const& make) {
   if (bytes <= max_shared_bytes) {

@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/device_block.cuh>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
 
@@ -198,12 +199,10 @@ class device_meter : public scratch_meter {
   std::size_t temporary_bytes_ = 0;
 };
 
-/// A backend runs parallel steps one after the other. The host knows every count; a count that only
-/// the device knows is in memory, and the functors read it. Therefore an algorithm is a fixed
-/// sequence of launches and can be captured in a graph.
-///
-/// This backend submits the steps to a stream. The given memory holds the temporary memory of a
-/// step first and the scratch behind it, as `device_meter` counts them. Does not synchronize.
+/// A `grid_backend` that submits its phases to a stream. The host knows every count; therefore an
+/// algorithm is a fixed sequence of launches and can be captured in a graph. The given memory holds
+/// the temporary memory of a sort first and the scratch behind it, as `device_meter` counts them.
+/// Does not synchronize.
 class device_backend {
  public:
   device_backend(cudaStream_t stream, std::byte* memory, std::size_t temporary_bytes)
@@ -277,6 +276,8 @@ class device_backend {
   std::size_t temporary_bytes_;
   std::byte* scratch_;
 };
+
+static_assert(grid_backend<device_backend> && grid_backend<device_meter>);
 
 /// Returns the bytes that `run_on_device` takes from the resource. It calls `algorithm(backend)`
 /// with a backend that runs nothing.

@@ -7,6 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/detail/shared_memory.cuh>
 #include <omnibal/detail/bits.hpp>
 
@@ -95,7 +96,7 @@ template <class T, class Op>
 
 #endif
 
-/// The 32 threads of one warp, with `reduce` and `once` as in `device_block`.
+/// The 32 threads of one warp, a `thread_team`.
 class device_warp {
  public:
   template <class F, class Op, class T>
@@ -349,10 +350,11 @@ struct digit_sort {
 #endif
 };
 
-/// A block of `Threads` threads with their dynamic shared memory, of which the first
-/// `reserved_bytes` belong to the class. Every phase ends with a barrier. Every thread executes the
-/// code between phases for itself. Host code may name the members, but only device code may call
-/// them. If `IsCompact` is true, `for_each` and `reduce` do not unroll their loops over indices.
+/// A `thread_block` on the device: `Threads` threads with their dynamic shared memory, of which the
+/// first `reserved_bytes` belong to the class. Every phase ends with a barrier. Every thread
+/// executes the code between phases for itself. Host code may name the members, but only device
+/// code may call them. If `IsCompact` is true, `for_each` and `reduce` do not unroll their loops
+/// over indices.
 template <int Threads, bool IsCompact = false>
 class device_block {
   /// The room for values that warps exchange while digits are counted in the memory behind it.
@@ -576,6 +578,8 @@ class device_block {
   memory_arena free_;
   unsigned turn_ = 0;
 };
+
+static_assert(thread_block<device_block<512>> && thread_team<device_warp>);
 
 #pragma GCC visibility pop
 

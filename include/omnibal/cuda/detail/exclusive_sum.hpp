@@ -6,6 +6,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +27,7 @@ struct sum_tiles {
   /// A word that is zero before the launch.
   std::uint32_t* arrived;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::size_t const first = index * sum_tile;
     T const sum = block.exclusive_sum_of(
@@ -48,7 +49,7 @@ struct add_tiles_before {
 };
 
 /// Writes to `out[i]` the sum of `f(0) .. f(i - 1)`. `f(i)` is called twice and may read `out[i]`.
-template <class Backend, class F, class T>
+template <kernel_backend Backend, class F, class T>
 void exclusive_sum_of(Backend& backend, std::size_t n, F const& f, T* out) {
   std::size_t const tiles = parts_of(n, sum_tile);
   auto* const of_tiles = backend.template scratch<T>(tiles);

@@ -7,6 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
@@ -100,7 +101,7 @@ struct sum_by_blocks {
   load_of<Demand>* loads;
   std::size_t groups_per_block;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::size_t const first = index * groups_per_block;
     std::size_t const here = smaller_of(groups_per_block, of.groups.size() - first);
@@ -154,7 +155,7 @@ struct sum_by_blocks {
   return smaller_of<std::size_t>(larger_of<std::size_t>(fitting, 1), group_tuning::threads);
 }
 
-template <class Backend, class Demand>
+template <kernel_backend Backend, class Demand>
 void group_loads(Backend& backend, grouping_view groups, Demand const* demands, std::size_t count,
                  load_of<Demand>* loads, fault* faults) {
   demands_of_items<Demand> const of{groups, demands, count, faults};

@@ -6,6 +6,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/detail/load_order.hpp>
 
 #include <cstddef>
@@ -39,7 +40,7 @@ struct sorted_pairs {
   /// Sorts the first `n` pairs, ascending by key and then by value, if every run of `width` pairs,
   /// a power of two, is sorted. Each pair finds its place in the other one of two runs. After each
   /// doubling of the runs both memories exchange their roles.
-  template <class Group>
+  template <thread_group Group>
   OMNIBAL_HOST_DEVICE void merge(Group& group, std::size_t n, std::size_t width) {
     for (; width < n; width *= 2) {
       group.for_each(n, [&](std::size_t i) {
@@ -52,7 +53,7 @@ struct sorted_pairs {
     }
   }
   /// Merges two sorted runs, of which the first ends at `middle`.
-  template <class Group>
+  template <thread_group Group>
   OMNIBAL_HOST_DEVICE void merge_two(Group& group, std::size_t n, std::size_t middle) {
     if (middle == 0 || middle == n) return;
     group.for_each(n, [&](std::size_t i) {
@@ -108,7 +109,7 @@ struct part_ranking {
   }
 
   /// Takes the arrays; the spare memory belongs to another array.
-  template <class Arena>
+  template <array_arena Arena>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts,
                                                              void* spare) {
     auto* const loads = arena.template take<std::uint64_t>(parts);
@@ -117,7 +118,7 @@ struct part_ranking {
 
   /// Ranks `count` parts by `load(part)`. The rank of a part is the number of the parts before it,
   /// which several threads count. A merge sort ranks the parts if counting takes longer.
-  template <class Block, class Load>
+  template <thread_block Block, class Load>
   OMNIBAL_HOST_DEVICE void rank(Block& block, std::uint32_t count, Load const& load) const {
     if (count > max_counted) {
       sorted_pairs pairs{loads, parts, spare, reinterpret_cast<std::uint32_t*>(spare + count)};

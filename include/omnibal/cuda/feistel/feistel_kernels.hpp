@@ -5,6 +5,7 @@
 /// The order of the Feistel shuffler, written or applied on any backend.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/permutation.hpp>
 
@@ -33,13 +34,13 @@ struct write_shuffled {
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const { out[i] = in[order(i)]; }
 };
 
-template <class Backend>
+template <kernel_backend Backend>
 void write_feistel_order(Backend& backend, rng::feistel const& shuffle, std::uint64_t round,
                          std::uint32_t* out, std::size_t n) {
   backend.for_each(n, write_order{shuffle.order(n, round), out});
 }
 
-template <class Backend, class T>
+template <kernel_backend Backend, class T>
 void feistel_shuffle(Backend& backend, rng::feistel const& shuffle, std::uint64_t round,
                      T const* in, T* out, std::size_t n) {
   backend.for_each(n, write_shuffled<T>{shuffle.order(n, round), in, out});

@@ -7,6 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/isf/pool.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -36,7 +37,7 @@ struct isf_gather {
 
   static constexpr std::size_t shared_bytes = R * isf_tuning::tile * sizeof(std::int64_t);
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::uint32_t const size = state->pool_size;
     auto const begin = static_cast<std::uint32_t>(index) * isf_tuning::tile;
@@ -141,7 +142,7 @@ struct isf_advance {
   bool is_next_last;
   double min_gain;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block) const {
     std::uint32_t const size = now->pool_size;
     if (size == 0) {
@@ -190,7 +191,7 @@ struct isf_judge {
 
   static constexpr std::size_t shared_bytes = chain_chunk + 16;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, visited_chunk const& chunk) const {
     std::uint32_t const count = chunk.part.count;
     bool const is_last = chain.state->is_last != 0;
@@ -252,7 +253,7 @@ struct isf_judge {
                    [&](std::size_t c) { arrays.is_carried[chunk.index + 1 + c] = *last_verdict; });
   }
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void finish(Block& block) const {
     advance(block);
   }
@@ -271,7 +272,7 @@ struct isf_move {
 
   static constexpr std::size_t shared_bytes = 2 * chain_segments * sizeof(std::uint32_t);
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     chain_part const part(now->pool_size, index);
     if (part.count == 0) return;
@@ -337,7 +338,7 @@ struct isf_finish {
 
 /// Runs `isf` with four launches for each round that may run, and five more. Rounds that are not
 /// needed find an empty pool.
-template <class Backend, class Amount, std::size_t R, class Keep>
+template <kernel_backend Backend, class Amount, std::size_t R, class Keep>
 void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options const& options,
              Keep const& keep, rng::feistel const& shuffle, packing_span const& out) {
   isf_arrays const arrays = make_isf_arrays<R>(backend, input.size);

@@ -6,6 +6,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,7 @@ struct list_links {
 };
 
 /// Allocates the links of a chain of at most `bound` positions.
-template <class Backend>
+template <kernel_backend Backend>
 [[nodiscard]] list_links make_links(Backend& backend, std::size_t bound) {
   std::size_t const chunk_count = parts_of(bound, chain_chunk);
   std::size_t const positions = chunk_count * chain_chunk;
@@ -103,7 +104,7 @@ struct resolve_chunk {
 
   static constexpr std::size_t shared_bytes = banked<1>(chain_chunk) * sizeof(std::uint32_t);
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     chain_part const part(chain.size(), index);
     if (part.count == 0) return;
@@ -162,7 +163,7 @@ struct resolve_chunk {
   }
 
   /// Walks from region to region, and then in all regions at once from chunk to chunk.
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void walk(Block& block, std::size_t regions) const {
     std::uint32_t const size = chain.size();
     block.for_each(regions, [&](std::size_t r) { links.region_entries[r] = no_position; });
@@ -191,7 +192,7 @@ struct resolve_chunk {
     if (stop < last) reached[banked<1>(i)] = reached[banked<1>(stop)];
   }
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE static void store(Block& block, std::uint32_t const* reached,
                                         std::uint32_t count, std::uint16_t* to) {
     block.for_each(count, [&](std::size_t i) {
@@ -204,7 +205,7 @@ struct resolve_chunk {
 /// Walks a chain in one launch, after which `entries` is correct. The number of positions is
 /// `chain.size()`, known on the device and at most the bound of the links. Link i ends at
 /// `chain.next(i)`, in (i, size].
-template <class Backend, class Chain>
+template <kernel_backend Backend, class Chain>
 void walk_chain(Backend& backend, list_links const& links, Chain const& chain) {
   using resolve = resolve_chunk<Chain>;
   backend.template for_each_block<isf_tuning::chunk_threads>(
@@ -242,7 +243,7 @@ struct visit_chunk {
   static constexpr std::size_t shared_bytes =
       (banked<2>(chain_chunk) + 2 * chain_chunk + 3 * chain_segments + 16) * sizeof(std::uint16_t);
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     chain_part const part(chain.size(), index);
     if (part.count != 0 && links.entries[index] != no_position) visit(block, index, part);
@@ -253,7 +254,7 @@ struct visit_chunk {
   }
 
  private:
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void visit(Block& block, std::size_t index, chain_part const& part) const {
     std::uint32_t const entry = links.entries[index] - part.begin;
     auto* const next = block.template take<std::uint16_t>(banked<2>(chain_chunk));
@@ -312,7 +313,7 @@ struct visit_chunk {
 
 /// Calls `visitor(block, visited_chunk)` for each chunk of the chain that the walk enters, with
 /// `Visitor::shared_bytes` of further shared memory. One launch.
-template <class Backend, class Chain, class Visitor>
+template <kernel_backend Backend, class Chain, class Visitor>
 void visit_chain(Backend& backend, list_links const& links, Chain const& chain,
                  Visitor const& visitor) {
   using visit = visit_chunk<Chain, Visitor>;

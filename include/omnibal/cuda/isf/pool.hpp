@@ -7,6 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/outputs.hpp>
@@ -129,7 +130,7 @@ struct isf_measure {
   isf_measured<R>* shares;
   std::uint32_t* fitting;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::size_t const begin = index * isf_tuning::share;
     std::size_t const count = smaller_of<std::size_t>(isf_tuning::share, input.size - begin);
@@ -177,7 +178,7 @@ struct isf_begin {
   rng::feistel shuffle;
   bool is_last;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     std::size_t const blocks = parts_of(input.size, isf_tuning::share);
     auto const size = static_cast<std::uint32_t>(input.size);
@@ -232,7 +233,7 @@ struct isf_split {
 
   static constexpr std::size_t shared_bytes = isf_tuning::share * sizeof(std::uint32_t);
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     if (state->pool_size + state->oversized_count == 0) return;
     std::size_t const begin = index * isf_tuning::share;
@@ -253,7 +254,7 @@ struct isf_split {
 };
 
 /// Makes the first pool and the state before the first round, in three launches.
-template <class Backend, class Amount, std::size_t R>
+template <kernel_backend Backend, class Amount, std::size_t R>
 void make_isf_pool(Backend& backend, isf_input<Amount, R> const& input, isf_arrays const& arrays,
                    packing_span const& out, rng::feistel const& shuffle, bool is_last) {
   std::size_t const blocks = parts_of(input.size, isf_tuning::share);

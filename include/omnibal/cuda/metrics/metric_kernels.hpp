@@ -8,6 +8,7 @@
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/group_loads.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
@@ -126,7 +127,7 @@ struct measure_ratio {
   double* out;
   fault* faults;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::size_t const per_block = parts_of(count.size, blocks);
     std::size_t const all = count();
@@ -154,7 +155,7 @@ struct measure_ratio {
 };
 
 /// Writes to `out[r]` the `ratio` of the amounts of kind r.
-template <class Backend, class Amount, class Ratio>
+template <kernel_backend Backend, class Amount, class Ratio>
 void ratios_of(Backend& backend, Amount const* amounts, element_count count, Ratio const& ratio,
                double* out, fault* faults) {
   std::size_t const most = larger_of<std::size_t>(parts_of(count.size, 4096), 1);
@@ -180,7 +181,7 @@ struct mean_in_order {
   static constexpr std::size_t tile = 1024;
   static constexpr std::size_t shared_bytes = tile * sizeof(double);
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t kind) const {
     auto* const some = block.template take<double>(tile);
     // Only the thread that adds uses these variables.
@@ -211,7 +212,7 @@ struct pad_by_blocks {
   double* shares;
   std::size_t groups_per_block;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::size_t const first = index * groups_per_block;
     std::size_t const here = smaller_of(groups_per_block, of.groups.size() - first);
@@ -248,7 +249,7 @@ struct pad_by_blocks {
 };
 
 /// Writes the mean pad ratio of groups.
-template <class Backend, class Length>
+template <kernel_backend Backend, class Length>
 void pad_ratio_of_groups(Backend& backend, grouping_view groups, Length const* lengths,
                          std::size_t count, double* out, fault* faults) {
   auto* const shares = backend.template scratch<double>(groups.size());
@@ -271,7 +272,7 @@ struct idle_share_of_step {
   double* shares;
   fault* faults;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
     if (step >= steps()) {
       block.for_each(R, [&](std::size_t r) { shares[step * R + r] = -1.0; });
@@ -293,7 +294,7 @@ struct idle_share_of_step {
 };
 
 /// Writes the mean dist ratio of the steps of a schedule, whose cells contain indices of groups.
-template <class Backend, class Load>
+template <kernel_backend Backend, class Load>
 void dist_ratio_of_steps(Backend& backend, grouping_view cells, std::size_t ranks,
                          std::uint32_t const* counted, Load const* loads, std::size_t groups,
                          double* out, fault* faults) {

@@ -9,6 +9,7 @@
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
@@ -71,7 +72,7 @@ struct write_slots {
 
 /// Gathers the columns of `local`, makes a part for each rank, and writes the plan by which rank r
 /// receives part r.
-template <class Backend, class Wire>
+template <gpu::detail::kernel_backend Backend, class Wire>
 void make_plan_on_stream(Backend& b, Wire const& wire, local_columns const& local,
                          plan_arrays const& plan, gpu::fault* faults) {
   std::size_t const samples = plan.max_samples;
@@ -242,7 +243,7 @@ struct post_balance_fn {
   }
 
   /// Runs the steps of the bounded form; also for measuring its scratch.
-  template <class Backend, class Wire, class LoadAt>
+  template <gpu::detail::kernel_backend Backend, class Wire, class LoadAt>
   static void in_slots(Backend& b, Wire const& wire, detail::local_columns const& local,
                        detail::plan_arrays arrays, device_plan_view const& view,
                        LoadAt const& load_at, exchange_report* report, std::size_t slot_bytes) {

@@ -7,9 +7,14 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
+#include <omnibal/cuda/detail/dealing.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
+#include <omnibal/cuda/detail/ordered_samples.hpp>
+#include <omnibal/cuda/detail/part_writer.hpp>
 #include <omnibal/cuda/detail/sorted_pairs.hpp>
 #include <omnibal/cuda/detail/step_table.hpp>
+#include <omnibal/cuda/detail/whole_costs.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/detail/bits.hpp>
@@ -70,7 +75,7 @@ struct sorted_part_lists {
   std::uint32_t* partners;
 
   /// Takes the arrays by sample.
-  template <class Arena>
+  template <array_arena Arena>
   OMNIBAL_HOST_DEVICE void take_samples(Arena& arena, std::uint32_t sample_count) {
     samples = sample_count;
     costs = arena.template take<std::uint64_t>(sample_count);
@@ -79,7 +84,7 @@ struct sorted_part_lists {
     next_places = arena.template take<std::uint32_t>(sample_count);
   }
   /// Takes the arrays by part.
-  template <class Arena>
+  template <array_arena Arena>
   OMNIBAL_HOST_DEVICE void take_parts(Arena& arena, std::uint32_t part_count) {
     parts = part_count;
     offsets = arena.template take<std::uint32_t>(part_count);
@@ -92,7 +97,7 @@ struct sorted_part_lists {
   }
 
   /// Makes the arrays by part from `places`, `part_of` and `costs`.
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void sum_up(Block& block) const {
     block.for_each(parts, [&](std::size_t part) {
       sizes[part] = 0;
@@ -111,7 +116,7 @@ struct sorted_part_lists {
   /// Returns the exchange after which the larger load of two parts is least, found by a warp;
   /// `heavy` has the larger load. In the result no sample leaves if no exchange reduces this load.
   /// Each sample that may leave searches for its two best partners, by the excess of the load.
-  template <class Warp>
+  template <thread_team Warp>
   [[nodiscard]] OMNIBAL_HOST_DEVICE pair_exchange best_exchange(Warp& warp, std::uint32_t heavy,
                                                                 std::uint32_t light,
                                                                 bool may_move) const {
@@ -168,7 +173,7 @@ struct sorted_part_lists {
   }
 
   /// Carries out what was noted.
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void carry_out(Block& block) {
     static_cast<void>(block.exclusive_sum_of(
         parts, [&](std::size_t part) { return sizes[part]; }, next_offsets));
@@ -219,7 +224,7 @@ struct refine_memory {
   /// One exchange for each part.
   pair_exchange* swaps;
 
-  template <class Arena>
+  template <array_arena Arena>
   OMNIBAL_HOST_DEVICE void take(Arena& arena, std::size_t parts) {
     swaps = arena.template take<pair_exchange>(parts);
     ranking = part_ranking::take(arena, parts, swaps);
@@ -231,7 +236,7 @@ struct round_refiner {
   std::uint64_t rounds;
   bool may_move;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, sorted_part_lists& lists,
                                       refine_memory const& memory, std::uint64_t target) const {
     part_ranking const& ranking = memory.ranking;
@@ -248,7 +253,7 @@ struct round_refiner {
   /// Notes exchanges of the most loaded parts with the least loaded ones, in pairs. If these do not
   /// help the most loaded part, notes its best exchange with any other part. Returns false if no
   /// exchange helps this part. One loop serves both cases, because the search is long.
-  template <class Block>
+  template <thread_block Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool note_exchanges(Block& block,
                                                         sorted_part_lists const& lists,
                                                         refine_memory const& memory,
@@ -283,7 +288,7 @@ struct round_refiner {
   }
 
   /// Returns the first rank of the least swap that helps, or `count`.
-  template <class Block>
+  template <thread_block Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static std::uint32_t best_rank(Block& block,
                                                                    pair_exchange const* swaps,
                                                                    std::uint32_t count) {
@@ -318,7 +323,7 @@ struct given_parts {
 
   /// Returns false, and sets a fault, if the parts of a step are not groups of its samples. Does
   /// not read the beginning of the next step, because its block may already write there.
-  template <class Block>
+  template <thread_block Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool match(Block& block, step_table const& table,
                                                std::size_t step, step_range const& range) const {
     bool const is_last = step + 1 == table.steps();
@@ -350,7 +355,7 @@ struct given_parts {
 
   /// Sorts the samples of a step, which go to the items of the result, and finds the part of each
   /// place and the places of each part.
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
                                 std::size_t step, sorted_part_lists& lists) const {
     step_range range = table[step];
@@ -367,9 +372,11 @@ struct given_parts {
       std::uint32_t const sample = lists.places[i] - range.first;
       if (sample < range.size) number_of_sample[sample] = part_at(step, position) + 1;
     });
-    static_cast<void>(write_in_order(block, table, range, lists.costs, lists.places));
+    // Until the lists are known, their memory has the sample at each place.
+    ordered_samples const order{lists.costs, lists.places};
+    static_cast<void>(sort_costs_in_block(block, table, range, order));
     block.for_each(range.size, [&](std::size_t place) {
-      std::uint32_t const sample = lists.places[place];
+      std::uint32_t const sample = order.samples[place];
       std::uint32_t const number = number_of_sample[sample];
       if (number == 0) raise(table.faults(), fault::unknown_index);
       lists.part_of[place] = number == 0 ? 0 : number - 1;
@@ -382,7 +389,7 @@ struct given_parts {
 
   /// Reads the parts of all steps, whose samples are sorted. `keys` is memory for a key of each
   /// sample.
-  template <class Backend>
+  template <kernel_backend Backend>
   void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
                 ordered_samples const& order, sorted_part_lists const& lists,
                 std::uint32_t* keys) const;
@@ -432,7 +439,7 @@ struct read_places {
   }
 };
 
-template <class Backend>
+template <kernel_backend Backend>
 void given_parts::read_all(Backend& backend, cost_steps const& steps, step_table const& table,
                            ordered_samples const& order, sorted_part_lists const& lists,
                            std::uint32_t* keys) const {
@@ -467,22 +474,23 @@ struct deal_places {
 struct dealt_parts {
   std::uint32_t parts;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
                                 std::size_t step, sorted_part_lists& lists) const {
     step_range const range = table[step];
     lists.samples = range.size;
-    static_cast<void>(write_in_order(block, table, range, lists.costs, lists.next_places));
+    ordered_samples const order{lists.costs, lists.next_places};
+    static_cast<void>(sort_costs_in_block(block, table, range, order));
     dealing const turns(range.size, parts);
     block.for_each(range.size, [&](std::size_t i) {
       auto const place = static_cast<std::uint32_t>(i);
-      out.items[range.first + place] = range.first + lists.next_places[place];
+      out.items[range.first + place] = range.first + order.samples[place];
       lists.part_of[place] = turns.part(place);
       lists.places[turns.position(place)] = place;
     });
   }
 
-  template <class Backend>
+  template <kernel_backend Backend>
   void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
                 ordered_samples const& order, sorted_part_lists const& lists,
                 std::uint32_t* /*keys*/) const {
@@ -492,7 +500,7 @@ struct dealt_parts {
 
 /// Returns a lower bound on the largest load plus the share `max_overload` of the bound, or at most
 /// the largest integer.
-template <class Block>
+template <thread_block Block>
 [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block,
                                                             sorted_part_lists const& lists,
                                                             double max_overload) {
@@ -522,7 +530,7 @@ struct refine_in_block {
   round_refiner search;
   double max_overload;
 
-  template <class Arena>
+  template <array_arena Arena>
   OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t samples, std::size_t parts,
                                        sorted_part_lists& lists, refine_memory& memory) {
     lists.take_samples(arena, static_cast<std::uint32_t>(samples));
@@ -530,7 +538,7 @@ struct refine_in_block {
     memory.take(arena, parts);
   }
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
     sorted_part_lists lists{};
     refine_memory memory{};
@@ -543,7 +551,7 @@ struct refine_in_block {
   }
 
  private:
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void write(Block& block, std::size_t step, step_range const& range,
                                  sorted_part_lists const& lists) const {
     write_part_offsets(block, out, step, range, lists.sizes);
@@ -567,7 +575,7 @@ struct refine_of_sorted {
   sorted_part_lists all;
   Arrays arrays;
 
-  template <class Block>
+  template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
     sorted_part_lists lists = all;
     refine_memory memory{};
@@ -589,7 +597,7 @@ struct refine_of_sorted {
 };
 
 /// Runs `gpu::refine_parts` on any backend, from given or dealt parts.
-template <class Backend, class Start>
+template <kernel_backend Backend, class Start>
 void refine_parts(Backend& backend, cost_steps const& steps, Start const& start,
                   double max_overload, round_refiner const& search, part_span const& out) {
   std::size_t const parts = start.parts;

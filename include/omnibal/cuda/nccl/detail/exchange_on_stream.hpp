@@ -7,6 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/exclusive_sum.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
@@ -172,7 +173,7 @@ template <class Take>
 }
 
 /// Fills the tables by two radix sorts, whose keys are as short as the plan allows.
-template <class Backend>
+template <gpu::detail::kernel_backend Backend>
 void make_plan_tables(Backend& b, plan_tables const& tables, gpu::fault* faults) {
   auto const& plan = tables.plan;
   std::uint32_t const most = plan.max_home > plan.max_arrivals ? plan.max_home : plan.max_arrivals;
@@ -251,7 +252,7 @@ struct describe_exchange {
   /// all ranks.
   std::uint64_t* words;
 
-  template <class Block>
+  template <gpu::detail::thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     std::uint32_t const ranks = tables.plan.ranks;
     std::uint64_t const largest = block.reduce(
@@ -318,7 +319,7 @@ struct read_slot_headers {
   std::uint32_t ranks;
   exchange_report* report;
 
-  template <class Block>
+  template <gpu::detail::thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     std::uint64_t const largest = block.reduce(
         ranks, [&](std::size_t peer) { return peer == rank ? 0 : header(peer).largest_message; },
@@ -385,7 +386,7 @@ OMNIBAL_HOST_DEVICE inline void copy_word(std::byte* to, std::byte const* from,
 /// Copies the bytes [begin, end) of the rows [first, last). Row k has the bytes [rows.at(k),
 /// rows.at(k + 1)), and `rows.copy(k, inner, bytes)` copies a word of row k. Words have `word`
 /// bytes, which divides the begins of all rows.
-template <class Block, class Rows>
+template <gpu::detail::thread_block Block, class Rows>
 OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t first,
                                    std::uint32_t last, std::uint64_t begin, std::uint64_t end,
                                    std::uint32_t word) {
@@ -428,7 +429,7 @@ struct row_run {
 }
 
 /// Copies a tile of the bytes of a run.
-template <class Block, class Rows>
+template <gpu::detail::thread_block Block, class Rows>
 OMNIBAL_HOST_DEVICE void copy_own_tile(Block& block, Rows const& rows, std::size_t tile) {
   std::uint64_t const bytes = rows.bytes();
   std::uint64_t const begin = tile * exchange_tuning::tile_bytes;
@@ -500,7 +501,7 @@ struct copy_rows {
     }
   };
 
-  template <class Block>
+  template <gpu::detail::thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     if (report->faults != gpu::fault::none) return;
     run const rows{rows_of(index / layout.tiles), &tables, &load};
@@ -521,7 +522,7 @@ struct copy_rows {
 };
 
 /// Finds the positions of the samples of a field on the wire. The tables must be filled.
-template <class Backend>
+template <gpu::detail::kernel_backend Backend>
 void find_routes(Backend& b, plan_tables const& tables, payload const& load,
                  exchange_report* report, gpu::fault* faults, std::byte* slots,
                  std::uint64_t slot_bytes, std::uint64_t* words) {
@@ -542,7 +543,7 @@ void find_routes(Backend& b, plan_tables const& tables, payload const& load,
 
 /// Runs the bounded form: every rank sends a slot to every other rank. `report->faults` must have
 /// the faults of this rank before the call.
-template <class Backend, class Wire>
+template <gpu::detail::kernel_backend Backend, class Wire>
 void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& plan,
                        payload const& load, std::uint64_t slot_bytes, exchange_report* report) {
   std::uint32_t const ranks = wire.size();
@@ -592,7 +593,7 @@ struct moved_field {
 
 /// Runs the first half of the exact form. Writes to `words` the sizes that the host must know of
 /// each field, and after them the faults of all ranks.
-template <class Backend, class Wire>
+template <gpu::detail::kernel_backend Backend, class Wire>
 void find_messages(Backend& b, Wire const& wire, std::span<moved_field const> fields,
                    exchange_report* reports, std::uint64_t* words) {
   gpu::fault* const all_faults = &reports->faults;
@@ -607,7 +608,7 @@ void find_messages(Backend& b, Wire const& wire, std::span<moved_field const> fi
 }
 
 /// Runs the second half of the exact form: messages of exact sizes, of all fields in one group.
-template <class Backend, class Wire>
+template <gpu::detail::kernel_backend Backend, class Wire>
 void exchange_messages(Backend& b, Wire const& wire, std::span<moved_field> fields,
                        exchange_report const* report) {
   auto const sum = [](std::span<std::uint64_t const> bytes) {

@@ -6,6 +6,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/fault.hpp>
 
 #include <cstddef>
@@ -100,7 +101,7 @@ struct sum_length_counts {
   std::uint32_t* offsets;
   gpu::fault* faults;
 
-  template <class Block>
+  template <gpu::detail::thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     std::uint32_t const found = block.reduce(
         blocks.ranks,
@@ -154,7 +155,7 @@ struct collect_lengths {
 /// Gathers the lengths of all samples by one collective of blocks of `most` samples. `offsets` has
 /// one more element than there are ranks. `wire` is NCCL on the stream of the backend. Every rank
 /// also receives the faults that any rank has already reported.
-template <class Backend, class Wire>
+template <gpu::detail::kernel_backend Backend, class Wire>
 void gather_columns(Backend& b, Wire const& wire, local_columns const& local, std::uint32_t most,
                     std::uint32_t* offsets, length_columns const& out, gpu::fault* faults) {
   std::uint32_t const ranks = wire.size();
