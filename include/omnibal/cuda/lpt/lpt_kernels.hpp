@@ -40,7 +40,8 @@ struct lpt_tuning {
 };
 
 /// Limits on the numbers of samples of parts: parts with `floor` or more samples are full, except
-/// that `extra` of them may have one more. No limit by default.
+/// that `extra` of them may have one more. No limit by default. `longest_first` subtracts the
+/// samples above the floor from `extra`.
 struct part_rooms {
   std::uint32_t floor = ~std::uint32_t{0};
   std::uint32_t extra = 0;
@@ -119,6 +120,8 @@ struct longest_first {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
+  /// Assigns the first `nonzero` samples in rounds: ranks the parts, finds the size of the round,
+  /// and assigns its samples.
   template <thread_block Block, assignable_samples Samples>
   OMNIBAL_HOST_DEVICE void assign_nonzero(Block& block, Samples const& samples,
                                           std::uint32_t nonzero, std::uint32_t parts,
@@ -127,6 +130,8 @@ struct longest_first {
     for (std::uint32_t next = 0; next != nonzero; turn ^= 1) {
       std::uint32_t const open = rank_open_parts(block, parts, limits);
       std::uint32_t const max_round = smaller_of(open, nonzero - next);
+      // The round ends at the first rank that follows a part of the round with its new load. The
+      // end of the next round is reset here, because no thread reads it yet.
       block.for_each(max_round, [&](std::size_t i) {
         auto const rank = static_cast<std::uint32_t>(i);
         std::uint32_t const end = ranking.first_after(
@@ -135,11 +140,11 @@ struct longest_first {
         if (end != max_round) atomic_min(&ends[turn], end);
         if (rank == 0) ends[turn ^ 1] = none;
       });
-      std::uint32_t const round = smaller_of(ends[turn], max_round);
-      if (round < lpt_tuning::min_round) {
+      std::uint32_t const round_size = smaller_of(ends[turn], max_round);
+      if (round_size < lpt_tuning::min_round) {
         next = assign_one_by_one(block, samples, next, nonzero, open, limits);
       } else {
-        next += assign_round(block, samples, next, round, limits);
+        next += assign_round(block, samples, next, round_size, limits);
       }
     }
   }
@@ -163,46 +168,47 @@ struct longest_first {
         add{}, std::uint32_t{0});
   }
 
-  /// Assigns a sample to each of the first `round` ranked parts, or to fewer parts if the room of
-  /// the others shrinks. Returns the number of samples.
+  /// Assigns a sample to each of the first `round_size` ranked parts, or to fewer parts if the room
+  /// of the others shrinks. Returns the number of samples.
   template <thread_block Block, assignable_samples Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t assign_round(Block& block, Samples const& samples,
-                                                 std::uint32_t next, std::uint32_t round,
+                                                 std::uint32_t next, std::uint32_t round_size,
                                                  part_rooms& limits) const {
-    if (limits.extra != 0) round = up_to_last_extra(block, round, limits);
-    block.for_each(round, [&](std::size_t i) {
+    if (limits.extra != 0) round_size = up_to_last_extra(block, round_size, limits);
+    block.for_each(round_size, [&](std::size_t i) {
       auto const place = next + static_cast<std::uint32_t>(i);
       std::uint32_t const part = ranking.parts[i];
       loads[part] += samples.cost(place);
       ++counts[part];
       samples.assign(place, part);
     });
-    return round;
+    return round_size;
   }
 
   /// Shortens a round, which ends at the part that receives the last sample above the floor.
   /// Subtracts these samples from `limits.extra`. Returns the number of parts in the round.
   template <thread_block Block>
-  OMNIBAL_HOST_DEVICE std::uint32_t up_to_last_extra(Block& block, std::uint32_t round,
+  OMNIBAL_HOST_DEVICE std::uint32_t up_to_last_extra(Block& block, std::uint32_t round_size,
                                                      part_rooms& limits) const {
     auto const is_extra = [&](std::size_t rank) {
       return counts[ranking.parts[rank]] == limits.floor;
     };
+    // The sum replaces flags by the number of flags before.
     std::uint32_t* const extras_before = words;
-    block.for_each(round,
+    block.for_each(round_size,
                    [&](std::size_t rank) { extras_before[rank] = is_extra(rank) ? 1u : 0u; });
-    std::uint32_t const extras = block.exclusive_sum(extras_before, round);
+    std::uint32_t const extras = block.exclusive_sum(extras_before, round_size);
     if (extras < limits.extra) {
       limits.extra -= extras;
-      return round;
+      return round_size;
     }
     std::uint32_t const last = block.reduce(
-        round,
+        round_size,
         [&](std::size_t rank) {
           bool const is_last = is_extra(rank) && extras_before[rank] + 1 == limits.extra;
-          return is_last ? static_cast<std::uint32_t>(rank) + 1 : round;
+          return is_last ? static_cast<std::uint32_t>(rank) + 1 : round_size;
         },
-        take_smaller{}, round);
+        take_smaller{}, round_size);
     limits.extra = 0;
     return last;
   }
@@ -254,8 +260,9 @@ struct longest_first {
   OMNIBAL_HOST_DEVICE void assign_zero_cost(Block& block, Samples const& samples,
                                             std::uint32_t next, std::uint32_t last,
                                             std::uint32_t parts) const {
-    // The ranking is not needed again, so that its memory is free.
+    // The ranking is not read again, so that its memory is free.
     std::uint32_t* const members = ranking.parts;
+    // A sum replaces flags by the number of flags before.
     std::uint32_t* const members_before = words;
     while (next != last) {
       std::uint32_t const min_count = block.reduce(
