@@ -98,7 +98,7 @@ class context_filling {
     micro_step_groups groups(instance_, memory_, schedule_.micro_steps, schedule_.groups,
                              micro_step_buffers_);
     std::uint32_t const first = remaining_.first_from(0);
-    sample_fit const in_level{
+    placement_request const in_level{
         .first = first,
         .end = level.target.end,
         .min_degree_index = level.target.min_degree_index,
@@ -143,24 +143,26 @@ class context_filling {
 
   /// Postpones the deadline of the last micro-step by the remaining work, repeatedly, as long as
   /// that helps.
-  void place_rest(micro_step_groups& groups, sample_fit fit, open_level& level, double limit) {
+  void place_rest(micro_step_groups& groups, placement_request request, open_level& level,
+                  double limit) {
     double postponement = 0;
     for (int pass = 0; pass != max_passes; ++pass) {
-      fit.first = remaining_.first_from(0);
-      if (fit.first >= fit.end) return;
+      request.first = remaining_.first_from(0);
+      if (request.first >= request.end) return;
       double const needed = level.area_left / instance_.ranks;
       micro_step_load const load = groups.load();
       if (is_late(std::max(load.longest, needed + load.area / instance_.ranks), limit)) return;
-      postponement = std::max({needed, 2 * postponement, min_postponement * fit.deadline});
-      fit.deadline = rounded_up(fit.deadline + postponement);
-      if (place(groups, fit, level) != 0) postponement = 0;
+      postponement = std::max({needed, 2 * postponement, min_postponement * request.deadline});
+      request.deadline = rounded_up(request.deadline + postponement);
+      if (place(groups, request, level) != 0) postponement = 0;
     }
   }
 
   /// Places the samples that fit into the groups of a micro-step. Returns the number of these
   /// samples.
-  std::size_t place(micro_step_groups& groups, sample_fit const& fit, open_level& level) {
-    auto const placements = groups.place_samples(remaining_, fit);
+  std::size_t place(micro_step_groups& groups, placement_request const& request,
+                    open_level& level) {
+    auto const placements = groups.place_samples(remaining_, request);
     for (placement const& placed : placements) {
       schedule_.group_of[placed.sample] = placed.group;
       remaining_.remove(placed.sample);

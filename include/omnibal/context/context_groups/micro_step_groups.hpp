@@ -27,7 +27,7 @@ namespace omnibal::inline v0::detail {
 /// The samples to place in a micro-step, [first, end) of the instance, and the conditions of the
 /// placement. `deadline` is the time by which all groups end. `min_degree_index` is the least
 /// degree of new groups, as long as there are ranks for it.
-struct sample_fit {
+struct placement_request {
   std::uint32_t first = 0;
   std::uint32_t end = 0;
   std::uint32_t min_degree_index = 0;
@@ -100,14 +100,14 @@ class micro_step_groups {
   /// of samples, which are valid until the next call. The caller removes these samples from the
   /// remaining samples. Precondition: the present groups end by the deadline.
   [[nodiscard]] std::span<placement const> place_samples(remaining_samples& remaining,
-                                                         sample_fit const& fit) {
+                                                         placement_request const& request) {
     auto const count = static_cast<std::uint32_t>(instance_.samples.size());
-    set_deadline(fit);
+    set_deadline(request);
     buffers_.placements.clear();
     std::uint32_t stride = 1;
     std::uint32_t misses = 0;
-    for (std::uint32_t i = fit.first; i < fit.end; i = remaining.first_from(i)) {
-      std::uint32_t const group = place(instance_.samples[i]);
+    for (std::uint32_t i = request.first; i < request.end; i = remaining.first_from(i)) {
+      std::uint32_t const group = place_sample(instance_.samples[i]);
       if (group != none) {
         buffers_.placements.push_back({i, group});
         misses = 0;
@@ -138,6 +138,8 @@ class micro_step_groups {
   static constexpr std::size_t asked_groups = 8;
   /// The number of groups that are compared to find the least loaded one.
   static constexpr std::size_t max_compared = 64;
+  /// The largest room of a group, or slightly more because of rounding errors.
+  static constexpr double full_room = 1 + 1e-9;
   /// The most consecutive samples that find no room in the groups of a degree before some samples
   /// do not ask, and the most samples that do not ask.
   static constexpr std::uint32_t max_tries = 2;
@@ -145,10 +147,10 @@ class micro_step_groups {
 
   /// Sets the conditions of new placements, and sorts the groups by their share of the new
   /// deadline.
-  void set_deadline(sample_fit const& fit) {
-    deadline_ = fit.deadline;
+  void set_deadline(placement_request const& request) {
+    deadline_ = request.deadline;
     per_time_ = deadline_ > 0 ? 1 / deadline_ : 0;
-    min_degree_index_ = fit.min_degree_index;
+    min_degree_index_ = request.min_degree_index;
     for (std::size_t slot = 0; slot != buffers_.used.size(); ++slot) {
       buffers_.queues[slot].clear();
       buffers_.used[slot].misses = buffers_.used[slot].samples_to_skip = 0;
@@ -160,7 +162,7 @@ class micro_step_groups {
 
   /// Puts a sample into an existing group or a group that is opened for it. Returns the group, or
   /// `none` if no group can hold the sample.
-  [[nodiscard]] std::uint32_t place(context_sample const& sample) {
+  [[nodiscard]] std::uint32_t place_sample(context_sample const& sample) {
     std::uint32_t const new_degree_index =
         are_ranks_left() ? degree_index_of_new_group(sample) : none;
     if (new_degree_index != none) {
@@ -195,8 +197,8 @@ class micro_step_groups {
     return has_ranks_for(degree_index) ? degree_index : none;
   }
 
-  /// The first sample from `i` on that may fit: there are ranks for it, or a group has room for its
-  /// time and its bytes. Samples are shorter and shorter, so that bisection finds it.
+  /// The first sample from `i` on that may find room: there are ranks for it, or a group has enough
+  /// time and bytes left. Bisection finds the sample, because samples descend in length.
   [[nodiscard]] std::uint32_t first_short_enough(std::uint32_t i) const {
     auto const& samples = instance_.samples;
     auto found = samples.end();
@@ -211,7 +213,8 @@ class micro_step_groups {
       if (queue.empty()) continue;
       if (found == samples.begin() + i) break;
       degree_time const& time = instance_.degrees[degree_index].time;
-      auto const is_too_long = [&](double room) {
+      // A room is a share of the deadline and of the capacity.
+      auto const is_too_long_for = [&](double room) {
         double const longest = max_length_within(time, room * deadline_);
         double const bytes = room * static_cast<double>(instance_.capacity);
         return [this, degree_index, longest, bytes](context_sample const& sample) {
@@ -220,9 +223,9 @@ class micro_step_groups {
         };
       };
       // Most degrees have no room even for the shortest sample before `found`.
-      if (is_too_long(1 + 1e-9 - bucket_queue::share_of(queue.lowest()))(found[-1])) continue;
+      if (is_too_long_for(full_room - bucket_queue::share_of(queue.lowest()))(found[-1])) continue;
       found = std::partition_point(samples.begin() + i, found,
-                                   is_too_long(1 + 1e-9 - min_share(queue)));
+                                   is_too_long_for(full_room - min_share(queue)));
     }
     return static_cast<std::uint32_t>(found - samples.begin());
   }
@@ -332,13 +335,13 @@ class micro_step_groups {
     return bucket_queue::share_of(queue.lowest());
   }
 
-  /// The length above which samples surely take longer than `room` on a degree.
+  /// The length above which samples surely take more time than `room` on a degree.
   [[nodiscard]] static double max_length_within(degree_time const& time, double room) {
     double const unlimited = std::numeric_limits<double>::infinity();
     if (room < 0) return -1;
     double const by_tokens = time.linear > 0 ? room / time.linear : unlimited;
     double const by_squares = time.quadratic > 0 ? std::sqrt(room / time.quadratic) : unlimited;
-    return std::min(by_tokens, by_squares) * (1 + 1e-9);
+    return std::min(by_tokens, by_squares) * full_room;
   }
 
   context_instance const& instance_;
