@@ -84,8 +84,8 @@ concept thread_group = thread_team<Group> && requires(Group& group, std::size_t 
 /// - `for_each_load(n, f)` is `for_each` for an `f` that does little except load from device
 ///   memory.
 /// - `for_each_warp(n, f)` calls `f(warp, i)` for all i < n; a whole warp runs each call.
-/// - `reduce_each(n, m, f, op, neutral, done)` calls `done(i, r)` for all i < n, where r is the
-///   `op` over `f(i, j)` for all j < m.
+/// - `reduce_each(n, m, f, op, neutral, done)` calls `done(i, r)` for all i < n. Its r is the `op`
+///   over `f(i, j)` for all j < m.
 /// - `exclusive_sum(data, n)` replaces each element by the sum of the elements before it. It
 ///   returns the sum of all elements.
 /// - `exclusive_sum_of(n, f, out)` writes to `out[i]` the sum of `f(j)` for all j < i, and returns

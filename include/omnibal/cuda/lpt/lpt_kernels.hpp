@@ -69,7 +69,7 @@ concept assignable_samples = requires(Samples const& samples, std::uint32_t plac
 /// next part. A round of many samples costs about the same time as a round of few. Loads differ by
 /// about one cost. Therefore there are few more rounds than samples for each part.
 struct longest_first {
-  /// What `assign_one_by_one` tells the threads that wait for it.
+  /// The message of `assign_one_by_one` to the threads that wait for it.
   struct progress {
     std::uint32_t next_place;
     /// The rest of `part_rooms::extra`.
