@@ -8,7 +8,8 @@
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_pool.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rng.hpp>
+#include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_mixer.hpp>
@@ -115,6 +116,7 @@ struct schedule_steps_fn {
     cells.cut(goals, draws, options.rounds);
     auto const joined = detail::join_positions(drawn.bundles, cells.order(), positions,
                                                shape.groups_per_rank, draws);
+    // The joined bundles are in the order of steps.
     std::vector<std::uint32_t> order(joined.size());
     std::iota(order.begin(), order.end(), std::uint32_t{0});
     return to_steps(joined, order, detail::step_grid{shape.steps, shape.ranks}, drawn.last, draws);
@@ -133,11 +135,12 @@ struct schedule_steps_fn {
     detail::sorted_cells<R> cells(joined.bundles.levels, grid);
     auto const goals = detail::waiting_goals(options.max_dist_ratio, shape, grid, joined.last,
                                              cells.min_waiting());
+    // The mixer uses the waiting time between the stricter goals and the goals.
     cells.cut(detail::stricter_goals<R>(goals, cells.min_waiting()), draws, options.rounds);
     if (grid.steps < 2) return to_steps(joined.bundles, cells.order(), grid, joined.last, draws);
     auto const mixed = detail::step_mixer<R>(joined.bundles.levels, grid, cells.order(), deviation,
                                              shape.groups_per_rank, goals)
-                           .mix(draws.bundles());
+                           .mix(draws.of_mixer());
     return to_steps<R>(joined.bundles, mixed, grid, joined.last, draws);
   }
 

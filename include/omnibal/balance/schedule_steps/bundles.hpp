@@ -32,48 +32,33 @@ namespace omnibal::inline v0::detail {
 /// Each round sorts bundles by one kind, the kinds in turn. The bundle with the smallest load and
 /// the bundle with the largest exchange the groups that bring both nearest to the mean; then the
 /// next two bundles, and so on. The short bundles of `short_sizes` follow these bundles and become
-/// similar. They exchange groups as if each also had the difference of their mean from the mean of
-/// full bundles.
+/// similar to each other. The load of a short bundle also counts the load that short bundles lack
+/// on average compared with full bundles.
 template <std::size_t R>
 class load_bundles {
  public:
   load_bundles(std::span<load_levels<R> const> levels, std::size_t size, search_budget budget,
                std::span<std::uint32_t const> short_sizes = {})
       : groups_(levels.size()) {
-    std::size_t const in_short =
-        std::accumulate(short_sizes.begin(), short_sizes.end(), std::size_t{0});
-    count_ = (levels.size() - in_short) / size;
-    first_.reserve(count_ + short_sizes.size() + 1);
-    for (std::size_t k = 0; k != count_ + 1; ++k) {
-      first_.push_back(static_cast<std::uint32_t>(k * size));
-    }
-    for (std::uint32_t const own : short_sizes) first_.push_back(first_.back() + own);
-    measure(levels);
-    loads_.resize(first_.size() - 1);
-    if (!short_sizes.empty()) lacking_ = lacking(size, in_short, short_sizes.size());
-    for (std::size_t bundle = 0; bundle != loads_.size(); ++bundle) {
-      if (bundle >= count_) loads_[bundle].fill(lacking_);
-      for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
-        for (std::size_t r = 0; r != R; ++r) loads_[bundle][r] += groups_[i].load[r];
-      }
-    }
+    measure_groups(levels);
+    make_bundles(size, short_sizes);
     for (; !budget.is_spent(); budget.spend()) exchange(budget.spent());
   }
 
   /// Returns the number of full bundles.
   [[nodiscard]] std::size_t count() const { return count_; }
-  /// Returns the index of the group at a place of a bundle.
-  [[nodiscard]] std::uint32_t member(std::size_t bundle, std::size_t place) const {
-    return groups_[first_[bundle] + place].number;
+  /// Returns the index of the k-th group of a bundle; short bundles follow the full ones.
+  [[nodiscard]] std::uint32_t member(std::size_t bundle, std::size_t k) const {
+    return groups_[first_[bundle] + k].number;
   }
 
  private:
   /// The number of groups of the other bundle with which each group may be exchanged in a round.
-  static constexpr std::size_t partners = 4;
+  static constexpr std::size_t max_partners = 4;
   /// The load of a mean group, and the cap on the load of any group. In these units products of
   /// sums fit 64 bits.
   static constexpr double share_of_mean = 0x1p14;
-  static constexpr double largest_share = 0x1p24;
+  static constexpr double max_share = 0x1p24;
 
   struct measured_group {
     std::uint32_t number;
@@ -81,7 +66,8 @@ class load_bundles {
   };
   using load_type = std::array<std::int64_t, R>;
 
-  void measure(std::span<load_levels<R> const> levels) {
+  /// Measures the loads of groups in units of the mean load of their kind.
+  void measure_groups(std::span<load_levels<R> const> levels) {
     for (std::uint32_t i = 0; i != groups_.size(); ++i) groups_[i].number = i;
     for (std::size_t r = 0; r != R; ++r) {
       uint128 sum = 0;
@@ -89,16 +75,36 @@ class load_bundles {
       double const scale = share_of_mean * static_cast<double>(levels.size()) /
                            std::max(1.0, static_cast<double>(sum));
       for (std::size_t i = 0; i != levels.size(); ++i) {
-        double const share = std::min(static_cast<double>(levels[i][r]) * scale, largest_share);
+        double const share = std::min(static_cast<double>(levels[i][r]) * scale, max_share);
         groups_[i].load[r] = static_cast<std::int32_t>(share);
       }
     }
   }
 
-  /// Returns the average difference of `bundles` short bundles of `groups` groups from a full
-  /// bundle.
-  [[nodiscard]] static std::int64_t lacking(std::size_t size, std::size_t groups,
-                                            std::size_t bundles) {
+  /// Divides the groups, in their order, into full and short bundles, and sums their loads.
+  void make_bundles(std::size_t size, std::span<std::uint32_t const> short_sizes) {
+    std::size_t const in_short =
+        std::accumulate(short_sizes.begin(), short_sizes.end(), std::size_t{0});
+    count_ = (groups_.size() - in_short) / size;
+    first_.reserve(count_ + short_sizes.size() + 1);
+    for (std::size_t k = 0; k != count_ + 1; ++k) {
+      first_.push_back(static_cast<std::uint32_t>(k * size));
+    }
+    for (std::uint32_t const own : short_sizes) first_.push_back(first_.back() + own);
+    if (!short_sizes.empty()) missing_load_ = missing_load(size, in_short, short_sizes.size());
+    loads_.resize(first_.size() - 1);
+    for (std::size_t bundle = 0; bundle != loads_.size(); ++bundle) {
+      if (bundle >= count_) loads_[bundle].fill(missing_load_);
+      for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
+        for (std::size_t r = 0; r != R; ++r) loads_[bundle][r] += groups_[i].load[r];
+      }
+    }
+  }
+
+  /// Returns the load that short bundles lack compared with a full bundle, on average:
+  /// there are `bundles` short bundles with `groups` groups in all.
+  [[nodiscard]] static std::int64_t missing_load(std::size_t size, std::size_t groups,
+                                                 std::size_t bundles) {
     auto const mean = static_cast<std::size_t>(share_of_mean);
     return static_cast<std::int64_t>(mean * size - mean * groups / bundles);
   }
@@ -112,6 +118,7 @@ class load_bundles {
     });
   }
 
+  /// Exchanges groups between each heavy bundle of a kind and a light one.
   void exchange(std::size_t round) {
     std::size_t const count = loads_.size();
     auto const order = order_bundles(round % R);
@@ -122,10 +129,10 @@ class load_bundles {
 
   /// Exchanges two groups if this lowers the sum of squares of both loads.
   void exchange(std::size_t high, std::size_t low, std::size_t round) {
-    load_type apart;
+    load_type distance;
     for (std::size_t r = 0; r != R; ++r) {
-      constexpr auto most = static_cast<std::int64_t>(16 * largest_share);
-      apart[r] = std::clamp(loads_[low][r] - loads_[high][r], -most, most);
+      constexpr auto max_distance = static_cast<std::int64_t>(16 * max_share);
+      distance[r] = std::clamp(loads_[low][r] - loads_[high][r], -max_distance, max_distance);
     }
     measured_group* const lows = &groups_[first_[low]];
     measured_group* const highs = &groups_[first_[high]];
@@ -136,8 +143,8 @@ class load_bundles {
     measured_group* best_to = nullptr;
     std::size_t first = round % of_high;
     for (std::size_t i = 0; i != of_low; ++i) {
-      for (std::size_t t = 0, k = first; t != std::min(of_high, partners); ++t) {
-        std::int64_t const gain = evaluate_exchange(lows[i], highs[k], apart);
+      for (std::size_t t = 0, k = first; t != std::min(of_high, max_partners); ++t) {
+        std::int64_t const gain = evaluate_exchange(lows[i], highs[k], distance);
         if (gain > best_gain) {
           best_gain = gain;
           best_from = &lows[i];
@@ -151,19 +158,19 @@ class load_bundles {
     apply_checked(
         {"load_bundles", "exchange"}, 2 * best_gain,
         [&] { return measured_squares(low) + measured_squares(high); },
-        [&] { apply_exchange(low, high, *best_from, *best_to); }, tolerance(low, high, apart));
+        [&] { apply_exchange(low, high, *best_from, *best_to); }, tolerance(low, high, distance));
   }
 
   /// Returns the gain of an exchange of two groups: half of the decrease of the sum of squares of
-  /// both loads, whose distance is `apart`.
+  /// both loads, whose difference is `distance`.
   [[nodiscard]] static std::int64_t evaluate_exchange(measured_group const& from_low,
                                                       measured_group const& from_high,
-                                                      load_type const& apart) {
+                                                      load_type const& distance) {
     std::int64_t gain = 0;
     for (std::size_t r = 0; r != R; ++r) {
       // The low bundle gains `more`, and the high bundle loses it.
       std::int64_t const more = from_high.load[r] - from_low.load[r];
-      gain -= more * (more + apart[r]);
+      gain -= more * (more + distance[r]);
     }
     return gain;
   }
@@ -182,7 +189,7 @@ class load_bundles {
   [[nodiscard]] int128 measured_squares(std::size_t bundle) const {
     int128 result = 0;
     for (std::size_t r = 0; r != R; ++r) {
-      int128 load = bundle < count_ ? 0 : lacking_;
+      int128 load = bundle < count_ ? 0 : missing_load_;
       for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
         load += groups_[i].load[r];
       }
@@ -190,20 +197,22 @@ class load_bundles {
     }
     return result;
   }
-  /// Returns the tolerance of a checked gain: zero, unless `apart` is less than the distance of the
-  /// bundles because of its limit.
-  [[nodiscard]] int128 tolerance(std::size_t low, std::size_t high, load_type const& apart) const {
+  /// Returns the tolerance of a checked gain: zero, unless `distance` is limited and so less than
+  /// the difference of the loads.
+  [[nodiscard]] int128 tolerance(std::size_t low, std::size_t high,
+                                 load_type const& distance) const {
     int128 result = 0;
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const ignored = loads_[low][r] - loads_[high][r] - apart[r];
-      result += int128{2 * static_cast<std::int64_t>(largest_share)} * std::abs(ignored);
+      std::int64_t const ignored = loads_[low][r] - loads_[high][r] - distance[r];
+      result += int128{2 * static_cast<std::int64_t>(max_share)} * std::abs(ignored);
     }
     return result;
   }
 
-  std::size_t count_;
+  /// The number of full bundles.
+  std::size_t count_ = 0;
   /// The average difference of a short bundle from a full one.
-  std::int64_t lacking_ = 0;
+  std::int64_t missing_load_ = 0;
   /// The groups; the groups of bundle k begin at `first_[k]`.
   std::vector<measured_group> groups_;
   std::vector<std::uint32_t> first_;

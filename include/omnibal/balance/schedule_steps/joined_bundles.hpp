@@ -13,7 +13,8 @@
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_pool.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rng.hpp>
+#include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
@@ -34,16 +35,16 @@ namespace omnibal::inline v0::detail {
   return groups_exchanged_at_once == 1 ? 8 : 64;
 }
 
-/// Joins singles to the bundles of a grid: `single_at(step, rank, place)` is at a place of the
-/// bundle of a rank. Steps with carried groups come first.
+/// Joins singles to the bundles of a grid: `single_at(step, rank, k)` is the k-th single of the
+/// bundle of a rank in a step. Steps with carried groups come first.
 template <std::size_t R, class SingleAt>
 [[nodiscard]] bundle_list<R> join_singles(bundle_list<R> const& singles, step_grid const& grid,
                                           std::size_t groups_per_bundle,
                                           SingleAt const& single_at) {
   auto const has_carried = [&](std::uint32_t step) {
-    for (std::size_t place = 0; place != groups_per_bundle; ++place) {
+    for (std::size_t k = 0; k != groups_per_bundle; ++k) {
       for (std::size_t rank = 0; rank != grid.ranks; ++rank) {
-        if (single_at(step, rank, place) < singles.carried) return true;
+        if (single_at(step, rank, k) < singles.carried) return true;
       }
     }
     return false;
@@ -62,8 +63,8 @@ template <std::size_t R, class SingleAt>
   for (std::uint32_t const step : order) {
     for (std::size_t rank = 0; rank != grid.ranks; ++rank) {
       load_levels<R>& sum = result.levels.emplace_back();
-      for (std::size_t place = 0; place != groups_per_bundle; ++place) {
-        std::uint32_t const single = single_at(step, rank, place);
+      for (std::size_t k = 0; k != groups_per_bundle; ++k) {
+        std::uint32_t const single = single_at(step, rank, k);
         result.groups.push_back(singles.groups[single]);
         add_levels(sum, singles.levels[single]);
       }
@@ -77,33 +78,34 @@ template <std::size_t R, class SingleAt>
 /// have lighter ones. Two groups are too heavy next to one.
 template <std::size_t R>
 [[nodiscard]] schedule_pool<R> join_groups(schedule_pool<R> drawn, schedule_shape const& shape) {
+  // If the last step takes part, its groups follow the groups of the full steps.
   bundle_list<R>& singles = drawn.bundles;
+  last_step<R> const& drawn_last = drawn.last;
+  bool const is_last_exchanged = shape.steps != 0 && singles.carried == 0 && shape.repeated == 0 &&
+                                 shape.leftover >= 2 * shape.ranks;
   std::vector<std::uint32_t> last_sizes;
-  if (shape.steps != 0 && singles.carried == 0 && shape.repeated == 0 &&
-      shape.extra >= 2 * shape.ranks) {
-    last_step<R> const last = std::exchange(drawn.last, {});
-    for (auto const& of_rank : last.groups) {
+  if (is_last_exchanged) {
+    for (auto const& of_rank : drawn_last.groups) {
       last_sizes.push_back(static_cast<std::uint32_t>(of_rank.size()));
     }
-    auto const groups = last.groups.items();
+    auto const groups = drawn_last.groups.items();
     singles.groups.insert(singles.groups.end(), groups.begin(), groups.end());
-    singles.levels.insert(singles.levels.end(), last.levels.begin(), last.levels.end());
+    singles.levels.insert(singles.levels.end(), drawn_last.levels.begin(), drawn_last.levels.end());
   }
   load_bundles<R> const exchanged(singles.levels, shape.groups_per_rank,
                                   search_budget(exchange_rounds(1)), last_sizes);
   // The bundles are not assigned to steps and ranks yet.
   step_grid const grid{static_cast<std::uint32_t>(exchanged.count()), 1};
-  auto bundles = join_singles(singles, grid, shape.groups_per_rank,
-                              [&](std::size_t bundle, std::size_t, std::size_t place) {
-                                return exchanged.member(bundle, place);
-                              });
-  if (last_sizes.empty()) return {std::move(bundles), std::move(drawn.last)};
+  auto bundles = join_singles(
+      singles, grid, shape.groups_per_rank,
+      [&](std::size_t bundle, std::size_t, std::size_t k) { return exchanged.member(bundle, k); });
+  if (!is_last_exchanged) return {std::move(bundles), std::move(drawn.last)};
 
   grouping last_groups;
   std::vector<load_levels<R>> last_levels;
   for (std::size_t rank = 0; rank != last_sizes.size(); ++rank) {
-    for (std::size_t place = 0; place != last_sizes[rank]; ++place) {
-      std::uint32_t const single = exchanged.member(exchanged.count() + rank, place);
+    for (std::size_t k = 0; k != last_sizes[rank]; ++k) {
+      std::uint32_t const single = exchanged.member(exchanged.count() + rank, k);
       last_groups.push(singles.groups[single]);
       last_levels.push_back(singles.levels[single]);
     }
@@ -134,8 +136,8 @@ template <std::size_t R>
                                   search_budget(exchange_rounds(positions.ranks)));
   step_grid const grid{static_cast<std::uint32_t>(exchanged.count()), positions.ranks};
   return join_singles(singles, grid, groups_per_rank,
-                      [&](std::size_t step, std::size_t rank, std::size_t place) {
-                        return steps[exchanged.member(step, place)][rank];
+                      [&](std::size_t step, std::size_t rank, std::size_t k) {
+                        return steps[exchanged.member(step, k)][rank];
                       });
 }
 

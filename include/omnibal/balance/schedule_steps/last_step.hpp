@@ -4,13 +4,15 @@
 /// \file
 /// The last step, which has too few groups to be a full step.
 ///
-/// The input is the random order of the groups that run, which `draw_runs` returns, and their
-/// levels. The output is the choice of runs for the last step, and `last_step`, in which these
+/// The input is the group of each run in random order, which `draw_runs` returns, and the levels of
+/// the groups. The output is the choice of runs for the last step, and `last_step`, in which these
 /// groups are assigned to ranks.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rng.hpp>
+#include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>
@@ -51,19 +53,35 @@ template <std::size_t R>
   return {std::move(groups), std::move(levels), ranks_without_repetition, load.waiting(ranks)};
 }
 
-/// Returns the runs of the last step as indices into `runs`, the groups in random order. Repeated
-/// runs follow the runs that do not fill a step. If there is one group for each rank, the runs are
-/// neighbors in the order of sizes, and ascend. Otherwise they are random, with the carried ones
-/// last.
+/// The size by which carried runs are sorted for the last step; other runs have the size of their
+/// group. Carried runs follow all others, because they are to be in full steps.
+inline constexpr std::uint32_t size_of_carried = ~std::uint32_t{0};
+
+/// Returns the position of the last step in the runs by ascending size, if each rank has one group.
+/// A short last step begins at the smallest groups. A last step with repetitions begins anywhere,
+/// so that it repeats groups similar to its own. Precondition: there is a full step.
+[[nodiscard]] inline std::uint32_t first_of_last_step(schedule_shape const& shape,
+                                                      schedule_rng const& draws) {
+  if (shape.repeated == 0) return 0;
+  auto const middle = static_cast<std::uint32_t>(
+      static_cast<uint128>(draws.of_last_step()) * (shape.runs - shape.carried) >> 64);
+  std::uint32_t const first = middle < shape.ranks / 2 ? 0 : middle - shape.ranks / 2;
+  return std::min(first, shape.runs - shape.ranks);
+}
+
+/// Chooses the runs of the last step, as indices into `runs`, which lists the group of each run in
+/// random order. Runs to repeat follow the runs that do not fill a step. If each rank has one
+/// group, the chosen runs are neighbors in the order of sizes, and ascend. Otherwise they are the
+/// first runs that are not carried, which are random.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> choose_last_runs(group_levels<R> const& levels,
                                                           std::span<std::uint32_t const> runs,
                                                           schedule_shape const& shape,
                                                           schedule_rng const& draws) {
-  std::vector<std::uint32_t> result(shape.extra + shape.repeated);
-  if (shape.extra == 0) return result;
+  std::vector<std::uint32_t> result(shape.leftover + shape.repeated);
+  if (shape.leftover == 0) return result;
   if (shape.steps == 0) {
-    for (std::uint32_t k = 0; k != result.size(); ++k) result[k] = k % shape.extra;
+    for (std::uint32_t k = 0; k != result.size(); ++k) result[k] = k % shape.leftover;
     return result;
   }
   bool const by_size = shape.groups_per_rank == 1;
@@ -72,7 +90,8 @@ template <std::size_t R>
     std::uint32_t const size = by_size ? levels.size_of(runs[run]) : 0;
     keys[run] = std::uint64_t{run < shape.carried ? size_of_carried : size} << 32 | run;
   }
-  std::uint32_t const first = by_size ? draws.last_step(shape) : 0;
+  std::uint32_t const first = by_size ? first_of_last_step(shape, draws) : 0;
+  // Sorts only the keys of the last step.
   auto const begin = keys.begin() + static_cast<std::ptrdiff_t>(first);
   auto const end = begin + static_cast<std::ptrdiff_t>(result.size());
   std::nth_element(keys.begin(), begin, keys.end());
@@ -85,33 +104,33 @@ template <std::size_t R>
 }
 
 /// Assigns the groups of the last step to ranks; repeated groups are the last ones of `groups`. If
-/// ranks have several groups, they get large and small groups in turn, except ranks that repeat
-/// groups.
+/// ranks have several groups, descending groups are dealt to them back and forth, except to ranks
+/// that repeat groups.
 template <std::size_t R>
 [[nodiscard]] last_step<R> assign_last_step(group_levels<R> const& levels,
                                             std::vector<std::uint32_t> groups,
                                             schedule_shape const& shape) {
   std::size_t const per_rank = shape.groups_per_rank;
-  std::size_t const extra = shape.extra;
-  std::size_t const ranks = shape.repeated != 0 ? (extra + per_rank - 1) / per_rank
-                                                : std::min<std::size_t>(extra, shape.ranks);
+  std::size_t const leftover = shape.leftover;
+  std::size_t const ranks = shape.repeated != 0 ? (leftover + per_rank - 1) / per_rank
+                                                : std::min<std::size_t>(leftover, shape.ranks);
   if (per_rank != 1) {
-    std::stable_sort(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(extra),
+    std::stable_sort(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(leftover),
                      [&](std::uint32_t left, std::uint32_t right) {
                        return levels.size_of(left) > levels.size_of(right);
                      });
   }
   grouping of_ranks;
   for (std::size_t rank = 0; rank != ranks; ++rank) {
-    for (std::size_t k = 0, first = 0; first + rank < extra; ++k, first += ranks) {
-      bool const turns = k % 2 == 1 && first + ranks <= extra;
-      of_ranks.push(groups[first + (turns ? ranks - 1 - rank : rank)]);
+    for (std::size_t row = 0, first = 0; first + rank < leftover; ++row, first += ranks) {
+      bool const is_reversed = row % 2 == 1 && first + ranks <= leftover;
+      of_ranks.push(groups[first + (is_reversed ? ranks - 1 - rank : rank)]);
     }
     of_ranks.close();
   }
-  for (std::size_t i = extra; i != groups.size(); ++i) {
+  for (std::size_t i = leftover; i != groups.size(); ++i) {
     of_ranks.push(groups[i]);
-    if ((i + 1 - extra) % per_rank == 0) of_ranks.close();
+    if ((i + 1 - leftover) % per_rank == 0) of_ranks.close();
   }
   std::vector<load_levels<R>> of_groups;
   of_groups.reserve(groups.size());

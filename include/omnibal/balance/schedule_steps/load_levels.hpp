@@ -5,10 +5,11 @@
 /// Loads as integers.
 ///
 /// The input is the loads that the user passes, one for each group. The output is `group_levels`,
-/// in which each kind of load of a group is a `load_level`.
+/// in which each kind of load of a group is a `load_level`. A kind is one resource of a load; the
+/// number of kinds is R.
 
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/bits.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
@@ -24,6 +25,27 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// A load as an integer: `largest * ranks` is below 2^62, so that sums over a step fit.
+using load_level = std::uint64_t;
+
+/// Returns the number of bits that levels may have.
+[[nodiscard]] constexpr int level_bits(std::uint64_t ranks) { return 62 - bit_width(ranks); }
+
+/// Returns the number of low bits that must be removed from the loads of a kind with this largest
+/// load.
+[[nodiscard]] constexpr int level_shift(std::uint64_t largest, std::uint64_t ranks) {
+  int const shift = bit_width(largest) - level_bits(ranks);
+  return shift < 0 ? 0 : shift;
+}
+
+/// Returns a level as a share of the largest level of its kind, in units of 2^-31.
+[[nodiscard]] constexpr std::uint32_t share_of_level(load_level level, load_level largest) {
+  if (largest == 0) return 0;
+  int const bits = bit_width(largest);
+  int const shift = bits < 32 ? 0 : bits - 32;
+  return static_cast<std::uint32_t>(((level >> shift) << 31) / (largest >> shift));
+}
 
 /// The load of a group, or the sum over the groups of a bundle or a step, in each kind.
 template <std::size_t R>

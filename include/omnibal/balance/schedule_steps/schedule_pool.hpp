@@ -10,7 +10,8 @@
 
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_rng.hpp>
+#include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +48,7 @@ struct schedule_pool {
   last_step<R> last;
 };
 
-/// Returns the groups that run, in random order, with the carried ones first.
+/// Returns the group of each run, in random order, with the carried runs first.
 [[nodiscard]] inline std::vector<std::uint32_t> draw_runs(std::size_t groups,
                                                           std::span<std::uint32_t const> carried,
                                                           schedule_shape const& shape,
@@ -72,15 +73,15 @@ template <std::size_t R>
   auto const runs = draw_runs(levels.of_group.size(), carried, shape, draws);
   auto const last_runs = choose_last_runs(levels, runs, shape, draws);
   std::vector<std::uint8_t> is_last(shape.runs, 0);
-  for (std::uint32_t const run : std::span(last_runs).first(shape.extra)) is_last[run] = 1;
+  for (std::uint32_t const run : std::span(last_runs).first(shape.leftover)) is_last[run] = 1;
   std::vector<std::uint32_t> last_groups;
   last_groups.reserve(last_runs.size());
   for (std::uint32_t const run : last_runs) last_groups.push_back(runs[run]);
 
   bundle_list<R> bundles;
   // The groups of the last step may join these groups.
-  bundles.groups.reserve(shape.pool() + shape.extra);
-  bundles.levels.reserve(shape.pool() + shape.extra);
+  bundles.groups.reserve(shape.full_runs() + shape.leftover);
+  bundles.levels.reserve(shape.full_runs() + shape.leftover);
   for (std::uint32_t run = 0; run != shape.runs; ++run) {
     if (is_last[run] != 0) continue;
     if (run < shape.carried) ++bundles.carried;

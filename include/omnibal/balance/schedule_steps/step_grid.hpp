@@ -4,8 +4,8 @@
 /// \file
 /// The numbers of full steps and ranks, and the places of bundles in the steps.
 ///
-/// A grid does not change. `sorted_cells` and `step_mixer`
-/// return orders of bundles, and a grid divides such an order into steps.
+/// `sorted_cells` and `step_mixer` return orders of bundles. A grid, which does not change, divides
+/// such an order into steps.
 
 #include <cstddef>
 #include <cstdint>

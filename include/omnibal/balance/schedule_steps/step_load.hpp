@@ -8,7 +8,6 @@
 /// step. The output is the waiting time.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,19 @@
 #include <cstdint>
 
 namespace omnibal::inline v0::detail {
+
+/// A whole step of waiting. The sum of 2^32 such steps fits 64 bits.
+inline constexpr std::int64_t whole_step = std::int64_t{1} << 30;
+
+/// Returns the share of a step that ranks wait, in `whole_step`s, rounded down. A rank without a
+/// group waits the whole step. The share is zero if the largest level is zero.
+[[nodiscard]] constexpr std::int64_t waiting_of_step(load_level largest, std::uint64_t sum,
+                                                     std::uint64_t ranks) {
+  if (largest == 0) return 0;
+  std::uint64_t const whole = largest * ranks;
+  double const share = static_cast<double>(whole - sum) / static_cast<double>(whole);
+  return static_cast<std::int64_t>(share * static_cast<double>(whole_step));
+}
 
 /// The waiting time in each kind, of a step or a sum over steps. A step in which all ranks wait
 /// from beginning to end counts as `whole_step`.

@@ -9,7 +9,7 @@
 /// all full steps may have together, in each kind.
 
 #include <omnibal/balance/schedule_steps/last_step.hpp>
-#include <omnibal/balance/schedule_steps/schedule_rules.hpp>
+#include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
 
@@ -29,7 +29,7 @@ template <std::size_t R>
                                              waiting_times<R> const& min_waiting) {
   double const share = std::min(max_dist_ratio, 1.0) * static_cast<double>(whole_step);
   std::int64_t const allowed =
-      static_cast<std::int64_t>(share) * (grid.steps + (shape.extra != 0 ? 1 : 0));
+      static_cast<std::int64_t>(share) * (grid.steps + (shape.leftover != 0 ? 1 : 0));
   std::int64_t const max_of_last = shape.groups_per_rank == 1 ? whole_step : allowed / 2;
   waiting_times<R> result;
   for (std::size_t r = 0; r != R; ++r) {

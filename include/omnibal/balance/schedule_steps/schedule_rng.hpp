@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The random numbers of a schedule, from its seed and epoch.
+
+#include <omnibal/rng/engine.hpp>
+#include <omnibal/rng/feistel.hpp>
+#include <omnibal/rng/permutation.hpp>
+
+#include <cstdint>
+
+namespace omnibal::inline v0::detail {
+
+/// The random orders and words of a schedule. Each stage draws its own ones, whatever the other
+/// stages draw.
+class schedule_rng {
+ public:
+  constexpr schedule_rng(std::uint64_t seed, std::uint64_t epoch)
+      : shuffle_{seed}, step_shuffle_{~seed}, words_(~seed, epoch), epoch_(epoch) {}
+
+  /// Returns the random order of `count` groups.
+  [[nodiscard]] constexpr rng::permutation groups(std::uint64_t count) const {
+    return shuffle_.order(count, epoch_);
+  }
+  /// Returns the random order of `count` steps.
+  [[nodiscard]] constexpr rng::permutation steps(std::uint64_t count) const {
+    return step_shuffle_.order(count, epoch_);
+  }
+  /// Returns a word for the cell that begins at a step, in a round.
+  [[nodiscard]] constexpr std::uint64_t of_cell(std::uint32_t round, std::uint32_t first) const {
+    return words_.word(std::uint64_t{round} << 32 | first);
+  }
+  /// Returns the engine of `step_mixer`.
+  [[nodiscard]] constexpr rng::engine of_mixer() const {
+    return rng::engine(words_.word(~std::uint64_t{1}));
+  }
+  /// Returns the word from which the last step is chosen.
+  [[nodiscard]] constexpr std::uint64_t of_last_step() const {
+    return words_.word(~std::uint64_t{0});
+  }
+
+ private:
+  rng::feistel shuffle_;
+  rng::feistel step_shuffle_;
+  rng::engine words_;
+  std::uint64_t epoch_;
+};
+
+}  // namespace omnibal::inline v0::detail
