@@ -101,12 +101,14 @@ class step_mixer {
       std::size_t const round = budget.spent();
       auto const order = order_steps(round % R);
       uint128 const min_squares = squares_of_totals() / (steps * share_to_gain);
+      // Steps of the upper half with steps of the lower half, at a random distance.
       std::size_t const gap = rng::below(words, half);
       for (std::size_t k = 0; k != half; ++k) {
         std::uint32_t const one = order[k];
         std::uint32_t const other = order[steps - half + (k + gap) % half];
         if (squared_distance(one, other) >= min_squares) split(one, other, (round / R + k) % R);
       }
+      // All halvings of the price, spread over the rounds.
       std::size_t const halvings =
           halvings_of_price * (round + 1) / rounds_ - halvings_of_price * round / rounds_;
       for (auto& price : prices_) price >>= halvings;

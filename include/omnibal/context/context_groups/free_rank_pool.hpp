@@ -25,12 +25,12 @@ class free_rank_pool {
   }
 
   /// The largest group for which there are ranks.
-  [[nodiscard]] std::uint32_t most() const {
+  [[nodiscard]] std::uint32_t max_ranks() const {
     std::uint32_t const untouched = (last_untouched_ - first_untouched_) * ranks_per_node_;
     return std::max(untouched, largest_touched_);
   }
 
-  /// The first rank of a new group. Precondition: the group has at most `most()` ranks, and is
+  /// The first rank of a new group. Precondition: the group has at most `max_ranks()` ranks, and is
   /// within a node or consists of whole nodes.
   std::uint32_t take(std::uint32_t ranks) {
     if (ranks >= ranks_per_node_) {

@@ -109,8 +109,8 @@ struct context_instance {
   [[nodiscard]] double shared_area(context_sample const& sample, std::size_t degree_index,
                                    double deadline) const {
     double const room = deadline - degrees[degree_index].time.fixed;
-    double const own = area(sample, degree_index);
-    return room > 0 ? own * (deadline / room) : own;
+    double const unshared = area(sample, degree_index);
+    return room > 0 ? unshared * (deadline / room) : unshared;
   }
 
   /// The index of the least degree, from `min_degree_index` on, with which a sample ends by a
@@ -135,23 +135,23 @@ struct context_instance {
     return static_cast<std::uint32_t>(degrees.size());
   }
 
-  /// The least time of a sample if its memory allowed all degrees. A longer sample never has a
-  /// shorter one.
+  /// The least time of a sample if its memory allowed all degrees. This time never falls as the
+  /// length grows.
   [[nodiscard]] double min_time_of_length(context_sample const& sample) const {
-    double least = std::numeric_limits<double>::infinity();
+    double min = std::numeric_limits<double>::infinity();
     for (std::uint32_t const end : falling_run_ends) {
-      least = std::min(least, time_alone(sample, end - 1));
+      min = std::min(min, time_alone(sample, end - 1));
     }
-    return least;
+    return min;
   }
 
   /// The least time of a sample.
   [[nodiscard]] double min_time(context_sample const& sample) const {
-    double least = std::numeric_limits<double>::infinity();
+    double min = std::numeric_limits<double>::infinity();
     for (std::uint32_t const end : falling_run_ends) {
-      if (sample.min_degree_index < end) least = std::min(least, time_alone(sample, end - 1));
+      if (sample.min_degree_index < end) min = std::min(min, time_alone(sample, end - 1));
     }
-    return least;
+    return min;
   }
 };
 

@@ -166,10 +166,10 @@ class length_levels {
   /// fewer, which begin at `row`.
   void extend(std::size_t row, std::size_t end) {
     std::size_t const count = cuts_.size();
-    best_prefix& own = prefixes_[row + count + end];
+    best_prefix& best = prefixes_[row + count + end];
     for (std::size_t first = 0; first != end; ++first) {
       double const time = prefixes_[row + first].time + choices_[first * count + end].time;
-      if (time < own.time) own = {time, first};
+      if (time < best.time) best = {time, first};
     }
   }
 

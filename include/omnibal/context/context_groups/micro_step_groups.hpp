@@ -233,11 +233,12 @@ class micro_step_groups {
   [[nodiscard]] bool has_ranks_for(std::uint32_t degree_index) const {
     if (degree_index == instance_.degrees.size()) return false;
     std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
-    return instance_.must_find_blocks ? buffers_.blocks.has(ranks) : ranks <= buffers_.ranks.most();
+    return instance_.must_find_blocks ? buffers_.blocks.has(ranks)
+                                      : ranks <= buffers_.ranks.max_ranks();
   }
 
   [[nodiscard]] bool are_ranks_left() const {
-    return instance_.must_find_blocks ? !buffers_.blocks.empty() : buffers_.ranks.most() != 0;
+    return instance_.must_find_blocks ? !buffers_.blocks.empty() : buffers_.ranks.max_ranks() != 0;
   }
 
   [[nodiscard]] std::uint32_t take_ranks(std::uint32_t ranks) {
@@ -312,9 +313,9 @@ class micro_step_groups {
   }
 
   void insert(std::uint32_t group) {
-    filled_group const& own = groups_[group];
-    buffers_.queues[buffers_.slot_of[own.degree_index]].insert(
-        group, bucket_queue::bucket_of(share_of(own)), buffers_.next_group);
+    filled_group const& inserted = groups_[group];
+    buffers_.queues[buffers_.slot_of[inserted.degree_index]].insert(
+        group, bucket_queue::bucket_of(share_of(inserted)), buffers_.next_group);
   }
 
   /// The larger share: of the deadline, or of the capacity.

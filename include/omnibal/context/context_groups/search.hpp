@@ -193,13 +193,13 @@ class context_search {
     for (level_target const& target : targets) steps += target.micro_steps;
     double const before = instance_.fixed_time(steps) + candidate.last_level.time_before;
     double const area = candidate.last_level.area / instance_.ranks;
-    double const least = std::max(bound_.makespan(), before + area);
+    double const min_makespan = std::max(bound_.makespan(), before + area);
     level_target& last = targets.back();
-    double low = least;
+    double low = min_makespan;
     for (int k = first; k != end && best_makespan() > std::max(low, near * bound_.makespan());
          ++k) {
       bool const is_spread = k >= few_refinements;
-      double const from = is_spread ? least : low;
+      double const from = is_spread ? min_makespan : low;
       double const aim = from + spread[is_spread ? k % spread_count : 0] * (best_makespan() - from);
       if (area > 0) last.pace = std::max(1.0, (aim - before) / area);
       if (last.micro_steps == 1) last.longest = aim - before;
