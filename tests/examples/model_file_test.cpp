@@ -244,7 +244,7 @@ TEST_CASE("every known model is the same when written and read again, as every p
     for (model_description const& language : known_models()) {
       if (tower.language || language.vision) continue;
       auto const pair = find_model(tower.name + '+' + language.name, model_parts::both);
-      CHECK(pair.vision->connector.output == language.language->layer.hidden);
+      CHECK(pair.vision->connector.output == language.language->input.hidden);
       auto const written = model_json(pair);
       CHECK(model_json(model_of("x.json", "", nlohmann::json::parse(written.dump()))) == written);
       ++pairs;
@@ -356,7 +356,7 @@ TEST_CASE("parts of a model file may be names and files beside it") {
   CHECK(pair.name == "pair");
   CHECK(pair.vision->tower.layers == 24);
   CHECK(pair.vision->connector.tile_tokens == 144);
-  CHECK(pair.language->layer.hidden == 4096);
+  CHECK(pair.language->input.hidden == 4096);
 
   auto const config = folder.write("Some-8B/config.json", llama);
   CHECK(find_model(config.string(), model_parts::language).name == "Some-8B");

@@ -538,14 +538,14 @@ TEST_CASE("a model file says by whose rules the configurations that it names are
 
 TEST_CASE("biases are those of the family") {
   json glm = config_of("the language model of GLM-4.5V");
-  auto const glm_layer = read(glm).language->layer;
+  auto const glm_layer = read(glm).language->runs.back().layer;
   CHECK(glm_layer.qkv_bias);
   CHECK_FALSE(glm_layer.output_bias);
   json qwen = config_of("Qwen3 8B");
   qwen["attention_bias"] = true;
-  CHECK(read(qwen).language->layer.output_bias);
+  CHECK(read(qwen).language->runs.back().layer.output_bias);
   glm["use_qk_norm"] = true;
-  CHECK(read(glm).language->layer.head_norm == omnibal::query_key_norm::each_head);
+  CHECK(read(glm).language->runs.back().layer.head_norm == omnibal::query_key_norm::each_head);
 }
 
 TEST_CASE("a sparse model needs no width of dense layers that it does not have") {

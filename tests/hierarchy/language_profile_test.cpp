@@ -151,7 +151,7 @@ TEST_CASE("layers of the first kind are checkpointed first") {
     return profile({4096, 1, checkpointed}).nanoseconds;
   };
   omnibal::micro_batch_work const batch{.documents = omnibal::equal_sequences({1, 4096})};
-  layer_cost const dense = profile.model.first_layer(batch);
+  layer_cost const dense = profile.model.runs.front().layer(batch);
   CHECK(time(1) - time(0) == profile.device(dense[recompute_choice::full].extra));
   CHECK(time(2) - time(1) != time(1) - time(0));
   CHECK(time(60) - time(59) == time(2) - time(1));

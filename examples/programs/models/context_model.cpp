@@ -8,16 +8,16 @@
 
 namespace examples {
 
-model_shape shape_of(omnibal::language_model const& model) {
+model_shape shape_of(omnibal::mixed_language_model const& model) {
   auto const active = static_cast<double>(omnibal::count_parameters(model).active);
   double const unit = std::pow(10.0, std::floor(std::log10(active)) - 1);
-  omnibal::transformer const& layer = model.layer;
+  omnibal::transformer const& layer = last_attention_layer(model);
   std::int64_t const key_heads = layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
-  std::int64_t const head_size =
-      layer.head_size == 0 ? layer.hidden / layer.heads : layer.head_size;
+  bool const has_size = layer.head_size != 0 || layer.heads == 0;
+  std::int64_t const head_size = has_size ? layer.head_size : layer.hidden / layer.heads;
   std::int64_t const latent = layer.latent.key_value_rank;
   return {.parameters = std::floor(active / unit) * unit,
-          .layers = static_cast<double>(model.first_layers + model.layers),
+          .layers = static_cast<double>(model.layers()),
           .hidden = static_cast<double>(layer.hidden),
           .keys = static_cast<double>(latent == 0 ? key_heads * head_size : latent)};
 }

@@ -22,7 +22,7 @@ struct model_shape {
   double keys;
 };
 
-[[nodiscard]] model_shape shape_of(omnibal::language_model const& model);
+[[nodiscard]] model_shape shape_of(omnibal::mixed_language_model const& model);
 /// Of a known model.
 [[nodiscard]] model_shape known_shape(std::string const& name);
 

@@ -4,6 +4,8 @@
 #include "file_text.hpp"
 #include "input_error.hpp"
 #include "json_fields.hpp"
+#include "language_file.hpp"
+#include "layer_fields.hpp"
 #include "progress.hpp"
 #include "public_model.hpp"
 #include "tower_connector.hpp"
@@ -29,31 +31,8 @@ namespace examples {
 namespace {
 
 constexpr std::int64_t most = max_of_model;
-constexpr std::int64_t max_layers = max_layers_of_model;
-constexpr std::array<std::string_view, 2> mlp_names{"gated", "plain"};
-constexpr std::array<std::string_view, 2> norm_names{"rms", "layer"};
-constexpr std::array<std::string_view, 3> head_norm_names{"none", "each_head", "whole_width"};
-constexpr std::array<std::string_view, 3> norm_placement_names{"before", "after", "both"};
-constexpr std::array<std::string_view, 3> training_names{"all", "input_gradients", "forward_only"};
 /// By `cross_placement`.
 constexpr std::array<std::string_view, 2> resampler_names{"q_former", "perceiver"};
-
-/// The numbers of each part by the names that they have in a model file: `io(name, member, least)`
-/// reads or writes one. A member that may be left out keeps its default.
-template <class Io, class Layer>
-void visit_layer(Io const& io, Layer& layer) {
-  io("hidden", layer.hidden, 1);
-  io("heads", layer.heads, 1);
-  io("head_size", layer.head_size, 0);
-  io("mlp", layer.mlp, 0);
-  io("mlp_kind", layer.feed_forward, mlp_names);
-  io("norm", layer.norm, norm_names);
-  io("head_norm", layer.head_norm, head_norm_names);
-  io("qkv_bias", layer.qkv_bias);
-  io("output_bias", layer.output_bias);
-  io("mlp_bias", layer.mlp_bias);
-  io("training", layer.training, training_names);
-}
 
 template <class Io, class Model>
 void visit_vision(Io const& io, Model& model) {
@@ -102,86 +81,12 @@ void visit_cross(Io const& io, Cross& cross) {
   io("width", cross.layer.cross.context_width, 1);
 }
 
-template <class Io, class Model>
-void visit_language(Io const& io, Model& model) {
-  io("vocabulary", model.input.vocabulary, 1);
-  io("layers", model.layers, 1);
-  visit_layer(io, model.layer);
-  io("kv_heads", model.layer.kv_heads, 0);
-  io("norm_placement", model.layer.placement, norm_placement_names);
-}
-
-template <class Io, class Experts>
-void visit_experts(Io const& io, Experts& experts) {
-  io("routed", experts.routed, 1);
-  io("active", experts.active, 1);
-  io("shared", experts.shared, 0);
-  io("mlp", experts.mlp, 1);
-  io("shared_gate", experts.shared_gate);
-}
-
-template <class Io, class Latent>
-void visit_latent(Io const& io, Latent& latent) {
-  io("key_value_rank", latent.key_value_rank, 1);
-  io("query_rank", latent.query_rank, 0);
-  io("rope_size", latent.rope_size, 0);
-  io("value_size", latent.value_size, 0);
-}
-
-/// Reads the members of a part.
-struct field_reader {
-  json_fields const& given;
-
-  /// Zero by default, but for those that have another default.
-  void operator()(char const* name, std::int64_t& member, std::int64_t least) const {
-    bool const may_lack = least == 0 || member != 0;
-    if (given.has(name) || !may_lack) member = given.integer(name, least, most);
-  }
-  void operator()(char const* name, bool& member) const { member = given.flag_or(name, member); }
-  template <class Choice, std::size_t N>
-  void operator()(char const* name, Choice& member,
-                  std::array<std::string_view, N> const& names) const {
-    if (given.has(name)) member = static_cast<Choice>(given.choice(name, names));
-  }
-};
-
-struct field_writer {
-  nlohmann::ordered_json& result;
-
-  void operator()(char const* name, std::int64_t member, std::int64_t) const {
-    result[name] = member;
-  }
-  void operator()(char const* name, bool member) const { result[name] = member; }
-  template <class Choice, std::size_t N>
-  void operator()(char const* name, Choice member,
-                  std::array<std::string_view, N> const& names) const {
-    result[name] = names.at(static_cast<std::size_t>(member));
-  }
-};
-
-/// Collects the names that a part may have.
-struct field_namer {
-  std::vector<std::string>& names;
-
-  template <class... Ignored>
-  void operator()(char const* name, Ignored const&...) const {
-    names.emplace_back(name);
-  }
-};
-
-template <class Visit>
-void allow_fields(json_fields const& given, Visit const& visit,
-                  std::vector<std::string> also = {}) {
-  visit(field_namer{also});
-  given.allow(also);
-}
-
 /// Behind a resampler there is a single matrix.
 void connect(model_description& model) {
   if (!model.vision || !model.language) return;
   auto& connector = model.vision->connector;
   std::int64_t const width =
-      model.cross ? model.cross->layer.cross.context_width : model.language->layer.hidden;
+      model.cross ? model.cross->layer.cross.context_width : model.language->input.hidden;
   if (connector.output != 0 && connector.output == width) return;
   connector.hidden = model.vision->resampler ? 0 : width;
   connector.output = width;
@@ -197,42 +102,6 @@ omnibal::vision_model own_vision(json_fields const& given) {
   visit(field_reader{given});
   complete_patches(given, model);
   if (model.patches.positions < 0) model.patches.positions = model.layer.tile_tokens();
-  return model;
-}
-
-omnibal::language_model own_language(json_fields const& given) {
-  omnibal::language_model model;
-  auto const visit = [&](auto const& io) { visit_language(io, model); };
-  allow_fields(
-      given, visit,
-      {"tied_head", "positions", "first_layers", "first_mlp", "experts", "latent", "cross"});
-  visit(field_reader{given});
-  auto& layer = model.layer;
-  model.input.hidden = layer.hidden;
-  model.input.positions = given.integer_or("positions", 0, 0, most);
-  model.input.training = layer.training;
-  model.output = {.vocabulary = model.input.vocabulary,
-                  .hidden = layer.hidden,
-                  .norm = layer.norm,
-                  .training = layer.training};
-  if (given.flag_or("tied_head", false)) model.output.weights = omnibal::head_weights::tied;
-  if (given.has("latent")) {
-    auto const latent = given.object("latent");
-    auto const visit_part = [&](auto const& io) { visit_latent(io, layer.latent); };
-    allow_fields(latent, visit_part);
-    visit_part(field_reader{latent});
-  }
-  model.first_layers = given.integer_or("first_layers", 0, 0, max_layers);
-  model.first_layer = layer;
-  if (model.first_layers != 0) model.first_layer.mlp = given.integer("first_mlp", 1, most);
-  if (given.has("experts")) {
-    auto const experts = given.object("experts");
-    auto const visit_part = [&](auto const& io) { visit_experts(io, layer.experts); };
-    allow_fields(experts, visit_part);
-    visit_part(field_reader{experts});
-  } else if (layer.mlp == 0) {
-    static_cast<void>(given.integer("mlp", 1, most));
-  }
   return model;
 }
 
@@ -263,19 +132,26 @@ omnibal::projector connector_of(query_tower const& resampler) {
 }
 
 /// As the layers of the language model unless the file says otherwise.
-cross_layers own_cross(json_fields const& given, omnibal::language_model const& language) {
-  cross_layers result{.layer = language.layer};
+cross_layers own_cross(json_fields const& given, omnibal::mixed_language_model const& language) {
+  cross_layers result{.layer = last_attention_layer(language)};
   auto& layer = result.layer;
   layer.latent = {};
   layer.experts = {};
+  layer.indexer = {};
+  layer.span = {};
+  layer.delta = {};
+  layer.space = {};
+  layer.convolution = {};
+  layer.adapters = {};
+  layer.parts = omnibal::layer_parts::both;
   layer.training = omnibal::training_mode::all;
-  layer.cross = {language.layer.hidden, omnibal::cross_placement::instead_self};
+  layer.cross = {language.input.hidden, omnibal::cross_placement::instead_self};
   auto const visit = [&](auto const& io) { visit_cross(io, result); };
   allow_fields(given, visit);
   visit(field_reader{given});
-  if (layer.hidden != language.layer.hidden) {
+  if (layer.hidden != language.input.hidden) {
     given.refuse("hidden",
-                 "must be that of the language model, " + std::to_string(language.layer.hidden));
+                 "must be that of the language model, " + std::to_string(language.input.hidden));
   }
   if (layer.mlp == 0) static_cast<void>(given.integer("mlp", 1, most));
   return result;
@@ -547,18 +423,7 @@ nlohmann::ordered_json model_json(model_description const& model) {
   }
   if (!model.language) return result;
   auto& language = result["language"];
-  visit_language(field_writer{language}, *model.language);
-  language["positions"] = model.language->input.positions;
-  language["tied_head"] = model.language->output.weights == omnibal::head_weights::tied;
-  if (model.language->first_layers != 0) {
-    language["first_layers"] = model.language->first_layers;
-    language["first_mlp"] = model.language->first_layer.mlp;
-  }
-  auto const& layer = model.language->layer;
-  if (layer.experts.routed != 0) visit_experts(field_writer{language["experts"]}, layer.experts);
-  if (layer.latent.key_value_rank != 0) {
-    visit_latent(field_writer{language["latent"]}, layer.latent);
-  }
+  language = language_json(*model.language);
   if (model.cross) visit_cross(field_writer{language["cross"]}, *model.cross);
   return result;
 }

@@ -41,7 +41,7 @@ struct model_description {
   /// For tables and the names of files.
   std::string name;
   std::optional<vision_part> vision;
-  std::optional<omnibal::language_model> language;
+  std::optional<omnibal::mixed_language_model> language;
   /// Where the tokens of tiles do not stand in the documents, but are attended to.
   std::optional<cross_layers> cross;
 
@@ -51,6 +51,13 @@ struct model_description {
   model_description(std::string its_name, omnibal::vision_language_model const& model)
       : model_description(model) {
     name = std::move(its_name);
+  }
+
+  /// The model without its layers of multi-token prediction. Published totals leave these out.
+  [[nodiscard]] model_description without_prediction() const {
+    model_description result = *this;
+    if (result.language) result.language->prediction_layers = 0;
+    return result;
   }
 
   /// Tokens that a tile adds to its document. Precondition: the model has both parts.

@@ -273,8 +273,8 @@ bool is_tied(json_fields const& given, json_fields const& text, pair_family cons
                          "make the two equal");
 }
 
-omnibal::language_model text_of_pair(json_fields const& given, std::string const& name,
-                                     pair_family const& family) {
+omnibal::mixed_language_model text_of_pair(json_fields const& given, std::string const& name,
+                                           pair_family const& family) {
   std::string const field(family.text_field);
   if (!given.has(field.c_str()) && !family.text_family.empty()) {
     check_pair_fields(given, name, family, nullptr);
@@ -329,7 +329,7 @@ model_description public_pair(json_fields const& given, std::string const& name,
   }
   drop_last_layers(given, family.kind, tower);
   auto connector = connector_of(vision, tower, side_of_token(given, vision, family.kind));
-  connector.output = model.language->layer.hidden;
+  connector.output = model.language->input.hidden;
   complete_connector(given, family.kind, tower, connector);
   if (given.has("image_seq_length") &&
       given.integer("image_seq_length", 1, most) != connector.tile_tokens) {

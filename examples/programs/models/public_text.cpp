@@ -109,8 +109,8 @@ field_rules rules_of(text_family const& family) {
   return rules;
 }
 
-omnibal::language_model read_text(json_fields const& given, text_family const& family,
-                                  bool is_tied) {
+omnibal::mixed_language_model read_text(json_fields const& given, text_family const& family,
+                                        bool is_tied) {
   omnibal::language_model model;
   auto& layer = model.layer;
   layer.hidden = given.integer("hidden_size", 1, most);
@@ -136,7 +136,7 @@ omnibal::language_model read_text(json_fields const& given, text_family const& f
   return model;
 }
 
-omnibal::language_model public_text(json_fields const& given, std::string const& name) {
+omnibal::mixed_language_model public_text(json_fields const& given, std::string const& name) {
   auto const& family = family_in(text_families(), given, name);
   check_fields(given, name, rules_of(family));
   return read_text(given, family, given.flag_or("tie_word_embeddings", family.has_tied_head));

@@ -18,11 +18,11 @@ namespace examples {
 [[nodiscard]] field_rules rules_of(text_family const& family);
 
 /// Reads fields that were checked.
-[[nodiscard]] omnibal::language_model read_text(json_fields const& given, text_family const& family,
-                                                bool is_tied);
+[[nodiscard]] omnibal::mixed_language_model read_text(json_fields const& given,
+                                                      text_family const& family, bool is_tied);
 
 /// Checks and reads a language model. Errors: `input_error`, as `public_model`.
-[[nodiscard]] omnibal::language_model public_text(json_fields const& given,
-                                                  std::string const& name);
+[[nodiscard]] omnibal::mixed_language_model public_text(json_fields const& given,
+                                                        std::string const& name);
 
 }  // namespace examples

@@ -110,6 +110,16 @@ struct query_tower {
   }
 };
 
+/// The last layer of a language model that has attention; the last layer if none has.
+/// Precondition: the model has layers.
+inline omnibal::transformer const& last_attention_layer(
+    omnibal::mixed_language_model const& model) {
+  for (auto run = model.runs.rbegin(); run != model.runs.rend(); ++run) {
+    if (run->layer.heads != 0) return run->layer;
+  }
+  return model.runs.back().layer;
+}
+
 /// Layers of cross-attention to the tokens of tiles, one before each run of so many layers of a
 /// language model.
 struct cross_layers {
@@ -117,25 +127,25 @@ struct cross_layers {
   std::int64_t every = 1;
 
   template <class Visit>
-  void for_each_layer(omnibal::language_model const& model, std::int64_t tile_tokens,
+  void for_each_layer(omnibal::mixed_language_model const& model, std::int64_t tile_tokens,
                       Visit&& visit) const {
-    std::int64_t const layers = model.first_layers + model.layers;
-    std::int64_t const last = (layers - 1) / every * every;
+    std::int64_t const last = (model.layers() - 1) / every * every;
     std::int64_t const passed = product_of({tile_tokens, layer.cross.context_width});
     visit(passing<omnibal::embedding>{model.input, passed}, std::int64_t{1});
-    for (std::int64_t l = 0; l < layers;) {
-      std::int64_t const numbers = l < last ? passed : 0;
-      if (l % every == 0) {
-        visit(passing<cross_layer>{{layer, tile_tokens}, numbers}, std::int64_t{1});
+    std::int64_t l = 0;
+    for (omnibal::layer_run const& run : model.runs) {
+      for (std::int64_t const run_end = l + run.count; l < run_end;) {
+        std::int64_t const numbers = l < last ? passed : 0;
+        if (l % every == 0) {
+          visit(passing<cross_layer>{{layer, tile_tokens}, numbers}, std::int64_t{1});
+        }
+        std::int64_t const end = std::min((l / every + 1) * every, run_end);
+        visit(passing<omnibal::transformer>{run.layer, numbers}, end - l);
+        l = end;
       }
-      bool const is_first = l < model.first_layers;
-      std::int64_t const end =
-          std::min((l / every + 1) * every, is_first ? model.first_layers : layers);
-      visit(passing<omnibal::transformer>{is_first ? model.first_layer : model.layer, numbers},
-            end - l);
-      l = end;
     }
     visit(model.output, std::int64_t{1});
+    if (model.prediction_layers != 0) visit(model.prediction, model.prediction_layers);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>
+#include <omnibal/cost/prediction_layer.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
@@ -21,6 +22,7 @@ constexpr std::string_view kind_of(omnibal::projector const&) { return "projecto
 constexpr std::string_view kind_of(omnibal::embedding const&) { return "embedding"; }
 constexpr std::string_view kind_of(omnibal::transformer const&) { return tower_kinds[1]; }
 constexpr std::string_view kind_of(omnibal::language_head const&) { return "head"; }
+constexpr std::string_view kind_of(omnibal::prediction_layer const&) { return "prediction layer"; }
 constexpr std::string_view kind_of(query_layer const&) { return "resampler layer"; }
 constexpr std::string_view kind_of(cross_layer const&) { return "cross-attention layer"; }
 template <class Layer>

@@ -154,7 +154,9 @@ inline void check_ranks(rank_words const& typed, std::vector<model_description> 
                              std::to_string(typed.data));
   }
   bool const has_experts = std::ranges::any_of(models, [](model_description const& model) {
-    return model.language && model.language->layer.experts.routed != 0;
+    return model.language && std::ranges::any_of(model.language->runs, [](auto const& run) {
+             return run.layer.experts.routed != 0;
+           });
   });
   if (typed.expert != 1 && !has_experts) {
     throw std::runtime_error("--expert: is " + std::to_string(typed.expert) +

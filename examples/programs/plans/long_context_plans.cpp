@@ -4,6 +4,7 @@
 #include "packing_rivals.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
@@ -17,6 +18,7 @@
 #include <omnibal/sample/level_sampler.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <numeric>
@@ -84,7 +86,10 @@ class level_clock {
  public:
   level_clock(dataset const& data, omnibal::language_profile const& profile,
               long_context_plan& plan)
-      : data_(data), profile_(profile), plan_(plan) {}
+      : data_(data),
+        profile_(profile),
+        plan_(plan),
+        spans_(omnibal::attention_spans(profile.model)) {}
 
   void run(std::size_t level) {
     omnibal::packing_level const& setting = plan_.packed.levels[level].setting;
@@ -96,7 +101,7 @@ class level_clock {
       for (std::size_t pack = 0; pack != schedule.ranks(); ++pack) {
         squares[pack] = 0;
         for (std::uint32_t const group : schedule(step, pack)) {
-          omnibal::sequences const documents = documents_of(data_, plan_.packed, group);
+          omnibal::sequences const documents = documents_of(data_, plan_.packed, group, spans_);
           squares[pack] += documents.squares;
           longest = std::max(longest, profile_.reading(setting, documents).nanoseconds);
         }
@@ -125,13 +130,14 @@ class level_clock {
   dataset const& data_;
   omnibal::language_profile const& profile_;
   long_context_plan& plan_;
+  std::array<omnibal::attention_span, omnibal::max_attention_spans> spans_;
   double attention_time_ = 0;
   double attention_waiting_ = 0;
 };
 
 }  // namespace
 
-omnibal::language_profile sharded_profile(omnibal::language_model const& model,
+omnibal::language_profile sharded_profile(omnibal::mixed_language_model const& model,
                                           machine_description const& machine, std::int64_t ranks) {
   return {.model = model,
           .device = machine.device(),
@@ -145,7 +151,7 @@ omnibal::language_profile sharded_profile(omnibal::language_model const& model,
 
 omnibal::level_search level_search_of(omnibal::language_profile const& profile,
                                       machine_description const& machine) {
-  return {.layers = profile.model.first_layers + profile.model.layers,
+  return {.layers = profile.model.layers(),
           .reserve_bytes = machine.reserve_bytes,
           .ranks = profile.ranks};
 }
@@ -170,15 +176,10 @@ long_context_plan make_plan(level_rule const& rule, dataset const& data,
 }
 
 omnibal::sequences documents_of(dataset const& data, omnibal::level_packing const& packed,
-                                std::uint32_t group) {
-  omnibal::sequences result;
-  for (std::uint32_t const item : packed.groups[group]) {
-    std::int64_t const tokens = data.samples[item].tokens;
-    result.count += tokens == 0 ? 0 : 1;
-    result.tokens += tokens;
-    result.squares += tokens * tokens;
-  }
-  return result;
+                                std::uint32_t group,
+                                std::span<omnibal::attention_span const> spans) {
+  return omnibal::sequences_of(
+      packed.groups[group], [&](std::uint32_t item) { return data.samples[item].tokens; }, spans);
 }
 
 std::vector<std::size_t> level_order(long_context_plan const& plan, dataset const& data,

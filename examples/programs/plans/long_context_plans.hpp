@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ namespace examples {
 /// A language model, sharded over all devices. Documents are as long as a token of the mixtures
 /// sees in the mean, logits are computed in parts, and a pack waits for the parameters for three
 /// tenths of a second.
-[[nodiscard]] omnibal::language_profile sharded_profile(omnibal::language_model const& model,
+[[nodiscard]] omnibal::language_profile sharded_profile(omnibal::mixed_language_model const& model,
                                                         machine_description const& machine,
                                                         std::int64_t ranks);
 
@@ -85,10 +86,11 @@ struct long_context_plan {
                                           omnibal::language_profile const& profile,
                                           std::uint64_t seed);
 
-/// The documents of a pack.
+/// The documents of a pack. `spans` are the windows and chunks of the model.
 [[nodiscard]] omnibal::sequences documents_of(dataset const& data,
                                               omnibal::level_packing const& packed,
-                                              std::uint32_t group);
+                                              std::uint32_t group,
+                                              std::span<omnibal::attention_span const> spans = {});
 
 /// The level of each step of the epoch in the order in which `level_sampler` runs them, the first
 /// ones of the shortest level. The k-th step of a level is the k-th of its schedule.

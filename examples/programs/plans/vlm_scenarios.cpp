@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vlm_scenarios.hpp"
 
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
@@ -159,6 +160,7 @@ planned_scenario unplanned(vlm_samples samples, vlm_scenario const& scenario,
   vlm_assumptions const& assumed = scenario.assumed;
   result.assumed = assumed;
   result.samples = std::move(samples);
+  result.samples.spans = omnibal::attention_spans(model);
   result.cost = {padded(model, assumed.tensor_ranks), assumed.degrees(), std::move(profile)};
   result.machine = {.stages = assumed.stages,
                     .memory_bytes = {assumed.memory_bytes},

@@ -86,7 +86,7 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
     if (padding == text_padding::to_longest) {
       std::ranges::fill(lengths, *std::ranges::max_element(lengths));
     }
-    batch.work.documents = omnibal::sequences_of(lengths);
+    batch.work.documents = omnibal::sequences_of(lengths, {}, given.spans);
   }
   std::vector<std::uint32_t> all(data.batches.size());
   std::iota(all.begin(), all.end(), std::uint32_t{0});
@@ -116,7 +116,7 @@ vlm_data grouped_batches(vlm_samples const& given, omnibal::grouping const& grou
       lengths.push_back(given.samples[index].tokens);
       batch.samples.push_back(index);
     }
-    batch.work.documents = omnibal::sequences_of(lengths);
+    batch.work.documents = omnibal::sequences_of(lengths, {}, given.spans);
   }
   data.schedule = narrowed(wide, assumed.data_ranks, assumed.micro_batches);
   return data;

@@ -10,12 +10,14 @@
 #include "model_file.hpp"
 #include "vlm_assumptions.hpp"
 
+#include <omnibal/cost/attention_span.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/steps.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -27,6 +29,9 @@ struct vlm_batch {
   omnibal::micro_batch_work work;
   std::vector<std::uint32_t> samples;
 };
+
+/// As `omnibal::attention_spans` returns them.
+using model_spans = std::array<omnibal::attention_span, omnibal::max_attention_spans>;
 
 using vlm_data = omnibal::training_data<vlm_batch>;
 
@@ -46,6 +51,8 @@ struct vlm_samples {
   std::vector<std::uint32_t> numbers;
   omnibal::resources<2> capacity;
   std::size_t oversized = 0;
+  /// The windows and chunks of the model that is trained.
+  model_spans spans{};
 };
 
 /// Chooses the capacity at which groups have the samples of a random micro-batch in the mean, or up

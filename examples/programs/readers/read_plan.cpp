@@ -123,14 +123,15 @@ layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
 /// Reads one micro-batch after the other, and sees that no sample runs twice.
 class batch_reader {
  public:
-  explicit batch_reader(std::string file) : file_(std::move(file)) {}
+  batch_reader(std::string file, model_spans const& spans)
+      : file_(std::move(file)), spans_(spans) {}
 
   vlm_batch operator()(std::size_t line, nlohmann::json const& value) {
     json_fields const given(file_ + ": line " + std::to_string(line), "", value);
     vlm_batch batch;
     batch.work.tiles = given.integer("tiles", 0, largest);
     auto const lengths = given.integers<std::int64_t>("lengths");
-    batch.work.documents = omnibal::sequences_of(lengths);
+    batch.work.documents = omnibal::sequences_of(lengths, {}, spans_);
     batch.samples = given.integers<std::uint32_t>("samples");
     if (batch.samples.size() != lengths.size()) {
       fail({given.file()}, "a micro-batch has " + std::to_string(batch.samples.size()) +
@@ -146,12 +147,14 @@ class batch_reader {
 
  private:
   std::string file_;
+  model_spans spans_;
   std::vector<bool> seen_;
 };
 
-vlm_data steps_of(std::filesystem::path const& path, std::size_t ranks) {
+vlm_data steps_of(std::filesystem::path const& path, std::size_t ranks,
+                  model_description const& model) {
   file_text const text = text_of(path);
-  batch_reader read_batch(text.name());
+  batch_reader read_batch(text.name(), omnibal::attention_spans(model));
   vlm_data data{.batches = {}, .schedule = omnibal::steps(ranks)};
   std::size_t number = 0;
   for (std::string_view const line : lines_of(text.view())) {
@@ -245,7 +248,8 @@ exported_plan read_plan(std::filesystem::path const& path) {
                                              text.name() + " it is " +
                                              std::string(recompute_names[result.plan.choices[l]]));
   }
-  result.data = steps_of(beside("steps"), static_cast<std::size_t>(degrees.data));
+  result.data =
+      steps_of(beside("steps"), static_cast<std::size_t>(degrees.data), result.cost.model);
   return result;
 }
 

@@ -3,6 +3,7 @@
 
 #include "pack_options.hpp"
 
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/steps.hpp>
@@ -101,11 +102,13 @@ json level_step_json(step_writer const& writer, omnibal::language_profile const&
   omnibal::packing_level const& setting = plan.packed.levels[level].setting;
   omnibal::steps const& schedule = plan.schedules[level];
   auto const sequence = static_cast<std::uint64_t>(setting.sequence);
+  auto const spans = omnibal::attention_spans(profile.model);
   json groups = json::array();
   double longest = 0;
   for (std::size_t cell = 0; cell != schedule.ranks(); ++cell) {
     for (std::uint32_t const pack : schedule(step, cell)) {
-      auto const reading = profile.reading(setting, documents_of(writer.data, plan.packed, pack));
+      auto const documents = documents_of(writer.data, plan.packed, pack, spans);
+      auto const reading = profile.reading(setting, documents);
       double const seconds = 1e-9 * static_cast<double>(reading.nanoseconds);
       auto const samples = plan.packed.groups[pack];
       groups.push_back(

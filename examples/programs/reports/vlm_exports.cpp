@@ -54,13 +54,15 @@ plan_type plan_with_border(planned_scenario const& planned, std::uint32_t border
 }
 
 /// Precondition: a stage begins at the border.
-std::string layout_of(plan_type const& plan, std::uint32_t border) {
+std::string layout_of(plan_type const& plan, std::uint32_t border, model_description const& model) {
   std::vector<std::uint32_t> boundaries;
   for (std::uint32_t const boundary : plan.boundaries) {
     if (boundary >= border) boundaries.push_back(boundary - border);
   }
+  auto const predicted = static_cast<std::uint32_t>(model.language->prediction_layers);
   std::string layout;
-  omnibal::write_megatron_layout(boundaries, omnibal::language_model_letters{boundaries.back()},
+  omnibal::write_megatron_layout(boundaries,
+                                 omnibal::language_model_letters{boundaries.back(), predicted},
                                  std::back_inserter(layout));
   return layout;
 }
@@ -249,7 +251,7 @@ megatron_export export_to_megatron(planned_scenario const& planned) {
       static_cast<std::uint32_t>(first_language_layer(layer_kinds(planned.cost.model)));
   std::size_t const stage = stage_of(best, border);
   if (best.boundaries[stage] == border)
-    return {layout_of(best, border), whose_stages(best, border)};
+    return {layout_of(best, border, planned.cost.model), whose_stages(best, border)};
 
   std::string const reason =
       "the last plan has none: its stage " + std::to_string(stage) + " has the layers " +
@@ -262,8 +264,9 @@ megatron_export export_to_megatron(planned_scenario const& planned) {
     return {"", reason + "; no plan with a cut there fits the memory"};
   }
   double const loss = static_cast<double>(cut.step_time) / static_cast<double>(best.step_time) - 1;
-  return {layout_of(cut, border), reason + ". With a cut there a step takes " + percent(loss, 1) +
-                                      " longer; this is " + whose_stages(cut, border)};
+  return {layout_of(cut, border, planned.cost.model), reason + ". With a cut there a step takes " +
+                                                          percent(loss, 1) + " longer; this is " +
+                                                          whose_stages(cut, border)};
 }
 
 omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,

@@ -264,6 +264,8 @@ struct latent_attention {
   std::int64_t rope_size = 0;
   /// Numbers of a value; 0 means `head_size`.
   std::int64_t value_size = 0;
+
+  [[nodiscard]] friend bool operator==(latent_attention const&, latent_attention const&) = default;
 };
 
 /// The indexer of a sparse attention (DeepSeek-V3.2). It scores all earlier tokens with a few small
@@ -273,6 +275,8 @@ struct latent_attention {
 struct sparse_indexer {
   std::int64_t heads = 0;
   std::int64_t head_size = 0;
+
+  [[nodiscard]] friend bool operator==(sparse_indexer const&, sparse_indexer const&) = default;
 };
 
 /// The matrices beside which low-rank adapters are trained.
@@ -284,6 +288,9 @@ enum class adapter_targets { all, attention, feed_forward };
 struct low_rank_adapters {
   std::int64_t rank = 0;
   adapter_targets targets = adapter_targets::all;
+
+  [[nodiscard]] friend bool operator==(low_rank_adapters const&,
+                                       low_rank_adapters const&) = default;
 };
 
 /// A mixture of experts. There are no experts if `routed` is 0. Otherwise the experts are added to
@@ -305,6 +312,8 @@ struct expert_layer {
   std::int64_t latent_width = 0;
   /// True if routed experts and the router have biases (gpt-oss).
   bool has_bias = false;
+
+  [[nodiscard]] friend bool operator==(expert_layer const&, expert_layer const&) = default;
 };
 
 /// The position of a cross-attention in its layer.
@@ -318,6 +327,8 @@ enum class cross_placement {
 struct cross_attention {
   std::int64_t context_width = 0;
   cross_placement placement = cross_placement::after_self;
+
+  [[nodiscard]] friend bool operator==(cross_attention const&, cross_attention const&) = default;
 };
 
 /// The placement of activations between the tensor-parallel products: inputs and outputs of norms

@@ -16,25 +16,6 @@
 
 namespace omnibal::inline v0 {
 
-/// A language model of an embedding, layers of up to two kinds, and a head.
-struct language_model {
-  embedding input{};
-  /// The number of layers before the others, such as the dense layers of a mixture of experts.
-  std::int64_t first_layers = 0;
-  transformer first_layer{};
-  std::int64_t layers = 0;
-  transformer layer{};
-  language_head output{};
-
-  template <class Visit>
-  void for_each_layer(Visit&& visit) const {
-    visit(input, std::int64_t{1});
-    if (first_layers != 0) visit(first_layer, first_layers);
-    visit(layer, layers);
-    visit(output, std::int64_t{1});
-  }
-};
-
 /// A number of equal layers in a row.
 struct layer_run {
   std::int64_t count = 0;
@@ -52,12 +33,46 @@ struct mixed_language_model {
   std::int64_t prediction_layers = 0;
   prediction_layer prediction{};
 
+  /// Returns the number of layers between the embedding and the head.
+  [[nodiscard]] std::int64_t layers() const {
+    std::int64_t sum = 0;
+    for (layer_run const& run : runs) sum += run.count;
+    return sum;
+  }
+
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
     visit(input, std::int64_t{1});
     for (layer_run const& run : runs) visit(run.layer, run.count);
     visit(output, std::int64_t{1});
     if (prediction_layers != 0) visit(prediction, prediction_layers);
+  }
+};
+
+/// A language model of an embedding, layers of up to two kinds, and a head.
+struct language_model {
+  embedding input{};
+  /// The number of layers before the others, such as the dense layers of a mixture of experts.
+  std::int64_t first_layers = 0;
+  transformer first_layer{};
+  std::int64_t layers = 0;
+  transformer layer{};
+  language_head output{};
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    visit(input, std::int64_t{1});
+    if (first_layers != 0) visit(first_layer, first_layers);
+    visit(layer, layers);
+    visit(output, std::int64_t{1});
+  }
+
+  /// Returns the same model as a list of runs.
+  [[nodiscard]] operator mixed_language_model() const {
+    mixed_language_model result{.input = input, .output = output};
+    if (first_layers != 0) result.runs.push_back({first_layers, first_layer});
+    if (layers != 0) result.runs.push_back({layers, layer});
+    return result;
   }
 };
 

@@ -47,6 +47,8 @@ struct delta_net {
   delta_decay decay = delta_decay::each_head;
   /// False if the outputs have a norm but no gate.
   bool has_gate = true;
+
+  [[nodiscard]] friend bool operator==(delta_net const&, delta_net const&) = default;
 };
 
 /// A selective state space (Mamba). There is none if `heads` is 0.
@@ -73,6 +75,8 @@ struct state_space {
   /// True if a norm with the gate precedes the output (Mamba-2), or if steps and inputs of the
   /// state have norms (Mamba-1 of Jamba).
   bool has_norm = true;
+
+  [[nodiscard]] friend bool operator==(state_space const&, state_space const&) = default;
 };
 
 /// A gated short convolution (LFM2): a product of two projections, a convolution of each channel
@@ -81,6 +85,9 @@ struct short_convolution {
   std::int64_t tokens = 0;
   /// True if the projections and the convolution have biases.
   bool has_bias = false;
+
+  [[nodiscard]] friend bool operator==(short_convolution const&,
+                                       short_convolution const&) = default;
 };
 
 }  // namespace omnibal::inline v0

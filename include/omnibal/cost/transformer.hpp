@@ -105,6 +105,8 @@ struct transformer {
     return detail::sample_cost(*this, &micro_batch_work::documents);
   }
 
+  [[nodiscard]] friend bool operator==(transformer const&, transformer const&) = default;
+
  private:
   friend struct prediction_layer;
 

@@ -8,7 +8,9 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
+#include <omnibal/cost/prediction_layer.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/model_limits.hpp>
@@ -17,6 +19,7 @@
 #include <omnibal/hierarchy/select_levels.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -41,7 +44,7 @@ namespace omnibal::inline v0 {
 /// the number of ranks. Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et
 /// al., "Hierarchical balance packing", NeurIPS 2025.
 struct language_profile {
-  language_model model{};
+  mixed_language_model model{};
   device_model device{};
   /// The memory of one device.
   std::int64_t memory_bytes = 0;
@@ -74,10 +77,14 @@ struct language_profile {
     micro_batch_work const batch{.documents = documents};
     totals sums{};
     add(sums, model.input(batch, spread), 1, recompute_choice::none);
-    std::int64_t const first = std::min(level.checkpointed_layers, model.first_layers);
-    add_layers(sums, model.first_layer, batch, spread, {first, model.first_layers});
-    add_layers(sums, model.layer, batch, spread, {level.checkpointed_layers - first, model.layers});
+    std::int64_t checkpointed = level.checkpointed_layers;
+    for (layer_run const& run : model.runs) {
+      std::int64_t const here = std::min(checkpointed, run.count);
+      add_layers(sums, run.layer, batch, spread, {here, run.count});
+      checkpointed -= here;
+    }
     add_head(sums, batch, spread);
+    add_prediction(sums, batch, spread);
     detail::int128 const used = sums.bytes + sums.transient + sums.gathered;
     return {detail::checked_cast<std::int64_t>(name, "the free memory", memory_bytes - used),
             detail::checked_cast<std::int64_t>(name, "the time of a pack",
@@ -108,7 +115,7 @@ struct language_profile {
     detail::check_between(name, "link_bytes_per_second", link_bytes_per_second, 1, most);
     detail::check_between(name, "pack_overhead_nanoseconds", pack_overhead_nanoseconds, 0, most);
     detail::check_between(name, "checkpointed_layers", level.checkpointed_layers, 0,
-                          model.first_layers + model.layers);
+                          model.layers());
     detail::check_between(name, "ranks", ranks, 1, detail::max_width);
     detail::check_multiple(name, "ranks", ranks, "the degree", level.sequence);
   }
@@ -124,7 +131,15 @@ struct language_profile {
     std::int64_t const each = document == 0 ? length : std::min(document, length);
     sequences result = equal_sequences({.count = length / each, .length = each});
     sequences const last = equal_sequences({.count = 1, .length = length % each});
-    return {result.count + last.count, result.tokens + last.tokens, result.squares + last.squares};
+    result = {result.count + last.count, result.tokens + last.tokens,
+              result.squares + last.squares};
+    auto const spans = attention_spans(model);
+    for (std::size_t i = 0; i != spans.size() && spans[i].kind != span_kind::whole; ++i) {
+      detail::int128 const squares =
+          detail::int128{length / each} * spans[i].squares(each) + spans[i].squares(length % each);
+      result.spans[i] = {spans[i], detail::checked_cast<std::int64_t>(name, "squares", squares)};
+    }
+    return result;
   }
 
   void add(totals& sums, layer_cost const& layer, std::int64_t count,
@@ -161,15 +176,45 @@ struct language_profile {
     add(sums, cost, 1, recompute_choice::none);
   }
 
+  /// Adds the layers of multi-token prediction, which compute logits as the head does.
+  void add_prediction(totals& sums, micro_batch_work const& batch,
+                      parallel_degrees const& spread) const {
+    if (model.prediction_layers == 0) return;
+    prediction_layer chunked = model.prediction;
+    chunked.loss_chunk = logit_tokens;
+    add(sums, chunked(batch, spread), model.prediction_layers, recompute_choice::none);
+    sums.nanoseconds += detail::int128{2} * model.prediction_layers *
+                        exchange_nanoseconds(chunked.layer, batch, spread);
+  }
+
+  /// Returns the numbers of a token that a layer exchanges: queries, keys, values and outputs of
+  /// attention and of linear attention, and inputs and outputs of a state space.
+  [[nodiscard]] static detail::int128 exchanged_numbers(transformer const& layer) {
+    detail::int128 result = 0;
+    if (layer.heads != 0) {
+      std::int64_t const head_size =
+          layer.head_size == 0 ? layer.hidden / layer.heads : layer.head_size;
+      std::int64_t const key_heads = layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
+      result += detail::int128{2} * (layer.heads + key_heads) * head_size;
+    }
+    delta_net const& net = layer.delta;
+    std::int64_t const values = net.value_heads == 0 ? net.key_heads : net.value_heads;
+    std::int64_t const value_size = net.value_size == 0 ? net.key_size : net.value_size;
+    result += detail::int128{2} * net.key_heads * net.key_size;
+    result += detail::int128{2} * values * value_size;
+    state_space const& space = layer.space;
+    if (space.heads != 0) {
+      result += detail::int128{2} * (space.heads * space.head_size + space.groups * space.state);
+    }
+    return result;
+  }
+
   /// Returns the time of the all-to-all of one layer in one pass. The data are the queries, keys,
   /// values and outputs of a rank, except for the rank's own share.
   [[nodiscard]] std::int64_t exchange_nanoseconds(transformer const& layer,
                                                   micro_batch_work const& batch,
                                                   parallel_degrees const& spread) const {
-    std::int64_t const head_size =
-        layer.head_size == 0 ? layer.hidden / layer.heads : layer.head_size;
-    std::int64_t const key_heads = layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
-    detail::int128 const numbers = detail::int128{2} * (layer.heads + key_heads) * head_size;
+    detail::int128 const numbers = exchanged_numbers(layer);
     detail::int128 const tokens = detail::share_of(batch.documents.tokens, spread.sequence);
     detail::int128 const bytes =
         tokens * numbers * byte_sizes{}.activation * (spread.sequence - 1) / spread.sequence;

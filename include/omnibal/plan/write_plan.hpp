@@ -86,13 +86,15 @@ concept layer_letter = std::regular_invocable<Function const&, std::uint32_t> &&
 char > ;
 
 /// The letters of a language model whose first layer is the embedding and whose last layer is the
-/// loss.
+/// loss, with layers of multi-token prediction before the loss, as Megatron-LM has them.
 struct language_model_letters {
   std::uint32_t layers = 0;
+  std::uint32_t prediction_layers = 0;
 
   [[nodiscard]] constexpr char operator()(std::uint32_t layer) const {
     if (layer == 0) return 'E';
-    return layer + 1 == layers ? 'L' : 't';
+    if (layer + 1 == layers) return 'L';
+    return layer + 1 + prediction_layers >= layers ? 'm' : 't';
   }
 };
 
