@@ -33,7 +33,8 @@ constexpr std::array<std::string_view, 2> kernel_names{"flash", "unfused"};
 constexpr std::array<std::string_view, 3> gate_names{"none", "each_head", "each_number"};
 constexpr std::array<std::string_view, 3> source_names{"own", "keys", "earlier_layer"};
 constexpr std::array<std::string_view, 3> parts_names{"both", "mixer", "feed_forward"};
-constexpr std::array<std::string_view, 2> decay_names{"each_head", "each_number"};
+constexpr std::array<std::string_view, 4> decay_names{"each_head", "each_number",
+                                                      "each_number_direct", "fixed"};
 constexpr std::array<std::string_view, 3> target_names{"all", "attention", "feed_forward"};
 
 /// Visits the members of a layer that are numbers, flags and choices. `hidden` is of the model.
@@ -60,6 +61,7 @@ void visit_members(Io const& io, Layer& layer) {
   io("gate", layer.gate, gate_names);
   io("sinks", layer.sinks);
   io("key_value_source", layer.source, source_names);
+  io("layer_input_size", layer.layer_input_size, 0);
   io("other_parameters", layer.other_parameters, 0);
 }
 
@@ -367,9 +369,10 @@ void write_runs(omnibal::mixed_language_model const& model, transformer const& u
 
 omnibal::mixed_language_model own_language(json_fields const& given) {
   auto names = names_of_layer();
-  names.insert(names.end(), {"vocabulary", "hidden", "layers", "tied_head", "positions",
-                             "loss_chunk", "head_bias", "last_norm", "first_layers", "first_mlp",
-                             "layer_kinds", "pattern", "prediction", "cross"});
+  names.insert(names.end(),
+               {"vocabulary", "hidden", "layers", "tied_head", "positions", "loss_chunk",
+                "head_bias", "last_norm", "first_layers", "first_mlp", "layer_kinds", "pattern",
+                "prediction", "layer_embeddings", "other_input_parameters", "cross"});
   given.allow(names);
   omnibal::mixed_language_model model;
   transformer layer;
@@ -379,6 +382,14 @@ omnibal::mixed_language_model own_language(json_fields const& given) {
   model.input.hidden = layer.hidden;
   model.input.positions = given.integer_or("positions", 0, 0, most);
   model.input.training = layer.training;
+  model.input.other_parameters = given.integer_or("other_input_parameters", 0, 0, most);
+  if (given.has("layer_embeddings")) {
+    auto const fields = given.object("layer_embeddings");
+    fields.allow({"vocabulary", "layers", "size"});
+    model.input.for_layers = {fields.integer("vocabulary", 1, most),
+                              fields.integer("layers", 1, max_layers),
+                              fields.integer("size", 1, most)};
+  }
   model.output = {.vocabulary = model.input.vocabulary,
                   .hidden = layer.hidden,
                   .norm = layer.norm,
@@ -413,6 +424,14 @@ nlohmann::ordered_json language_json(omnibal::mixed_language_model const& model)
   }
   result["positions"] = model.input.positions;
   result["tied_head"] = model.output.weights == omnibal::head_weights::tied;
+  auto const& inputs = model.input.for_layers;
+  if (inputs.size != 0) {
+    result["layer_embeddings"] = {
+        {"vocabulary", inputs.vocabulary}, {"layers", inputs.layers}, {"size", inputs.size}};
+  }
+  if (model.input.other_parameters != 0) {
+    result["other_input_parameters"] = model.input.other_parameters;
+  }
   if (model.output.loss_chunk != 0) result["loss_chunk"] = model.output.loss_chunk;
   if (model.output.has_bias) result["head_bias"] = true;
   if (model.prediction_layers != 0) {

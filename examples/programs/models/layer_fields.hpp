@@ -20,10 +20,11 @@
 namespace examples {
 
 inline constexpr std::array<std::string_view, 2> mlp_names{"gated", "plain"};
-inline constexpr std::array<std::string_view, 2> norm_names{"rms", "layer"};
+inline constexpr std::array<std::string_view, 3> norm_names{"rms", "layer", "unweighted"};
 inline constexpr std::array<std::string_view, 3> head_norm_names{"none", "each_head",
                                                                  "whole_width"};
-inline constexpr std::array<std::string_view, 3> norm_placement_names{"before", "after", "both"};
+inline constexpr std::array<std::string_view, 4> norm_placement_names{"before", "after", "both",
+                                                                      "parallel"};
 inline constexpr std::array<std::string_view, 3> training_names{"all", "input_gradients",
                                                                 "forward_only"};
 

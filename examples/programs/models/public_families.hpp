@@ -22,43 +22,6 @@ struct family_flag {
   bool otherwise = false;
 };
 
-/// Names of the fields of a mixture of experts. Empty: the family has no such field.
-struct family_experts {
-  std::string_view count{};
-  std::string_view width{};
-  /// The number of shared experts, or the width of all of them together.
-  std::string_view shared_count{};
-  std::string_view shared_width{};
-  bool has_shared_gate = false;
-  /// Dense layers before those with experts.
-  std::string_view dense_layers{};
-};
-
-/// A family of language models. All names mean the same rules.
-struct text_family {
-  std::vector<std::string_view> names;
-  omnibal::norm_kind norm = omnibal::norm_kind::rms;
-  omnibal::norm_placement placement = omnibal::norm_placement::before;
-  omnibal::mlp_kind feed_forward = omnibal::mlp_kind::gated;
-  omnibal::query_key_norm head_norm = omnibal::query_key_norm::none;
-  /// A flag without which there are no norms of queries and keys; empty: they are always there.
-  std::string_view head_norm_field{};
-  family_flag qkv_bias{};
-  family_flag output_bias{};
-  family_flag mlp_bias{};
-  std::vector<std::string_view> activations{"hidden_act"};
-  bool has_tied_head = false;
-  /// The class has another default than the number of heads, or than hidden size / heads.
-  bool needs_key_heads = true;
-  bool needs_head_size = false;
-  bool has_latent = false;
-  family_experts experts{};
-  std::vector<neutral_field> neutral{};
-  std::vector<ignored_fields> ignored{};
-
-  [[nodiscard]] bool has_experts() const { return !experts.count.empty(); }
-};
-
 /// A family of vision towers with tiles of one size.
 struct tower_family {
   std::vector<std::string_view> names;
@@ -118,7 +81,6 @@ struct refused_family {
   std::string_view reason;
 };
 
-[[nodiscard]] std::vector<text_family> const& text_families();
 [[nodiscard]] std::vector<tower_family> const& tower_families();
 [[nodiscard]] std::vector<pair_family> const& pair_families();
 [[nodiscard]] std::vector<clip_family> const& clip_families();

@@ -6,6 +6,7 @@
 #include "public_families.hpp"
 #include "public_parts.hpp"
 #include "public_text.hpp"
+#include "text_families.hpp"
 #include "tower_connector.hpp"
 
 #include <algorithm>
@@ -237,26 +238,22 @@ void drop_last_layers(json_fields const& given, pair_kind kind, omnibal::vision_
 }
 
 /// The rules of the object around tower and language model. What it repeats of the language model
-/// must be equal.
-void check_pair_fields(json_fields const& given, std::string const& name, pair_family const& family,
-                       json_fields const* text) {
+/// must be equal; `repeated` keeps the names of these fields.
+field_rules pair_rules(json_fields const& given, pair_family const& family, json_fields const* text,
+                       std::vector<std::string>& repeated) {
   field_rules rules{
       .understood = family.understood, .neutral = family.neutral, .ignored = family.ignored};
-  rules.understood.insert(rules.understood.end(), {"vision_config", family.text_field});
+  rules.understood.insert(rules.understood.end(),
+                          {"vision_config", family.text_field, "tie_word_embeddings"});
   rules.add(common_rules());
-  std::vector<std::string> const repeated =
-      text == nullptr ? std::vector<std::string>{} : text->names();
-  if (text == nullptr) {
-    rules.add(rules_of(family_in(text_families(), given, std::string(family.text_family))));
-  } else {
-    rules.understood.emplace_back("tie_word_embeddings");
-  }
-  for (std::string const& field : repeated) {
+  if (text == nullptr) return rules;
+  for (std::string const& field : text->names()) {
     char const* const c_name = field.c_str();
     if (!given.has(c_name) || !text->has(c_name) || field == "model_type") continue;
-    if (given.at(c_name) == text->at(c_name)) rules.understood.push_back(field);
+    if (given.at(c_name) == text->at(c_name)) repeated.push_back(field);
   }
-  check_fields(given, name, rules);
+  rules.understood.insert(rules.understood.end(), repeated.begin(), repeated.end());
+  return rules;
 }
 
 /// True where the pair ties the matrices of its language model. What the two parts say may differ.
@@ -276,17 +273,17 @@ bool is_tied(json_fields const& given, json_fields const& text, pair_family cons
 omnibal::mixed_language_model text_of_pair(json_fields const& given, std::string const& name,
                                            pair_family const& family) {
   std::string const field(family.text_field);
+  // The rules refer to these names.
+  std::vector<std::string> repeated;
   if (!given.has(field.c_str()) && !family.text_family.empty()) {
-    check_pair_fields(given, name, family, nullptr);
-    auto const& rules = family_in(text_families(), given, std::string(family.text_family));
-    return read_text(given, rules, given.flag_or("tie_word_embeddings", rules.has_tied_head));
+    return public_text(given, std::string(family.text_family),
+                       {.around = pair_rules(given, family, nullptr, repeated), .name = name});
   }
   auto const text = given.object(field.c_str());
-  check_pair_fields(given, name, family, &text);
+  check_fields(given, name, pair_rules(given, family, &text, repeated));
   std::string const stated = stated_family(text, family.text_family);
-  auto const& rules = family_in(text_families(), text, stated);
-  check_fields(text, stated, rules_of(rules));
-  return read_text(text, rules, is_tied(given, text, family, rules.has_tied_head));
+  return public_text(text, stated,
+                     {.is_tied = is_tied(given, text, family, ties_by_default(text, stated))});
 }
 
 /// The patches on the side of a token.

@@ -60,6 +60,8 @@ class json_fields {
   }
 
   [[nodiscard]] std::string const& file() const { return file_; }
+  /// The fields that lead to the object.
+  [[nodiscard]] std::string const& path() const { return path_; }
 
   /// True where the field is there, also with null.
   [[nodiscard]] bool mentions(char const* name) const { return value_->contains(name); }
@@ -79,6 +81,9 @@ class json_fields {
   [[nodiscard]] std::string path_of(char const* name) const {
     return path_.empty() ? name : path_ + '.' + name;
   }
+
+  /// The value of a field, which may be null. Precondition: the field is there.
+  [[nodiscard]] nlohmann::json const& value(char const* name) const { return (*value_)[name]; }
 
   /// The value of a field. Errors: `input_error` where there is none.
   [[nodiscard]] nlohmann::json const& at(char const* name) const {

@@ -17,9 +17,22 @@
 
 namespace omnibal::inline v0 {
 
+/// Further embeddings of a token, one for each layer (Gemma 3n, Gemma 4). The embedding adds a
+/// product of the usual one to them, with a norm, and each layer multiplies its part by a gate
+/// (`transformer::layer_input_size`). There are none if `size` is 0.
+struct layer_embeddings {
+  std::int64_t vocabulary = 0;
+  std::int64_t layers = 0;
+  /// The numbers of a token for one layer.
+  std::int64_t size = 0;
+
+  [[nodiscard]] friend bool operator==(layer_embeddings const&, layer_embeddings const&) = default;
+};
+
 /// The token embedding of a language model. The lookup needs no FLOPs and keeps 8 bytes for the
 /// index of each token. All tokens of the documents are sent at the cut. Tensor-parallel ranks
-/// share the vocabulary, which is rounded up to a multiple of these ranks.
+/// share the vocabulary, which is rounded up to a multiple of these ranks. With `for_layers` the
+/// inputs of all layers are computed and kept here; the bytes at the cut do not include them.
 ///
 /// Complexity, memory, determinism and errors as `transformer`.
 struct embedding {
@@ -28,6 +41,9 @@ struct embedding {
   /// The number of learned positions, which every rank has; 0 means none.
   std::int64_t positions = 0;
   training_mode training = training_mode::all;
+  layer_embeddings for_layers{};
+  /// Learned numbers beside the matrix, such as a norm of the embeddings.
+  std::int64_t other_parameters = 0;
 
   /// Returns the cost of the embedding for `batch.documents`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -47,11 +63,31 @@ struct embedding {
     tally.parameters(detail::rounded_up(vocabulary, tally.tensor()) * hidden,
                      tensor_sharding::split);
     tally.parameters(int128{positions} * hidden, tensor_sharding::whole);
+    detail::check_between(name, "other_parameters", other_parameters, 0, detail::max_width);
+    tally.parameters(other_parameters, tensor_sharding::whole);
+    if (for_layers.size != 0) add_layer_inputs(tally, rows);
     tally.keep(index_bytes * rows, tensor_sharding::whole, detail::backward_use::for_weights);
     tally.moved(2 * output_bytes, tensor_sharding::at_norm);
     tally.widest(output_bytes, tensor_sharding::at_norm);
     return tally.result({index_bytes * rows, tensor_sharding::whole},
                         {output_bytes, tensor_sharding::at_norm});
+  }
+
+ private:
+  void add_layer_inputs(detail::layer_tally& tally, detail::int128 rows) const {
+    using detail::tensor_sharding;
+    detail::check_width(tally.function(), "for_layers.vocabulary", for_layers.vocabulary);
+    detail::check_width(tally.function(), "for_layers.layers", for_layers.layers);
+    detail::check_width(tally.function(), "for_layers.size", for_layers.size);
+    detail::int128 const width = detail::int128{for_layers.layers} * for_layers.size;
+    detail::int128 const words = detail::rounded_up(for_layers.vocabulary, tally.tensor());
+    tally.parameters(words * width, tensor_sharding::split);
+    tally.parameters(for_layers.size, tensor_sharding::whole);
+    detail::add_whole(tally, rows, hidden, width, false);
+    tally.keep(tally.matrix_input_bytes(rows * hidden), tensor_sharding::whole,
+               detail::backward_use::for_weights);
+    // The product before its norm, and the sum that the layers read.
+    tally.keep(2 * tally.activation_bytes(rows * width), tensor_sharding::whole);
   }
 };
 

@@ -241,13 +241,19 @@ enum class query_key_norm {
 };
 
 /// The kind of a norm. RMS norms have a weight for each number, layer norms also a bias.
-enum class norm_kind { rms, layer };
+enum class norm_kind {
+  rms,
+  layer,
+  unweighted,  ///< neither weights nor biases (OLMo 1)
+};
 
 /// The position of the norms of the attention and of the feed-forward part.
 enum class norm_placement {
   before,  ///< before each of the two parts: most models
   after,   ///< after each part, before the residual sum (OLMo 2)
   both,    ///< two norms of each part (Gemma 2, Gemma 3)
+  /// One norm before both parts, whose outputs are added to the same residual sum (Cohere, Falcon).
+  parallel,
 };
 
 /// The kind of an MLP. A gated MLP (SwiGLU) has three matrices, a plain MLP has two.

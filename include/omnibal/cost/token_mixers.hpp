@@ -21,6 +21,8 @@ enum class layer_parts {
 enum class delta_decay {
   each_head,    ///< a number for each head and token (gated delta net: Qwen3-Next, Qwen3.5)
   each_number,  ///< a number for each key number, by a low-rank product (Kimi Delta Attention)
+  each_number_direct,  ///< a number for each key number; decay and gate by whole matrices (Ling 3)
+  fixed,               ///< a constant of each head, without steps (lightning attention of MiniMax)
 };
 
 /// A gated delta net: linear attention with a state of `key_size` x `value_size` numbers for each
@@ -30,8 +32,10 @@ enum class delta_decay {
 /// tokens. The projections are queries and keys (2K), values and the output gate (2V), and a decay
 /// and a step for each value head. A convolution of `convolution` tokens follows queries, keys and
 /// values. Forward FLOPs of the state are 6 T V * key_size: a token reads the state for its
-/// key, adds a product of key and value, and reads the state for its query. Kernels that work on
-/// chunks compute more; these FLOPs depend on the kernel and are not counted.
+/// key, adds a product of key and value, and reads the state for its query. With a fixed decay they
+/// are 4 T V * key_size, because the state is not read for the key, and the norm of the output has
+/// a weight for each number of it. Kernels that work on chunks compute more; these FLOPs depend on
+/// the kernel and are not counted.
 ///
 /// Source: Yang, Kautz and Hatamizadeh, "Gated delta networks", 2024 (arXiv 2412.06464); Kimi Team,
 /// "Kimi Linear", 2025 (arXiv 2510.26692).

@@ -89,6 +89,9 @@ struct transformer {
   std::int64_t other_parameters = 0;
   /// True if `qkv_bias` includes keys; false if it means only queries and values (Whisper).
   bool key_bias = true;
+  /// The numbers of a token that `embedding::for_layers` has for this layer; 0 means none. A gate
+  /// from the layer multiplies them, and a matrix with a norm adds the product to the layer.
+  std::int64_t layer_input_size = 0;
 
   /// Returns the cost of the layer for `batch.documents` and `batch.context`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -139,6 +142,7 @@ struct transformer {
     made.span = span;
     made.adapters = adapters;
     made.other_parameters = other_parameters;
+    made.layer_input_size = layer_input_size;
     if (cross.context_width != 0) {
       made.cross = self;
       made.cross->context_width = cross.context_width;

@@ -375,6 +375,7 @@ inline void add_small(layer_tally& tally, int128 rows, int128 inputs, int128 out
 
 /// Returns the number of weights and biases of a norm of one number.
 [[nodiscard]] constexpr std::int64_t numbers_of(norm_kind kind) {
+  if (kind == norm_kind::unweighted) return 0;
   return kind == norm_kind::layer ? 2 : 1;
 }
 

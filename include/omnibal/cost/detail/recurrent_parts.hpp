@@ -67,19 +67,25 @@ struct delta_part {
     int128 const values = int128{value_heads()} * value_size();
     add_split_columns(tally, rows, hidden, 2 * keys + values, false);
     add_convolution(tally, rows, 2 * keys + values, net.convolution, false);
-    add_decay(tally, rows, keys);
+    if (!is_fixed()) add_decay(tally, rows, keys);
     if (net.has_gate) add_gate(tally, rows, values);
     // The state is read for the key, changed by a product, and read for the query.
-    tally.score_flops(6 * rows * values * net.key_size);
+    tally.score_flops((is_fixed() ? 4 : 6) * rows * values * net.key_size);
     tally.keep(tally.activation_bytes(rows * value_heads() * delta_chunk_tokens),
                tensor_sharding::split);
-    tally.parameters(value_size(), tensor_sharding::whole);
+    if (is_fixed()) {
+      tally.parameters(values, tensor_sharding::split);
+    } else {
+      tally.parameters(value_size(), tensor_sharding::whole);
+    }
     add_gated_output(tally, rows, values, net.has_gate);
     add_split_rows(tally, rows, values, hidden, false);
     tally.widest(tally.activation_bytes(rows * (2 * keys + 2 * values)), tensor_sharding::split);
   }
 
  private:
+  [[nodiscard]] bool is_fixed() const { return net.decay == delta_decay::fixed; }
+  [[nodiscard]] bool is_low_rank() const { return net.decay == delta_decay::each_number; }
   [[nodiscard]] std::int64_t value_heads() const {
     return net.value_heads == 0 ? net.key_heads : net.value_heads;
   }
@@ -88,13 +94,13 @@ struct delta_part {
   }
 
   /// Adds the decay and the step of the state: a step for each value head, and a decay for each
-  /// head, or for each key number by a product of the rank `value_size`.
+  /// head, or for each key number by a matrix or by a product of the rank `value_size`.
   void add_decay(layer_tally& tally, int128 rows, int128 keys) const {
     std::int64_t const heads = value_heads();
     add_split_columns(tally, rows, hidden, heads, false);
     int128 const width = net.decay == delta_decay::each_head ? int128{heads} : keys;
-    if (net.decay == delta_decay::each_head) {
-      add_split_columns(tally, rows, hidden, heads, false);
+    if (!is_low_rank()) {
+      add_split_columns(tally, rows, hidden, width, false);
     } else {
       add_whole(tally, rows, hidden, value_size(), false);
       add_split_columns(tally, rows, value_size(), keys, false);
@@ -107,7 +113,7 @@ struct delta_part {
   }
 
   void add_gate(layer_tally& tally, int128 rows, int128 values) const {
-    if (net.decay == delta_decay::each_head) {
+    if (!is_low_rank()) {
       add_split_columns(tally, rows, hidden, values, false);
       return;
     }

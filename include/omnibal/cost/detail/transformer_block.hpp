@@ -40,6 +40,8 @@ struct transformer_block {
   low_rank_adapters adapters{};
   /// Learned numbers that belong to no product, norm or bias.
   std::int64_t other_parameters = 0;
+  /// The numbers of a token that the embedding has for this layer.
+  std::int64_t layer_input_size = 0;
   bool layer_scale = false;
   bool dropout = false;
   training_mode training = training_mode::all;
@@ -97,12 +99,13 @@ struct transformer_block {
     }
     if (dense || experts) {
       sums.adapt(rank_for(adapter_targets::feed_forward));
-      add_input(sums, rows);
+      if (placement != norm_placement::parallel || !has_mixer()) add_input(sums, rows);
       if (dense) dense->add_to(sums, rows);
       if (experts) experts->add_to(sums, rows);
       sums.adapt(0);
       add_to_residual(sums, rows);
     }
+    if (layer_input_size != 0) add_layer_input(sums, rows);
   }
 
  private:
@@ -130,6 +133,7 @@ struct transformer_block {
       throw_number(function, "adapters.rank", adapters.rank, "but training is not input_gradients");
     }
     check_between(function, "other_parameters", other_parameters, 0, max_width);
+    check_between(function, "layer_input_size", layer_input_size, 0, max_width);
   }
 
   /// Adds the input of a part of the layer: a norm of the residual sums, or the sums themselves.
@@ -142,8 +146,25 @@ struct transformer_block {
     }
   }
 
+  /// Adds the product of a gate with the numbers that the embedding has for the layer.
+  void add_layer_input(layer_tally& sums, int128 rows) const {
+    int128 const size = rows * layer_input_size;
+    int128 const bytes = sums.activation_bytes(size);
+    sums.keep(sums.matrix_input_bytes(rows * hidden), tensor_sharding::at_norm,
+              backward_use::for_weights);
+    add_whole(sums, rows, hidden, layer_input_size, false);
+    // The gate and its activation; the product is the input of the matrix behind it.
+    sums.keep(2 * bytes, tensor_sharding::at_norm);
+    sums.keep(sums.matrix_input_bytes(size), tensor_sharding::at_norm, backward_use::for_weights,
+              recomputed_tensors::elementwise, {0, 3 * bytes});
+    add_whole(sums, rows, layer_input_size, hidden, false);
+    add_output_norm(sums, rows, hidden, norm);
+  }
+
   void add_to_residual(layer_tally& sums, int128 rows) const {
-    if (placement != norm_placement::before) add_output_norm(sums, rows, hidden, norm);
+    if (placement == norm_placement::after || placement == norm_placement::both) {
+      add_output_norm(sums, rows, hidden, norm);
+    }
     int128 const numbers = rows * hidden;
     int128 const output = sums.activation_bytes(numbers);
     if (layer_scale) {
