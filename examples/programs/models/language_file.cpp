@@ -75,6 +75,7 @@ void visit_experts(Io const& io, Experts& experts) {
   io("shared_mlp", experts.shared_mlp, 0);
   io("latent_width", experts.latent_width, 0);
   io("bias", experts.has_bias);
+  io("idle_parameters", experts.idle_parameters, 0);
 }
 
 template <class Io, class Latent>

@@ -52,7 +52,11 @@ struct field_reader {
   /// Zero by default, but for those that have another default.
   void operator()(char const* name, std::int64_t& member, std::int64_t least) const {
     bool const may_lack = least == 0 || member != 0;
-    if (given.has(name) || !may_lack) member = given.integer(name, least, max_of_model);
+    if (given.has(name) || !may_lack) member = given.integer(name, least, max_of(name));
+  }
+  /// The largest value of a field: sums of parameters may exceed the largest width.
+  static std::int64_t max_of(std::string_view name) {
+    return name.ends_with("_parameters") ? std::int64_t{1} << 40 : max_of_model;
   }
   void operator()(char const* name, bool& member) const { member = given.flag_or(name, member); }
   template <class Choice, std::size_t N>

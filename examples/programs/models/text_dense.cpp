@@ -27,6 +27,15 @@ void read_with_head_norms(text_draft& draft) {
   read_llama(draft);
 }
 
+/// The output matrix is square.
+void read_helium(text_draft& draft) {
+  draft.base.qkv_bias = draft.given.flag("attention_bias");
+  draft.base.mlp_bias = draft.given.flag("mlp_bias");
+  read_usual(draft);
+  if (draft.base.head_size * draft.base.heads == draft.base.hidden) return;
+  draft.given.refuse("head_dim", "must be the width of the layer divided by the heads");
+}
+
 void read_plain_llama(text_draft& draft) {
   draft.base.feed_forward = mlp_kind::plain;
   read_llama(draft);
@@ -88,6 +97,14 @@ void read_olmo2(text_draft& draft) {
 void read_glm4(text_draft& draft) {
   draft.base.placement = norm_placement::both;
   read_with_query_bias(draft);
+}
+
+/// Its biases do not depend on a flag.
+void read_glm4v(text_draft& draft) {
+  draft.base.placement = norm_placement::both;
+  draft.base.qkv_bias = true;
+  draft.given.skip({"attention_bias"});
+  read_usual(draft);
 }
 
 void read_nemotron(text_draft& draft) {
@@ -211,7 +228,8 @@ void read_jais2(text_draft& draft) {
 std::vector<text_family> dense_text_families() {
   neutral_field const rms_norms{"use_rmsnorm", neutral_value::on, "its norms are RMS norms"};
   return {
-      {{"llama", "code_llama", "granite", "helium"}, read_llama},
+      {{"llama", "code_llama", "granite"}, read_llama},
+      {{"helium"}, read_helium},
       {{"arcee"}, read_plain_llama},
       {{"internlm2"}, read_internlm2},
       {{"internlm3"}, read_internlm3, {{"qkv_bias", "attention_bias"}, {"bias", "mlp_bias"}}},
@@ -224,7 +242,8 @@ std::vector<text_family> dense_text_families() {
       {{"olmo"}, read_olmo},
       {{"olmo2"}, read_olmo2},
       {{"glm"}, read_with_query_bias},
-      {{"glm4", "glm4v_text", "glm_ocr_text"}, read_glm4},
+      {{"glm4", "glm_ocr_text"}, read_glm4},
+      {{"glm4v_text"}, read_glm4v},
       {{"nemotron"}, read_nemotron},
       {{"stablelm"}, read_stablelm},
       {{"phi"}, read_phi},

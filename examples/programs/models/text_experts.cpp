@@ -149,7 +149,12 @@ void read_granite_moe(text_draft& draft) {
 void read_glm4_moe(text_draft& draft) {
   if (draft.given.flag("use_qk_norm")) draft.base.head_norm = query_key_norm::each_head;
   draft.base.qkv_bias = draft.given.flag("attention_bias");
-  read_usual(draft);
+  read_ends(draft);
+  read_heads(draft);
+  // The class rounds the size of a head down.
+  if (draft.base.head_size == 0) draft.base.head_size = draft.base.hidden / draft.base.heads;
+  read_dense(draft);
+  fill_layers(draft);
   auto const experts =
       read_experts(draft.given, {.count = "n_routed_experts", .shared_count = "n_shared_experts"});
   read_sparse_layers(draft, experts, 1);
@@ -189,6 +194,16 @@ void add_router_biases(text_draft& draft) {
   for (auto& layer : draft.layers) layer.other_parameters += layer.experts.routed;
 }
 
+/// Biases of gated shared experts.
+void add_shared_biases(text_draft& draft) {
+  for (auto& layer : draft.layers) {
+    auto const& experts = layer.experts;
+    if (experts.shared == 0) continue;
+    std::int64_t const one = experts.shared_mlp == 0 ? experts.mlp : experts.shared_mlp;
+    layer.other_parameters += 2 * experts.shared * one + layer.hidden;
+  }
+}
+
 void read_ernie_moe(text_draft& draft) {
   config_fields const& given = draft.given;
   auto& base = draft.base;
@@ -197,9 +212,6 @@ void read_ernie_moe(text_draft& draft) {
   base.mlp_bias = base.qkv_bias;
   if (base.mlp_bias) given.refuse("use_bias", "but experts with biases are not read");
   read_usual(draft);
-  if (given.has("moe_intermediate_size") && given.at("moe_intermediate_size").is_array()) {
-    given.refuse("moe_intermediate_size", "but experts of two widths are not read");
-  }
   auto const experts = read_experts(
       given,
       {.count = "moe_num_experts", .active = "moe_k", .shared_count = "moe_num_shared_experts"});
@@ -215,6 +227,23 @@ void read_ernie_moe(text_draft& draft) {
   given.skip(
       {"moe_capacity", "moe_gate", "moe_use_aux_free", "moe_gate_act", "moe_aux_loss_lambda"});
   read_prediction(draft);
+}
+
+/// Experts of two widths: a token of text uses the first ones, and a token of an image the others.
+void read_ernie_vl(text_draft& draft) {
+  config_fields const& given = draft.given;
+  if (given.flag("use_bias")) given.refuse("use_bias", "but experts with biases are not read");
+  read_usual(draft);
+  auto const widths = given.integers("moe_intermediate_size");
+  if (widths.size() != 2) given.refuse("moe_intermediate_size", "must be two widths");
+  omnibal::expert_layer experts{.routed = given.integer("moe_num_experts"),
+                                .active = given.integer("moe_k"),
+                                .shared = given.integer_or("moe_num_shared_experts", 0),
+                                .mlp = widths[0]};
+  // The experts for images with their router and its bias.
+  experts.idle_parameters = experts.routed * ((3 * widths[1] + 1) * draft.base.hidden + 1);
+  read_sparse_layers(draft, experts, 1);
+  add_router_biases(draft);
 }
 
 void read_hunyuan_moe(text_draft& draft) {
@@ -235,6 +264,7 @@ void read_hy_v3(text_draft& draft) {
   read_usual(draft);
   auto const experts = read_experts(draft.given, {.shared_count = "num_shared_experts"});
   read_sparse_layers(draft, experts, 1);
+  if (draft.base.mlp_bias) add_shared_biases(draft);
   read_prediction(draft);
 }
 
@@ -256,7 +286,7 @@ void read_bailing_moe(text_draft& draft) {
 
 void read_sarvam_moe(text_draft& draft) {
   config_fields const& given = draft.given;
-  read_attention_bias(draft);
+  draft.base.qkv_bias = given.flag("attention_bias");
   if (given.flag("use_qk_norm", true)) draft.base.head_norm = query_key_norm::each_head;
   read_usual(draft);
   read_sparse_layers(draft, read_experts(given, {.count = "n_routed_experts",
@@ -428,7 +458,9 @@ void read_step(text_draft& draft) {
   for (auto& layer : draft.layers) {
     if (layer.span.kind == omnibal::span_kind::window) layer.heads = heads;
   }
-  given.skip({"per_layer_config", "mtp_layer_types", "mtp_mlp_layer_types"});
+  given.skip(
+      {"moe_router_scaling_factor", "per_layer_config", "mtp_layer_types", "mtp_mlp_layer_types"});
+  if (draft.base.mlp_bias) add_shared_biases(draft);
   read_prediction(draft);
 }
 
@@ -455,12 +487,12 @@ void read_cohere2_moe(text_draft& draft) {
 void read_aria(text_draft& draft) {
   read_attention_bias(draft);
   read_sparse_base(draft);
-  draft.given.skip({"mlp_bias"});
   fill_layers(draft);
   all_sparse(draft, read_experts(draft.given, {.count = "moe_num_experts",
                                                .active = "moe_topk",
                                                .width = "intermediate_size",
                                                .shared_count = "moe_num_shared_experts"}));
+  if (draft.given.flag("mlp_bias")) add_shared_biases(draft);
 }
 
 }  // namespace
@@ -494,6 +526,9 @@ std::vector<text_family> sparse_text_families() {
        read_ernie_moe,
        {{"num_experts", "moe_num_experts"}, {"num_experts_per_tok", "moe_k"}},
        {rms_norms}},
+      {{"ernie4_5_vl_moe_text"},
+       read_ernie_vl,
+       {{"num_experts", "moe_num_experts"}, {"num_experts_per_tok", "moe_k"}}},
       {{"hunyuan_v1_moe"},
        read_hunyuan_moe,
        {{"num_experts_per_tok", "moe_topk"}, {"num_local_experts", "num_experts"}}},

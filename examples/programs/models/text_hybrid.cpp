@@ -34,6 +34,8 @@ transformer without_attention(transformer layer) {
   layer.qkv_bias = false;
   layer.output_bias = false;
   layer.span = {};
+  // Biases of latent attention.
+  layer.other_parameters = 0;
   return layer;
 }
 
@@ -90,6 +92,12 @@ void read_qwen_attention(text_draft& draft) {
   read_attention_bias(draft);
   read_ends(draft);
   read_heads(draft);
+  // The gate is a part of the product of queries, and has their bias.
+  if (is_gated && draft.base.qkv_bias) {
+    std::int64_t const size =
+        draft.base.head_size == 0 ? draft.base.hidden / draft.base.heads : draft.base.head_size;
+    draft.base.other_parameters = draft.base.heads * size;
+  }
   check_activation(draft.given, "hidden_act");
 }
 
@@ -101,7 +109,7 @@ void set_qwen_kinds(text_draft& draft) {
                           return (static_cast<std::int64_t>(l) + 1) % period != 0 ? linear : full;
                         }),
             read_delta(draft.given));
-  draft.given.skip({"mamba_ssm_dtype", "mlp_only_layers_unused", "output_gate_type"});
+  draft.given.skip({"mamba_ssm_dtype"});
 }
 
 omnibal::expert_layer read_qwen_experts(config_fields const& given) {
@@ -180,6 +188,8 @@ void read_kimi_linear(text_draft& draft) {
   config_fields const& given = draft.given;
   given.skip({"mla_use_nope"});
   read_ends(draft);
+  // The class never ties its ends.
+  draft.model.output.weights = omnibal::head_weights::own;
   read_latent(draft);
   read_dense(draft);
   fill_layers(draft);
@@ -213,6 +223,8 @@ void read_bailing_hybrid(text_draft& draft) {
   draft.base.gate = attention_gate::each_head;
   std::int64_t const size = given.integer("head_dim");
   read_ends(draft);
+  // The class never ties its ends.
+  draft.model.output.weights = omnibal::head_weights::own;
   read_latent(draft);
   read_dense(draft);
   fill_layers(draft);
@@ -451,6 +463,14 @@ void add_nemotron_part(config_fields const& given, std::string const& kind, tran
                                          .shared_count = "n_shared_experts",
                                          .shared_width = "moe_shared_expert_intermediate_size"});
     layer.experts.latent_width = given.integer_or("moe_latent_size", 0);
+    if (given.flag("mlp_bias")) {
+      std::int64_t const width =
+          layer.experts.shared_mlp == 0 ? layer.experts.mlp : layer.experts.shared_mlp;
+      layer.other_parameters += layer.experts.shared * width + layer.hidden;
+      if (layer.experts.latent_width != 0) {
+        layer.other_parameters += layer.experts.latent_width + layer.hidden;
+      }
+    }
   }
 }
 
@@ -458,6 +478,8 @@ void read_nemotron_h(text_draft& draft) {
   config_fields const& given = draft.given;
   draft.base.feed_forward = mlp_kind::plain;
   read_ends(draft);
+  // The class never ties its ends.
+  draft.model.output.weights = omnibal::head_weights::own;
   check_activation(given, "mlp_hidden_act");
   given.skip({"expand",
               "chunk_size",
@@ -594,7 +616,11 @@ std::vector<text_family> hybrid_text_families() {
   return {
       {{"qwen3_next"}, read_qwen3_next, routed},
       {{"qwen3_5_text"}, read_qwen3_5},
-      {{"qwen3_5_moe_text"}, read_qwen3_5_moe, routed},
+      {{"qwen3_5_moe_text"},
+       read_qwen3_5_moe,
+       routed,
+       {{"mlp_only_layers", neutral_value::empty, "all of its layers are sparse"},
+        {"decoder_sparse_step", neutral_value::one, "all of its layers are sparse"}}},
       {{"olmo_hybrid"}, read_olmo_hybrid},
       {{"kimi_linear"}, read_kimi_linear, kimi_names},
       {{"bailing_hybrid"}, read_bailing_hybrid, kimi_names},

@@ -35,6 +35,14 @@ void read_one_dense(text_draft& draft) {
   read_prediction(draft);
 }
 
+/// A.X K1: sparse layers have a norm behind the experts.
+void read_axk1(text_draft& draft) {
+  read_one_dense(draft);
+  for (auto& layer : draft.layers) {
+    if (layer.experts.routed != 0) layer.other_parameters += layer.hidden;
+  }
+}
+
 void read_dense_latent(text_draft& draft) {
   if (!draft.given.has("v_head_dim")) {
     draft.given.refuse("v_head_dim", "but the numbers of a value must be stated");
@@ -73,7 +81,8 @@ void read_indexers(text_draft& draft) {
 void read_indexed(text_draft& draft) {
   read_ends(draft);
   read_latent(draft);
-  draft.base.mlp_bias = draft.given.flag("mlp_bias");
+  // The class does not use the flag.
+  draft.given.skip({"mlp_bias"});
   read_dense(draft);
   fill_layers(draft);
   read_sparse_layers(draft, read_experts(draft.given, of_deepseek));
@@ -92,12 +101,15 @@ std::vector<text_family> latent_text_families() {
                                      {"indexer_rope_interleave", "index_share_for_mtp_iteration"}};
   neutral_field const usual_interval{"moe_layer_interval", neutral_value::one,
                                      "other periods are not read"};
+  neutral_field const no_mlp_bias{"mlp_bias", neutral_value::off,
+                                  "biases of its layers are not read"};
   return {
       {{"deepseek_v2", "deepseek_v3", "kimi_k2", "sarvam_mla"},
        read_deepseek,
        names,
-       {usual_interval}},
-      {{"glm4_moe_lite", "axk1", "mistral4"}, read_one_dense, names},
+       {usual_interval, no_mlp_bias}},
+      {{"glm4_moe_lite", "mistral4"}, read_one_dense, names},
+      {{"axk1"}, read_axk1, names},
       {{"minicpm3", "youtu"}, read_dense_latent},
       {{"deepseek_v32", "glm_moe_dsa"}, read_indexed, names, {}, {index_details}},
   };

@@ -187,7 +187,7 @@ std::vector<text_family> windowed_text_families() {
        {{"norm_type", neutral_value::layer_norm, "its norms are layer norms"},
         {"mlp_type", neutral_value::usual, "its layers are plain"}}},
       {{"gemma2"}, read_gemma2},
-      {{"gemma3_text"}, read_gemma3},
+      {{"gemma3_text"}, read_gemma3, {{"_sliding_window_pattern", "sliding_window_pattern"}}},
       {{"vaultgemma"}, read_vaultgemma},
       {{"cohere2"}, read_cohere2},
       {{"olmo3"}, read_olmo3},

@@ -318,6 +318,9 @@ struct expert_layer {
   std::int64_t latent_width = 0;
   /// True if routed experts and the router have biases (gpt-oss).
   bool has_bias = false;
+  /// Parameters of routed experts that the counted tokens never use, such as the experts for images
+  /// of ERNIE 4.5 VL. The ranks of `parallel_degrees::expert` share them.
+  std::int64_t idle_parameters = 0;
 
   [[nodiscard]] friend bool operator==(expert_layer const&, expert_layer const&) = default;
 };

@@ -62,6 +62,7 @@ struct expert_mixture {
     check_width(name, "experts.mlp", experts.mlp);
     check_between(name, "experts.shared_mlp", experts.shared_mlp, 0, max_width);
     check_between(name, "experts.latent_width", experts.latent_width, 0, max_width);
+    check_between(name, "experts.idle_parameters", experts.idle_parameters, 0, max_tokens);
     check_multiple(name, "experts.mlp", experts.mlp, "tensor", tally.tensor());
     check_multiple(name, "experts.routed", experts.routed, "expert", tally.expert());
   }
@@ -96,6 +97,7 @@ struct expert_mixture {
     tally.parameters(experts.routed * (one_expert + biases), tensor_sharding::expert,
                      experts.active * (one_expert + biases));
     tally.copies(experts.routed * one_expert, tensor_sharding::expert);
+    tally.parameters(experts.idle_parameters, tensor_sharding::expert, 0);
     tally.linear_flops(2 * rows * experts.active * one_expert, tensor_sharding::split);
     for (std::int64_t i = 0; i != matrices_in(kind); ++i) {
       tally.adapter(rows, width, tensor_sharding::expert, experts.mlp, tensor_sharding::expert,
