@@ -75,7 +75,7 @@ TEST_CASE("what is kept falls and what is made again rises from none to full") {
   });
 }
 
-TEST_CASE("tensor parallelism with split norms shares out everything but norms and latents") {
+TEST_CASE("tensor parallelism with split norms shares out all but norms, latents and sent tokens") {
   for_random_layers(2, [](auto const& layer, auto const& batch, auto& random) {
     std::int64_t const ranks = std::int64_t{1} << random.between(1, 3);
     auto const whole = layer(batch);
@@ -86,9 +86,15 @@ TEST_CASE("tensor parallelism with split norms shares out everything but norms a
     if (has_copies) return;
     CHECK(one.forward.flops * ranks == whole.forward.flops);
     CHECK(one.cut_bytes * ranks == whole.cut_bytes);
-    for (std::size_t i = 0; i != one.choices.size(); ++i) {
-      CHECK(one.choices[i].kept_bytes * ranks == whole.choices[i].kept_bytes);
+    bool const keeps_inputs = layer.training == training_mode::all;
+    std::int64_t const gathered = keeps_inputs ? (ranks - 1) * 2 * layer.experts.active *
+                                                     layer.hidden * batch.documents.tokens
+                                               : 0;
+    for (auto const choice : {recompute_choice::none, recompute_choice::selective}) {
+      CHECK(one[choice].kept_bytes * ranks == whole[choice].kept_bytes + gathered);
     }
+    CHECK(one[recompute_choice::full].kept_bytes * ranks ==
+          whole[recompute_choice::full].kept_bytes);
   });
 }
 

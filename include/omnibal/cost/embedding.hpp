@@ -210,7 +210,9 @@ enum class head_weights {
 ///
 /// With `loss_chunk` the logits are computed and dropped for so many tokens of a rank at a time
 /// (chunked or fused linear cross-entropy). Then the probabilities of one chunk are transient and
-/// not kept, and the backward pass computes the logits again, another 2ThV.
+/// not kept, and the backward pass computes the logits again, another 2ThV. Kernels that compute
+/// the gradients in the forward pass (Liger) do not compute the logits again, but hold the
+/// gradients of the matrix and of the inputs, h for each token, until the backward pass.
 ///
 /// Complexity, memory, determinism and errors as `transformer`. Source: Korthikanti et al., 2022
 /// (arXiv 2205.05198); Wijmans et al., "Cut your losses", 2024 (arXiv 2411.09009).

@@ -278,6 +278,12 @@ struct latent_attention {
 /// heads, and the attention works on the tokens with the largest scores: `transformer::span` is a
 /// window of that many tokens. There is no indexer if `heads` is 0, as in a layer that uses the
 /// choice of an earlier layer.
+///
+/// With S and W the sums of squares within the document and within the window, the scores are S *
+/// heads * head_size FLOPs forward and 2W * heads * head_size backward. The inputs are detached, so
+/// that the backward FLOPs of the projections equal the forward FLOPs. A layer that is not trained
+/// has no backward pass of the indexer. The targets of the loss of the indexer are not counted.
+/// Source: DeepSeek-AI, "DeepSeek-V3.2", 2025 (arXiv 2512.02556).
 struct sparse_indexer {
   std::int64_t heads = 0;
   std::int64_t head_size = 0;
@@ -290,7 +296,9 @@ enum class adapter_targets { all, attention, feed_forward };
 
 /// Low-rank adapters (LoRA) beside the matrices of a layer whose `training` is `input_gradients`.
 /// There are none if `rank` is 0. An adapter has rank * (inputs + outputs) parameters, which are
-/// trained, and keeps the input of its matrix. Routers and recurrent parts have no adapters.
+/// trained, and keeps the input of its matrix. The two input matrices of a gated MLP, queries,
+/// keys, values and a gate have adapters of their own. Routers, indexers and recurrent parts have
+/// none.
 struct low_rank_adapters {
   std::int64_t rank = 0;
   adapter_targets targets = adapter_targets::all;

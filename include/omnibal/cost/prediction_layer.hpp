@@ -22,7 +22,7 @@ namespace omnibal::inline v0 {
 /// embedding of the next token and the output of the model, joins them by a matrix of 2h x h, runs
 /// a transformer layer and a norm, and computes the logits and the loss by the head of the model.
 ///
-/// FLOPs and kept bytes are those of the transformer layer, of the matrix (8Th^2 forward), of the
+/// FLOPs and kept bytes are those of the transformer layer, of the matrix (4Th^2 forward), of the
 /// norms, and of a `language_head` with the same `loss_chunk`. The embedding and the head own their
 /// matrices. With more than one stage the layer is on the stage of the head and has a copy of the
 /// embedding.

@@ -19,10 +19,12 @@ enum class layer_parts {
 
 /// The decay of the state of a linear attention.
 enum class delta_decay {
-  each_head,    ///< a number for each head and token (gated delta net: Qwen3-Next, Qwen3.5)
-  each_number,  ///< a number for each key number, by a low-rank product (Kimi Delta Attention)
-  each_number_direct,  ///< a number for each key number; decay and gate by whole matrices (Ling 3)
-  fixed,               ///< a constant of each head, without steps (lightning attention of MiniMax)
+  each_head,  ///< a number for each head and token (gated delta net: Qwen3-Next, Qwen3.5)
+  /// A number for each key number of a value head, by a low-rank product (Kimi Delta Attention).
+  each_number,
+  /// A number for each key number of a value head; decay and gate by whole matrices (Ling 3).
+  each_number_direct,
+  fixed,  ///< a constant of each head, without steps (lightning attention of MiniMax)
 };
 
 /// A gated delta net: linear attention with a state of `key_size` x `value_size` numbers for each
@@ -31,11 +33,13 @@ enum class delta_decay {
 /// In the formulas K and V are the widths of all keys and of all values, and T is the number of
 /// tokens. The projections are queries and keys (2K), values and the output gate (2V), and a decay
 /// and a step for each value head. A convolution of `convolution` tokens follows queries, keys and
-/// values. Forward FLOPs of the state are 6 T V * key_size: a token reads the state for its
-/// key, adds a product of key and value, and reads the state for its query. With a fixed decay they
+/// values. Forward FLOPs of the state are 6 T V * key_size: a token reads the state for its key,
+/// adds a product of key and value, and reads the state for its query. With a fixed decay they
 /// are 4 T V * key_size, because the state is not read for the key, and the norm of the output has
 /// a weight for each number of it. Kernels that work on chunks compute more; these FLOPs depend on
-/// the kernel and are not counted.
+/// the kernel and are not counted. Kept bytes are those of the layers of flash-linear-attention,
+/// where value heads share keys without copies. Layers that repeat the keys for each value head
+/// (Megatron-Core, transformers) keep more.
 ///
 /// Source: Yang, Kautz and Hatamizadeh, "Gated delta networks", 2024 (arXiv 2412.06464); Kimi Team,
 /// "Kimi Linear", 2025 (arXiv 2510.26692).
@@ -60,7 +64,9 @@ struct delta_net {
 /// The width is heads * head_size. Mamba-2 computes one step for each head from the input of the
 /// layer. Mamba-1 has `step_rank` > 0: the inputs of the state and the steps are products of the
 /// convolved tokens, and a head has one number. Forward FLOPs of the state are 4 T * width *
-/// state: a token adds a product to the state and reads the state.
+/// state: a token adds a product to the state and reads the state. Kept bytes of Mamba-2 are those
+/// of its fused kernel, which recomputes the convolution. Mamba-1 keeps the tensors of separate
+/// kernels, and with `selective` the tensors of its fused kernel.
 ///
 /// Source: Gu and Dao, "Mamba", 2023 (arXiv 2312.00752); Dao and Gu, "Transformers are SSMs", 2024
 /// (arXiv 2405.21060).

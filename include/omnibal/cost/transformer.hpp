@@ -37,9 +37,9 @@ namespace omnibal::inline v0 {
 ///   dropout masks 2h more; unfused attention 2 (with dropout 5) for each score. `selective`
 ///   recomputes the outputs of norms and activations, or the scores if attention is unfused. `full`
 ///   keeps the input, 2h. A gate of attention adds its width twice, an indexer its queries and
-///   keys; recurrent parts keep their projections, the outputs of convolutions and their gated
-///   outputs. A few numbers for each token or head are not counted: statistics of norms and of
-///   flash attention. If nothing is trained, inputs of matrices are not kept.
+///   keys; `delta_net` and `state_space` say what recurrent parts keep. A few numbers for each
+///   token or head are not counted: statistics of norms and of flash attention. If nothing is
+///   trained, inputs of matrices are not kept.
 ///
 /// Preconditions: all widths are positive. `tensor` divides heads and hidden widths; `tensor`
 /// divides the key-value heads or is a multiple of them. Heads that `tensor` does not divide must
@@ -148,6 +148,7 @@ struct transformer {
       made.cross->context_width = cross.context_width;
       made.cross->latent = {};
       made.cross->indexer = {};
+      made.cross->source = key_value_source::own;
       made.cross->mask = attention_mask::full;
       if (cross.placement == cross_placement::instead_self) made.self.reset();
     }

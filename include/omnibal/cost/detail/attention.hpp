@@ -188,17 +188,21 @@ struct attention {
 
   /// Adds the scores of all earlier tokens by small heads, and the choice of the largest. Every
   /// rank has the whole indexer. Queries of the indexer come from the latent queries, if there are
-  /// any.
+  /// any. The inputs are detached, and the loss of the indexer has the chosen tokens only.
   void add_indexer(layer_tally& tally, attended_tokens const& tokens) const {
     std::int64_t const inputs = latent.query_rank > 0 ? latent.query_rank : hidden;
     int128 const width = int128{indexer.heads} * indexer.head_size;
-    add_whole(tally, tokens.rows, inputs, width, false);
-    add_whole(tally, tokens.rows, hidden, indexer.head_size, false);
-    add_output_norm(tally, tokens.rows, indexer.head_size, norm_kind::layer);
-    add_whole(tally, tokens.rows, hidden, indexer.heads, false);
-    tally.score_flops(tokens.indexed_pairs * width * tally.tensor());
-    tally.keep(tally.activation_bytes(tokens.rows * (width + indexer.head_size + indexer.heads)),
-               tensor_sharding::whole);
+    add_detached(tally, tokens.rows, inputs, width);
+    add_detached(tally, tokens.rows, hidden, indexer.head_size);
+    add_detached(tally, tokens.rows, hidden, indexer.heads);
+    tally.parameters(numbers_of(norm_kind::layer) * indexer.head_size, tensor_sharding::whole);
+    tally.detached_flops(tokens.indexed_pairs * width, 2 * tokens.pairs * width,
+                         tensor_sharding::whole);
+    // Queries and weights of the heads, and the keys before and after their norm.
+    int128 const keys = tally.activation_bytes(tokens.rows * indexer.head_size);
+    tally.moved(2 * keys, tensor_sharding::whole);
+    tally.keep(tally.activation_bytes(tokens.rows * (width + indexer.heads)) + 2 * keys,
+               tensor_sharding::whole, backward_use::if_trained);
   }
 
   /// Adds the projection of the gate. The gated output is the input of the output matrix.

@@ -42,7 +42,9 @@ struct dense_mlp {
   }
 
   void add_to(layer_tally& tally, int128 rows) const {
-    add_split_columns(tally, rows, hidden, int128{matrices_in(kind)} * width, has_bias);
+    for (std::int64_t i = 0; i != matrices_in(kind); ++i) {
+      add_split_columns(tally, rows, hidden, width, has_bias);
+    }
     add_activation(tally, rows * width, kind);
     add_split_rows(tally, rows, width, hidden, has_bias);
   }
@@ -63,7 +65,10 @@ struct expert_mixture {
     check_between(name, "experts.shared_mlp", experts.shared_mlp, 0, max_width);
     check_between(name, "experts.latent_width", experts.latent_width, 0, max_width);
     check_between(name, "experts.idle_parameters", experts.idle_parameters, 0, max_tokens);
-    check_multiple(name, "experts.mlp", experts.mlp, "tensor", tally.tensor());
+    check_multiple(name, "experts.mlp", experts.mlp,
+                   tally.has_expert_tensor() ? "expert_tensor" : "tensor", tally.expert_tensor());
+    check_multiple(name, "experts.shared * experts.shared_mlp", experts.shared * shared_width(),
+                   "tensor", tally.tensor());
     check_multiple(name, "experts.routed", experts.routed, "expert", tally.expert());
   }
 
@@ -82,8 +87,18 @@ struct expert_mixture {
   }
 
  private:
+  [[nodiscard]] std::int64_t shared_width() const {
+    return experts.shared_mlp == 0 ? experts.mlp : experts.shared_mlp;
+  }
+
+  /// Adds the router. It reads its input in the type of activations, also if matrices do not.
   void add_router(layer_tally& tally, int128 rows) const {
     constexpr std::int64_t probability_bytes = 4;
+    if (tally.has_own_inputs()) {
+      int128 const input = tally.activation_bytes(rows * hidden);
+      tally.keep(input, tensor_sharding::at_norm, backward_use::if_trained,
+                 recomputed_tensors::elementwise, {});
+    }
     add_small(tally, rows, hidden, experts.routed, experts.has_bias);
     tally.keep(probability_bytes * rows * experts.routed, tensor_sharding::at_norm);
   }
@@ -107,7 +122,7 @@ struct expert_mixture {
                   experts.routed, experts.active);
     int128 const numbers = rows * experts.active * width;
     int128 const sent = tally.activation_bytes(numbers);
-    tally.keep(tally.matrix_input_bytes(numbers), tensor_sharding::at_norm,
+    tally.keep(tally.matrix_input_bytes(numbers), tensor_sharding::to_experts,
                backward_use::for_weights);
     tally.keep(sent, tensor_sharding::at_norm);
     tally.moved(4 * sent, tensor_sharding::at_norm);
@@ -115,8 +130,8 @@ struct expert_mixture {
   }
 
   void add_shared(layer_tally& tally, int128 rows) const {
-    std::int64_t const one = experts.shared_mlp == 0 ? experts.mlp : experts.shared_mlp;
-    dense_mlp const shared{.hidden = hidden, .width = experts.shared * one, .kind = kind};
+    dense_mlp const shared{
+        .hidden = hidden, .width = experts.shared * shared_width(), .kind = kind};
     shared.add_to(tally, rows);
     if (!experts.shared_gate) return;
     add_small(tally, rows, hidden, 1, false);

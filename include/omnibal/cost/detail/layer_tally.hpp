@@ -53,10 +53,16 @@ enum class tensor_sharding {
   at_norm,  ///< as `parallel_degrees::norms` says
   split,    ///< each rank has its share
   expert,   ///< each rank has its share of the experts of its expert-parallel rank
+  /// Tokens on their way to experts. Ranks that share the matrices of an expert gather its tokens.
+  to_experts,
 };
 
 /// The purpose for which the backward pass needs a kept tensor.
-enum class backward_use { always, for_weights };
+enum class backward_use {
+  always,
+  for_weights,  ///< the input of a matrix, if the matrix or an adapter beside it is trained
+  if_trained,   ///< a tensor of a part through which no gradients pass to the layers before it
+};
 
 /// The tensors that `selective` recomputes: none, outputs of norms and activations, or unfused
 /// scores.
@@ -103,8 +109,10 @@ class layer_tally {
   [[nodiscard]] std::int64_t tensor() const { return degrees_.tensor; }
   [[nodiscard]] std::int64_t expert() const { return degrees_.expert; }
   [[nodiscard]] std::int64_t expert_tensor() const {
-    return degrees_.expert_tensor == 0 ? degrees_.tensor : degrees_.expert_tensor;
+    return has_expert_tensor() ? degrees_.expert_tensor : degrees_.tensor;
   }
+  /// Returns true if routed experts have tensor-parallel ranks of their own.
+  [[nodiscard]] bool has_expert_tensor() const { return degrees_.expert_tensor != 0; }
   /// Returns the share of tokens, or of pairs of tokens, of one sequence-parallel rank.
   [[nodiscard]] int128 in_sequence(int128 amount) const {
     return share_of(amount, degrees_.sequence);
@@ -154,7 +162,8 @@ class layer_tally {
     };
     adapter_flops_ += on_rank(2 * rows * active * inputs * rank, of_tokens(in)) +
                       on_rank(2 * rows * active * outputs * rank, of_tokens(out));
-    keep(activation_bytes(rows * active * rank), tensor_sharding::at_norm);
+    keep(activation_bytes(rows * active * rank),
+         is_expert ? tensor_sharding::to_experts : tensor_sharding::at_norm);
   }
 
   /// Adds parameters that the layer uses and another layer of the stage counts.
@@ -167,6 +176,12 @@ class layer_tally {
   /// Adds products that the backward pass always computes a second time.
   void repeated_flops(int128 flops, tensor_sharding where) {
     if (training_ != training_mode::forward_only) again_flops_ += on_rank(flops, where);
+  }
+  /// Adds products of inputs that get no gradients. The backward pass has products only if the
+  /// layer is trained.
+  void detached_flops(int128 forward, int128 backward, tensor_sharding where) {
+    detached_flops_.forward += on_rank(forward, where);
+    if (is_trained()) detached_flops_.backward += on_rank(backward, where);
   }
   /// Adds products of activations with activations.
   void score_flops(int128 flops) { score_flops_ += on_rank(flops, tensor_sharding::split); }
@@ -194,10 +209,11 @@ class layer_tally {
   /// Returns the sums. `input` is kept if everything is recomputed.
   [[nodiscard]] layer_cost result(placed_bytes const& input, placed_bytes const& cut) const {
     layer_cost cost;
-    int128_work const forward{linear_flops_ + adapter_flops_ + score_flops_, moved_bytes_};
+    int128_work const forward{
+        linear_flops_ + adapter_flops_ + score_flops_ + detached_flops_.forward, moved_bytes_};
     int128_work const backward{linear_flops_ * (linear_passes(training_) - 1) +
                                    (adapter_flops_ + score_flops_) * (score_passes(training_) - 1) +
-                                   again_flops_,
+                                   again_flops_ + detached_flops_.backward,
                                moved_bytes_ * (score_passes(training_) - 1)};
     cost.forward = {narrow(forward.flops, "the sum of the forward FLOPs"),
                     narrow(forward.moved_bytes, "the sum of the bytes moved forward")};
@@ -227,8 +243,9 @@ class layer_tally {
   };
 
   [[nodiscard]] bool is_kept(backward_use why) const {
-    return training_ == training_mode::all || (training_ == training_mode::input_gradients &&
-                                               (why == backward_use::always || adapter_rank_ != 0));
+    if (is_trained()) return true;
+    if (training_ == training_mode::forward_only || why == backward_use::if_trained) return false;
+    return why == backward_use::always || adapter_rank_ != 0;
   }
 
   void add_active(int128 count, tensor_sharding where) {
@@ -243,6 +260,7 @@ class layer_tally {
         return degrees_.norms == norm_regions::split ? share_of(amount, degrees_.tensor) : amount;
       case tensor_sharding::split: return share_of(amount, degrees_.tensor);
       case tensor_sharding::expert: return share_of(amount, expert_tensor() * degrees_.expert);
+      case tensor_sharding::to_experts: return share_of(amount * expert_tensor(), degrees_.tensor);
     }
     return amount;
   }
@@ -315,6 +333,12 @@ class layer_tally {
   [[nodiscard]] std::int64_t narrow(int128 value, std::string_view quantity) const {
     return checked_cast<std::int64_t>(function_, quantity, value);
   }
+
+  struct both_passes {
+    int128 forward = 0;
+    int128 backward = 0;
+  };
+
   std::string_view function_;
   parallel_degrees degrees_;
   byte_sizes bytes_;
@@ -330,6 +354,7 @@ class layer_tally {
   int128 linear_flops_ = 0;
   int128 adapter_flops_ = 0;
   int128 again_flops_ = 0;
+  both_passes detached_flops_{};
   int128 score_flops_ = 0;
   int128 moved_bytes_ = 0;
   int128 kept_bytes_ = 0;
@@ -364,6 +389,14 @@ inline void add_whole(layer_tally& tally, int128 rows, int128 inputs, int128 out
   tally.copies(inputs * outputs, tensor_sharding::whole);
   tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::at_norm);
   tally.adapter(rows, inputs, tensor_sharding::whole, outputs, tensor_sharding::whole);
+}
+
+/// Adds a matrix that every rank has and whose inputs get no gradients.
+inline void add_detached(layer_tally& tally, int128 rows, int128 inputs, int128 outputs) {
+  tally.parameters(inputs * outputs, tensor_sharding::whole);
+  tally.copies(inputs * outputs, tensor_sharding::whole);
+  int128 const flops = 2 * rows * inputs * outputs;
+  tally.detached_flops(flops, flops, tensor_sharding::at_norm);
 }
 
 /// Adds a matrix that every rank has in the type of the parameters, such as a router.

@@ -19,16 +19,26 @@ namespace omnibal::inline v0::detail {
 /// The tokens of a chunk in the kernels of gated delta nets, which keep a matrix of each chunk.
 inline constexpr std::int64_t delta_chunk_tokens = 64;
 
+/// The output of a convolution in the backward pass.
+enum class convolution_output {
+  kept,        ///< kept as the input of the next kernel
+  recomputed,  ///< recomputed by the kernel that also contains the convolution
+};
+
 /// Adds a convolution of each channel over the last `tokens` tokens, with an activation. Its input
-/// and its output are kept.
+/// is kept.
 inline void add_convolution(layer_tally& tally, int128 rows, int128 channels, std::int64_t tokens,
-                            bool has_bias) {
+                            bool has_bias, convolution_output output) {
   int128 const bytes = tally.activation_bytes(rows * channels);
   tally.keep(bytes, tensor_sharding::split);
   if (tokens == 0) return;
   int128 const flops = 2 * rows * channels * tokens;
   tally.parameters(channels * tokens + (has_bias ? channels : int128{0}), tensor_sharding::split);
   tally.linear_flops(flops, tensor_sharding::split);
+  if (output == convolution_output::recomputed) {
+    tally.moved(2 * bytes, tensor_sharding::split);
+    return;
+  }
   tally.keep(bytes, tensor_sharding::split, backward_use::always, recomputed_tensors::elementwise,
              {flops, 2 * bytes});
 }
@@ -44,7 +54,10 @@ inline void add_gated_output(layer_tally& tally, int128 rows, int128 width, bool
              {0, (has_gate ? 3 : 2) * bytes});
 }
 
-/// A gated delta net of `rows` tokens.
+/// A gated delta net of `rows` tokens. The kept bytes are those of the layers of
+/// flash-linear-attention with chunks of 64 tokens: the inputs of the convolution, its outputs
+/// (queries and keys after their norm), decays and steps, one matrix of each chunk (two if each key
+/// number has a decay), the outputs of the state, the gates, and the gated outputs.
 struct delta_part {
   std::int64_t hidden = 0;
   delta_net net{};
@@ -66,13 +79,16 @@ struct delta_part {
     int128 const keys = int128{net.key_heads} * net.key_size;
     int128 const values = int128{value_heads()} * value_size();
     add_split_columns(tally, rows, hidden, 2 * keys + values, false);
-    add_convolution(tally, rows, 2 * keys + values, net.convolution, false);
-    if (!is_fixed()) add_decay(tally, rows, keys);
+    add_convolution(tally, rows, 2 * keys + values, net.convolution, false,
+                    convolution_output::kept);
+    if (!is_fixed()) add_decay(tally, rows);
     if (net.has_gate) add_gate(tally, rows, values);
     // The state is read for the key, changed by a product, and read for the query.
     tally.score_flops((is_fixed() ? 4 : 6) * rows * values * net.key_size);
-    tally.keep(tally.activation_bytes(rows * value_heads() * delta_chunk_tokens),
-               tensor_sharding::split);
+    bool const is_single = is_fixed() || net.decay == delta_decay::each_head;
+    tally.keep(
+        tally.activation_bytes((is_single ? 1 : 2) * rows * value_heads() * delta_chunk_tokens),
+        tensor_sharding::split);
     if (is_fixed()) {
       tally.parameters(values, tensor_sharding::split);
     } else {
@@ -94,18 +110,17 @@ struct delta_part {
   }
 
   /// Adds the decay and the step of the state: a step for each value head, and a decay for each
-  /// head, or for each key number by a matrix or by a product of the rank `value_size`.
-  void add_decay(layer_tally& tally, int128 rows, int128 keys) const {
+  /// value head, or for each key number of a value head by a matrix or by a product of the rank
+  /// `value_size`.
+  void add_decay(layer_tally& tally, int128 rows) const {
     std::int64_t const heads = value_heads();
     add_split_columns(tally, rows, hidden, heads, false);
-    int128 const width = net.decay == delta_decay::each_head ? int128{heads} : keys;
+    bool const is_single = net.decay == delta_decay::each_head;
+    int128 const width = int128{heads} * (is_single ? 1 : net.key_size);
     if (!is_low_rank()) {
       add_split_columns(tally, rows, hidden, width, false);
     } else {
-      add_whole(tally, rows, hidden, value_size(), false);
-      add_split_columns(tally, rows, value_size(), keys, false);
-      tally.keep(tally.matrix_input_bytes(rows * value_size()), tensor_sharding::whole,
-                 backward_use::for_weights);
+      add_low_rank(tally, rows, width);
     }
     // The bias of the decay and the logarithm of its rate.
     tally.parameters(width + heads, tensor_sharding::split);
@@ -117,14 +132,23 @@ struct delta_part {
       add_split_columns(tally, rows, hidden, values, false);
       return;
     }
+    add_low_rank(tally, rows, values);
+  }
+
+  /// Adds a product of the rank `value_size`. The tokens of the first matrix are those of norms.
+  void add_low_rank(layer_tally& tally, int128 rows, int128 outputs) const {
     add_whole(tally, rows, hidden, value_size(), false);
-    add_split_columns(tally, rows, value_size(), values, false);
-    tally.keep(tally.matrix_input_bytes(rows * value_size()), tensor_sharding::whole,
+    tally.keep(tally.matrix_input_bytes(rows * value_size()), tensor_sharding::at_norm,
                backward_use::for_weights);
+    add_split_columns(tally, rows, value_size(), outputs, false);
   }
 };
 
-/// A selective state space of `rows` tokens.
+/// A selective state space of `rows` tokens. The kept bytes of Mamba-2 are those of its fused
+/// kernel (`mamba_split_conv1d_scan_combined`): the outputs of the first matrix, the outputs of the
+/// state, and the gated outputs, which `selective` recomputes. Mamba-1 keeps the tensors of
+/// separate kernels for the convolution and the scan; `selective` keeps the tensors of its fused
+/// kernel (`mamba_inner_fn`). States at the borders of chunks do not count.
 struct state_space_part {
   std::int64_t hidden = 0;
   state_space space{};
@@ -140,6 +164,11 @@ struct state_space_part {
     check_width(name, "space.heads * space.head_size", space.heads * space.head_size);
     check_multiple(name, "space.heads", space.heads, "space.groups", space.groups);
     check_multiple(name, "space.heads", space.heads, "tensor", tally.tensor());
+    if (tally.tensor() <= space.groups) {
+      check_multiple(name, "space.groups", space.groups, "tensor", tally.tensor());
+    } else {
+      check_multiple(name, "tensor", tally.tensor(), "space.groups", space.groups);
+    }
   }
 
   void add_to(layer_tally& tally, int128 rows) const {
@@ -152,7 +181,8 @@ struct state_space_part {
                       2 * width + (is_first ? int128{0} : inputs + space.heads),
                       space.projection_bias);
     add_convolution(tally, rows, width + (is_first ? int128{0} : inputs), space.convolution,
-                    space.convolution_bias);
+                    space.convolution_bias,
+                    is_first ? convolution_output::kept : convolution_output::recomputed);
     if (is_first) {
       add_first_inputs(tally, rows, width);
     } else {
@@ -179,7 +209,9 @@ struct state_space_part {
     }
     tally.keep(tally.activation_bytes(rows * made), tensor_sharding::whole);
     add_split_columns(tally, rows, space.step_rank, width, true);
-    tally.keep(tally.activation_bytes(rows * width), tensor_sharding::split);
+    int128 const steps = tally.activation_bytes(rows * width);
+    tally.keep(steps, tensor_sharding::split, backward_use::always, recomputed_tensors::elementwise,
+               {2 * rows * space.step_rank * width, 2 * steps});
     tally.parameters(width * (space.state + 1), tensor_sharding::split);
   }
 };
@@ -200,7 +232,8 @@ struct short_convolution_part {
     int128 const bytes = tally.activation_bytes(rows * width);
     // Both gates and the value, the gated value with its convolution, and the gated output.
     tally.keep(3 * bytes, tensor_sharding::split);
-    add_convolution(tally, rows, width, convolution.tokens, convolution.has_bias);
+    add_convolution(tally, rows, width, convolution.tokens, convolution.has_bias,
+                    convolution_output::kept);
     tally.keep(tally.matrix_input_bytes(rows * width), tensor_sharding::split,
                backward_use::for_weights, recomputed_tensors::elementwise, {0, 3 * bytes});
     add_split_rows(tally, rows, width, width, convolution.has_bias);

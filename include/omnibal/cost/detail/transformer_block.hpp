@@ -73,7 +73,7 @@ struct transformer_block {
     int128 const rows = sums.in_sequence(tokens.tokens);
     sums.parameters(other_parameters, tensor_sharding::whole);
     if (has_mixer()) {
-      sums.adapt(rank_for(adapter_targets::attention));
+      sums.adapt(self ? rank_for(adapter_targets::attention) : 0);
       add_input(sums, rows);
       if (self) {
         int128 const pairs = squares_within(function, argument, tokens, span);
