@@ -7,6 +7,7 @@
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
+#include <omnibal/cost/prediction_layer.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/transformer.hpp>
 
@@ -62,6 +63,30 @@ TEST_CASE("the costs of documents add up to that of their batch") {
     }
     CHECK(sum == layer({.documents = omnibal::sequences_of(lengths)}).flops());
     CHECK(omnibal::document_cost(layer) == cost);
+  }
+}
+
+TEST_CASE("a document costs what layers with all kinds of parts compute for it") {
+  for (std::uint64_t run = 0; run != 400; ++run) {
+    INFO("run " << run);
+    test::random_amounts random(run);
+    auto layer = test::random_hybrid(random);
+    layer.cross = {};
+    auto const cost = layer.sample_cost();
+    std::vector<std::int64_t> lengths(5);
+    std::int64_t sum = 0;
+    for (auto& length : lengths) {
+      length = random.heavy_tail(8000);
+      CHECK(cost(length) ==
+            layer({.documents = omnibal::equal_sequences({.count = 1, .length = length})}).flops());
+      sum += cost(length);
+    }
+    auto const spans = omnibal::attention_spans(layer);
+    CHECK(sum == layer({.documents = omnibal::sequences_of(lengths, {}, spans)}).flops());
+    omnibal::prediction_layer const prediction{.layer = layer, .vocabulary = 1000};
+    CHECK(prediction.sample_cost()(lengths[0]) ==
+          prediction({.documents = omnibal::equal_sequences({.count = 1, .length = lengths[0]})})
+              .flops());
   }
 }
 
