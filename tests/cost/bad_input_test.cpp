@@ -7,6 +7,7 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
+#include <omnibal/cost/prediction_layer.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/resampler.hpp>
 #include <omnibal/cost/transformer.hpp>
@@ -248,4 +249,175 @@ TEST_CASE("negative lengths and counts are named") {
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(omnibal::equal_sequences({.count = -1, .length = 3}));
         }) == "omnibal::equal_sequences: count is -1, must be from 0 to 1099511627776");
+}
+
+TEST_CASE("wrong numbers of recurrent parts are named") {
+  auto const text = [](std::string const& rest) { return "omnibal::transformer: " + rest; };
+  auto const recurrent = [](auto const& change) {
+    transformer layer{.hidden = 32, .parts = omnibal::layer_parts::mixer};
+    change(layer);
+    return error_of(layer);
+  };
+  CHECK(recurrent([](auto& x) { x.delta = {.key_heads = 2}; }) ==
+        text("delta.key_size is 0, must be from 1 to 16777216"));
+  CHECK(recurrent([](auto& x) { x.delta = {.key_heads = -2, .key_size = 8}; }) ==
+        text("delta.key_heads is -2, must be from 1 to 16777216"));
+  CHECK(recurrent([](auto& x) { x.delta = {.key_heads = 2, .value_heads = 3, .key_size = 8}; }) ==
+        text("delta.value_heads is 3, must be a multiple of delta.key_heads, which is 2"));
+  CHECK(recurrent([](auto& x) { x.delta = {.key_heads = 2, .key_size = 8, .convolution = -1}; }) ==
+        text("delta.convolution is -1, must be from 0 to 16777216"));
+  CHECK(recurrent([](auto& x) { x.delta = {.key_heads = 1 << 13, .key_size = 1 << 13}; }) ==
+        text("delta.key_heads * delta.key_size is 67108864, must be from 1 to 16777216"));
+  CHECK(recurrent([](auto& x) { x.space = {.heads = 8}; }) ==
+        text("space.state is 0, must be from 1 to 16777216"));
+  CHECK(recurrent([](auto& x) { x.space = {.heads = 8, .state = 4, .groups = 3}; }) ==
+        text("space.heads is 8, must be a multiple of space.groups, which is 3"));
+  CHECK(recurrent([](auto& x) { x.space = {.heads = 8, .state = 4, .step_rank = -1}; }) ==
+        text("space.step_rank is -1, must be from 0 to 16777216"));
+  CHECK(recurrent([](auto& x) { x.convolution.tokens = -3; }) ==
+        text("convolution.tokens is -3, must be from 1 to 16777216"));
+  transformer const delta{.hidden = 32, .mlp = 24, .delta = {.key_heads = 2, .key_size = 8}};
+  CHECK(error_of(delta, {}, {.tensor = 4}) ==
+        text("delta.key_heads is 2, must be a multiple of tensor, which is 4"));
+  transformer const space{.hidden = 32, .mlp = 24, .space = {.heads = 24, .state = 4, .groups = 6}};
+  CHECK(error_of(space, {}, {.tensor = 4}) ==
+        text("space.groups is 6, must be a multiple of tensor, which is 4"));
+  CHECK(error_of(space, {}, {.tensor = 8}) ==
+        text("tensor is 8, must be a multiple of space.groups, which is 6"));
+}
+
+TEST_CASE("parts that contradict each other are named") {
+  auto const text = [](std::string const& rest) { return "omnibal::transformer: " + rest; };
+  using omnibal::layer_parts;
+  CHECK(error_after([](auto& x) { x.parts = layer_parts::mixer; }) ==
+        text("parts is mixer, but the layer has a feed-forward part"));
+  CHECK(error_after([](auto& x) { x.parts = layer_parts::feed_forward; }) ==
+        text("parts is feed_forward, but the layer mixes tokens"));
+  CHECK(error_after([](auto& x) {
+          x.heads = 0;
+          x.parts = layer_parts::feed_forward;
+          x.convolution.tokens = 3;
+        }) == text("parts is feed_forward, but the layer mixes tokens"));
+  CHECK(error_after([](auto& x) { x.heads = 0; }) ==
+        text("heads is 0, must be from 1 to 16777216"));
+  CHECK(error_after([](auto& x) { x.mlp = 0; }) == text("mlp is 0, must be from 1 to 16777216"));
+  CHECK(error_of(transformer{.hidden = 32, .parts = layer_parts::mixer}) ==
+        text("heads is 0, must be from 1 to 16777216"));
+  CHECK(error_of(transformer{.hidden = 32, .parts = layer_parts::feed_forward}) ==
+        text("mlp is 0, must be from 1 to 16777216"));
+}
+
+TEST_CASE("wrong kinds of attention are named") {
+  auto const text = [](std::string const& rest) { return "omnibal::transformer: " + rest; };
+  using omnibal::span_kind;
+  CHECK(error_after([](auto& x) {
+          x.span = {span_kind::window, 0};
+        }) == text("span.tokens is 0, must be from 1 to 1099511627776"));
+  CHECK(error_after([](auto& x) {
+          x.span = {span_kind::window, 8};
+          x.mask = omnibal::attention_mask::full;
+        }) == text("span is a window, but the mask is not causal"));
+  CHECK(error_after([](auto& x) { x.indexer.heads = 4; }) ==
+        text("indexer.head_size is 0, must be from 1 to 16777216"));
+  CHECK(error_after([](auto& x) { x.indexer.heads = -1; }) ==
+        text("indexer.heads is -1, must be from 0 to 16777216"));
+  CHECK(error_after([](auto& x) { x.value_size = -1; }) ==
+        text("value_size is -1, must be from 0 to 16777216"));
+  CHECK(error_after([](auto& x) {
+          x.latent.key_value_rank = 8;
+          x.source = omnibal::key_value_source::keys;
+        }) == text("source must be own if the attention is latent"));
+  CHECK(error_after([](auto& x) { x.other_parameters = -1; }) ==
+        text("other_parameters is -1, must be from 0 to 16777216"));
+}
+
+TEST_CASE("wrong adapters are named") {
+  auto const text = [](std::string const& rest) { return "omnibal::transformer: " + rest; };
+  CHECK(error_after([](auto& x) { x.adapters.rank = 8; }) ==
+        text("adapters.rank is 8, but training is not input_gradients"));
+  CHECK(error_after([](auto& x) {
+          x.adapters.rank = 8;
+          x.training = omnibal::training_mode::forward_only;
+        }) == text("adapters.rank is 8, but training is not input_gradients"));
+  CHECK(error_after([](auto& x) {
+          x.adapters.rank = -8;
+          x.training = omnibal::training_mode::input_gradients;
+        }) == text("adapters.rank is -8, must be from 0 to 16777216"));
+}
+
+TEST_CASE("wrong spans of documents are named") {
+  using omnibal::span_kind;
+  auto const text = [](std::string const& rest) { return "omnibal::transformer: " + rest; };
+  transformer layer = good;
+  layer.span = {span_kind::window, 3};
+  auto const given = [&](omnibal::span_squares const& within) {
+    micro_batch_work batch{.documents = {.count = 2, .tokens = 10, .squares = 16 + 36}};
+    batch.documents.spans[0] = within;
+    return error_of(layer, batch);
+  };
+  CHECK(given({{span_kind::window, 3}, 42}) == "no error");
+  CHECK(given({}) == text("documents.spans has no squares for a window of 3 tokens; pass "
+                          "attention_spans(model) to sequences_of"));
+  CHECK(given({{span_kind::chunk, 3}, 42}) ==
+        text("documents.spans has no squares for a window of 3 tokens; pass "
+             "attention_spans(model) to sequences_of"));
+  CHECK(given({{span_kind::window, 0}, 42}) ==
+        text("documents.spans.span.tokens is 0, must be from 1 to 1099511627776"));
+  CHECK(given({{span_kind::window, 3}, 9}) ==
+        text("documents.spans.squares is 9, must be between the tokens, 10, and the squares, 52"));
+  CHECK(given({{span_kind::window, 3}, 53}) ==
+        text("documents.spans.squares is 53, must be between the tokens, 10, and the squares, 52"));
+  layer.span = {span_kind::chunk, 4};
+  CHECK(given({}) == text("documents.spans has no squares for a chunk of 4 tokens; pass "
+                          "attention_spans(model) to sequences_of"));
+  omnibal::vision_transformer tower{.hidden = 32, .heads = 8, .mlp = 24};
+  tower.span = {span_kind::chunk, 4};
+  CHECK(error_of(tower, {.images = {.count = 2, .tokens = 10, .squares = 16 + 36}}) ==
+        "omnibal::vision_transformer: images.spans has no squares for a chunk of 4 tokens; pass "
+        "attention_spans(model) to sequences_of");
+}
+
+TEST_CASE("wrong ranks and widths of experts are named") {
+  auto const text = [](std::string const& rest) { return "omnibal::transformer: " + rest; };
+  transformer layer = good;
+  layer.experts = {.routed = 8, .active = 2, .mlp = 6};
+  CHECK(error_of(layer, {}, {.tensor = 4, .expert_tensor = 2}) == "no error");
+  CHECK(error_of(layer, {}, {.tensor = 4, .expert_tensor = 4}) ==
+        text("experts.mlp is 6, must be a multiple of expert_tensor, which is 4"));
+  CHECK(error_of(layer, {}, {.tensor = 4, .expert_tensor = 3}) ==
+        text("tensor is 4, must be a multiple of expert_tensor, which is 3"));
+  CHECK(error_of(layer, {}, {.tensor = 4, .expert_tensor = 8}) ==
+        text("expert_tensor is 8, must be from 0 to 4"));
+  CHECK(error_of(layer, {}, {.tensor = 4, .data = 3, .expert = 8, .expert_tensor = 1}) ==
+        text("tensor * data * sequence is 12, must be a multiple of expert * expert_tensor, which "
+             "is 8"));
+  layer.experts.shared = 1;
+  layer.experts.shared_mlp = 10;
+  CHECK(error_of(layer, {}, {.tensor = 4, .expert_tensor = 1}) ==
+        text("experts.shared * experts.shared_mlp is 10, must be a multiple of tensor, which is "
+             "4"));
+  layer.experts.shared_mlp = -1;
+  CHECK(error_of(layer) == text("experts.shared_mlp is -1, must be from 0 to 16777216"));
+  layer.experts.shared_mlp = 0;
+  layer.experts.latent_width = -1;
+  CHECK(error_of(layer) == text("experts.latent_width is -1, must be from 0 to 16777216"));
+}
+
+TEST_CASE("wrong bytes of FP8, heads and prediction layers are named") {
+  CHECK(error_of(good, {}, {}, {.matrix_input = -1}) ==
+        "omnibal::transformer: matrix_input bytes is -1, must be from 0 to 64");
+  CHECK(error_of(good, {}, {}, {.matrix_copy = 65}) ==
+        "omnibal::transformer: matrix_copy bytes is 65, must be from 0 to 64");
+  CHECK(error_of(good, {}, {}, {.scale_block = -1}) ==
+        "omnibal::transformer: scale_block is -1, must be from 0 to 16777216");
+  CHECK(error_of(omnibal::language_head{.vocabulary = 9, .hidden = 32, .loss_chunk = -1}) ==
+        "omnibal::language_head: loss_chunk is -1, must be from 0 to 1099511627776");
+  omnibal::prediction_layer prediction{.layer = good};
+  CHECK(error_of(prediction) ==
+        "omnibal::prediction_layer: vocabulary is 0, must be from 1 to 16777216");
+  prediction.vocabulary = 9;
+  CHECK(error_of(prediction) == "no error");
+  prediction.layer.heads = 12;
+  CHECK(error_of(prediction) ==
+        "omnibal::prediction_layer: hidden is 32, must be a multiple of heads, which is 12");
 }

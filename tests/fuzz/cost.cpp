@@ -7,8 +7,12 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cost/affine_fit.hpp>
+#include <omnibal/cost/attention_span.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
@@ -161,11 +165,39 @@ void check_quadratic(byte_reader& bytes) {
   });
 }
 
+/// Lengths through spans: sums, layers and costs of samples agree, or say what is wrong.
+void check_spans(byte_reader& bytes) {
+  auto const kind = test::read_oddity(bytes);
+  omnibal::transformer layer{.hidden = 8, .heads = 2, .mlp = 4};
+  layer.span.kind = omnibal::span_kind{bytes.next() % 3};
+  layer.span.tokens = read_number<std::int64_t>(bytes, kind);
+  if (bytes.next() % 2 == 0) layer.indexer = {.heads = 1, .head_size = 2};
+  std::vector<std::int64_t> lengths;
+  while (!bytes.empty() && lengths.size() < 40) {
+    lengths.push_back(read_number<std::int64_t>(bytes, kind));
+  }
+  // A window of no tokens is wrong, which the bytes of any kind can say.
+  returns("sequences_of", oddity::wrong, [&] {
+    auto const spans = omnibal::attention_spans(layer);
+    auto const made = omnibal::sequences_of(lengths, {}, spans);
+    int128 squares = 0;
+    int128 flops = 0;
+    auto const cost = layer.sample_cost();
+    for (std::int64_t const length : lengths) {
+      squares += layer.span.squares(length);
+      flops += cost(length);
+    }
+    require(layer.span.kind == omnibal::span_kind::whole || made.spans[0].squares == squares,
+            "sequences_of adds the squares of its lengths");
+    require(layer({.documents = made}).flops() == flops, "a layer costs what its documents cost");
+  });
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   byte_reader bytes({data, size});
-  switch (bytes.next() % 8) {
+  switch (bytes.next() % 9) {
     case 0: check_fit<1, std::int64_t>(bytes); break;
     case 1: check_fit<2, std::int64_t>(bytes); break;
     case 2: check_fit<3, double>(bytes); break;
@@ -173,7 +205,8 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     case 4: check_table<std::int64_t>(bytes); break;
     case 5: check_table<double>(bytes); break;
     case 6: check_probe(bytes); break;
-    default: check_quadratic(bytes); break;
+    case 7: check_quadratic(bytes); break;
+    default: check_spans(bytes); break;
   }
   return 0;
 }

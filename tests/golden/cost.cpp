@@ -12,6 +12,7 @@
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/models.hpp>
+#include <omnibal/cost/prediction_layer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 
 #include <cstdint>
@@ -82,6 +83,34 @@ void print_costs(std::uint64_t seed) {
   print("measured_table and two_point_probe" + suffix, tables.value());
 }
 
+/// Random layers with recurrent parts, spans and adapters, in bf16, FP8 and MXFP8.
+void print_hybrids(std::uint64_t seed) {
+  test::random_amounts random(seed);
+  test::fnv1a layers;
+  test::fnv1a samples;
+  for (int run = 0; run != 300; ++run) {
+    auto const layer = test::random_hybrid(random);
+    auto const batch = test::random_documents(random, omnibal::attention_spans(layer));
+    omnibal::parallel_degrees const degrees{
+        .tensor = 4,
+        .sequence = random.between(1, 7),
+        .data = 8,
+        .expert = 8,
+        .norms = test::any_of<omnibal::norm_regions>(random, 2),
+        .sharding = test::any_of<omnibal::sharded_state>(random, 4),
+        .expert_tensor = std::int64_t{1} << random.between(0, 2)};
+    add_layer(layers, layer(batch, degrees));
+    add_layer(layers, layer(batch, degrees, omnibal::fp8_bytes));
+    omnibal::prediction_layer const prediction{
+        .layer = layer, .vocabulary = random.between(1, 100'000), .loss_chunk = run % 3};
+    add_layer(layers, prediction(batch, degrees, omnibal::mxfp8_bytes));
+    samples.add(static_cast<std::uint64_t>(layer.sample_cost()(random.between(0, 10'000))));
+  }
+  std::string const suffix = ", seed " + std::to_string(seed);
+  print("hybrid layers" + suffix, layers.value());
+  print("sample_cost of hybrid layers" + suffix, samples.value());
+}
+
 /// What the layers of a model cost, and its samples.
 template <class Model>
 void print_model(std::string const& name, Model const& model) {
@@ -106,4 +135,5 @@ int main() {
   print_model("llama3_8b", omnibal::llama3_8b);
   print_model("llama3_70b", omnibal::llama3_70b);
   print_model("deepseek_v2", omnibal::deepseek_v2);
+  for (std::uint64_t const seed : {std::uint64_t{3}, std::uint64_t{4}}) print_hybrids(seed);
 }
