@@ -15,4 +15,4 @@ if ! (cd "$root" && cmake --workflow --preset main_job) >"$log" 2>&1; then
   exit 1
 fi
 
-"$root/build/examples/examples/pack_dataset" "$@"
+"$root/build/main_job/examples/pack_dataset" "$@"
