@@ -57,8 +57,14 @@ void read_dense(text_draft& draft, std::string_view width) {
 }
 
 void fill_layers(text_draft& draft) {
-  auto const count = static_cast<std::size_t>(draft.given.integer("num_hidden_layers"));
-  draft.layers.assign(count, draft.base);
+  // More than any model has; the layers are kept one by one while they are read.
+  constexpr std::int64_t max_read_layers = 16384;
+  std::int64_t const count = draft.given.integer("num_hidden_layers");
+  if (count > max_read_layers) {
+    draft.given.refuse("num_hidden_layers",
+                       "must be an integer from 1 to " + std::to_string(max_read_layers));
+  }
+  draft.layers.assign(static_cast<std::size_t>(count), draft.base);
 }
 
 void read_usual(text_draft& draft) {

@@ -241,7 +241,11 @@ void read_ernie_vl(text_draft& draft) {
                                 .shared = given.integer_or("moe_num_shared_experts", 0),
                                 .mlp = widths[0]};
   // The experts for images with their router and its bias.
-  experts.idle_parameters = experts.routed * ((3 * widths[1] + 1) * draft.base.hidden + 1);
+  std::int64_t const each = (3 * widths[1] + 1) * draft.base.hidden + 1;
+  if (each > (std::int64_t{1} << 40) / experts.routed) {
+    given.refuse("moe_intermediate_size", "but the experts have too many parameters");
+  }
+  experts.idle_parameters = experts.routed * each;
   read_sparse_layers(draft, experts, 1);
   add_router_biases(draft);
 }

@@ -523,11 +523,13 @@ void read_nemotron_h(text_draft& draft) {
   std::vector<std::string> kinds;
   if (given.has("layers_block_type")) {
     draft.layers.resize(given.texts("layers_block_type").size());
+    if (draft.layers.empty()) given.refuse("layers_block_type", "must have layers");
     kinds = mixed_kinds(draft, "layers_block_type", {});
   } else {
     kinds = kinds_of_letters(given, "hybrid_override_pattern");
     draft.layers.resize(kinds.size());
   }
+  if (kinds.empty()) given.refuse("hybrid_override_pattern", "must have layers");
   for (std::size_t l = 0; l != kinds.size(); ++l) {
     transformer& layer = draft.layers[l];
     layer = draft.base;

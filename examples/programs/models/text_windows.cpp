@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace examples {
 
@@ -66,11 +67,17 @@ void read_smollm3(text_draft& draft) {
   read_attention_bias(draft);
   draft.base.mlp_bias = draft.given.flag("mlp_bias");
   read_usual(draft);
-  if (draft.given.flag("use_sliding_window") && !draft.given.has("layer_types")) {
-    draft.given.refuse("use_sliding_window",
-                       "but without \"layer_types\" no layer is known to have a window");
-  }
-  read_flagged_windows(draft);
+  config_fields const& given = draft.given;
+  if (!given.flag("use_sliding_window")) return read_flagged_windows(draft);
+  // Layers without rotary positions have the windows.
+  std::vector<std::int64_t> rotary;
+  if (given.has("no_rope_layers")) rotary = given.integers("no_rope_layers");
+  std::int64_t const period = given.integer_or("no_rope_layer_interval", 4, 1);
+  read_windows(draft, [&](std::size_t l) {
+    bool const is_rotary =
+        l < rotary.size() ? rotary[l] != 0 : (static_cast<std::int64_t>(l) + 1) % period != 0;
+    return is_rotary ? full : sliding;
+  });
 }
 
 void read_phi3(text_draft& draft) {
