@@ -4,7 +4,6 @@
 #include "input_error.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace examples {
 
@@ -12,12 +11,16 @@ namespace {
 
 constexpr std::int64_t most = max_of_model;
 
+std::string name_in_class(std::string const& name, std::vector<field_alias> const& aliases) {
+  auto const known = std::ranges::find(aliases, name, &field_alias::alias);
+  return known == aliases.end() ? name : std::string(known->name);
+}
+
 /// The object of the file by the names of the class.
 nlohmann::json renamed(json_fields const& given, std::vector<field_alias> const& aliases) {
   nlohmann::json result = nlohmann::json::object();
   for (std::string const& name : given.names()) {
-    auto const known = std::ranges::find(aliases, name, &field_alias::alias);
-    std::string const own = known == aliases.end() ? name : std::string(known->name);
+    std::string const own = name_in_class(name, aliases);
     nlohmann::json const& value = given.value(name.c_str());
     if (result.contains(own) && !result[own].is_null() && !value.is_null() &&
         result[own] != value) {
@@ -28,9 +31,13 @@ nlohmann::json renamed(json_fields const& given, std::vector<field_alias> const&
   return result;
 }
 
-nlohmann::json merged(nlohmann::json defaults, nlohmann::json const& own) {
-  for (auto const& [name, value] : own.items()) defaults[name] = value;
-  return defaults;
+/// The defaults of the class, and in their place the values of the file.
+nlohmann::json merged(nlohmann::json const& defaults, nlohmann::json const& own,
+                      std::vector<field_alias> const& aliases) {
+  nlohmann::json result = nlohmann::json::object();
+  for (auto const& [name, value] : defaults.items()) result[name_in_class(name, aliases)] = value;
+  for (auto const& [name, value] : own.items()) result[name] = value;
+  return result;
 }
 
 std::set<std::string, std::less<>> names_of(nlohmann::json const& object) {
@@ -41,10 +48,10 @@ std::set<std::string, std::less<>> names_of(nlohmann::json const& object) {
 
 }  // namespace
 
-config_fields::config_fields(json_fields const& given, nlohmann::json defaults,
+config_fields::config_fields(json_fields const& given, nlohmann::json const& defaults,
                              std::vector<field_alias> const& aliases)
     : in_file_(names_of(renamed(given, aliases))),
-      merged_(merged(std::move(defaults), renamed(given, aliases))),
+      merged_(merged(defaults, renamed(given, aliases), aliases)),
       fields_(given.file(), given.path(), merged_) {}
 
 std::string config_fields::mark(std::string_view name) const { return *seen_.emplace(name).first; }

@@ -32,7 +32,7 @@ struct field_alias {
 class config_fields {
  public:
   /// Errors: `input_error` for two names of one field with different values.
-  config_fields(json_fields const& given, nlohmann::json defaults,
+  config_fields(json_fields const& given, nlohmann::json const& defaults,
                 std::vector<field_alias> const& aliases);
   config_fields(config_fields const&) = delete;
   config_fields& operator=(config_fields const&) = delete;
