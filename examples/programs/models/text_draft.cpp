@@ -163,6 +163,29 @@ void read_sparse_steps(text_draft& draft, omnibal::expert_layer const& experts) 
   });
 }
 
+void add_router_biases(text_draft& draft) {
+  for (auto& layer : draft.layers) layer.other_parameters += layer.experts.routed;
+}
+
+void add_shared_biases(text_draft& draft) {
+  for (auto& layer : draft.layers) {
+    auto const& experts = layer.experts;
+    if (experts.shared == 0) continue;
+    std::int64_t const one = experts.shared_mlp == 0 ? experts.mlp : experts.shared_mlp;
+    layer.other_parameters += 2 * experts.shared * one + layer.hidden;
+  }
+}
+
+void all_sparse(text_draft& draft, omnibal::expert_layer const& experts) {
+  set_experts(draft, experts, [](std::size_t) { return true; });
+}
+
+void read_sparse_base(text_draft& draft) {
+  read_ends(draft);
+  read_heads(draft);
+  check_activation(draft.given, "hidden_act");
+}
+
 void read_prediction(text_draft& draft, std::string_view field) {
   if (!draft.given.is_in_file(field)) return;
   draft.model.prediction_layers = draft.given.integer_or(field, 0);

@@ -86,6 +86,12 @@ void set_experts(text_draft& draft, omnibal::expert_layer const& experts,
   }
 }
 
+/// Makes all layers sparse.
+void all_sparse(text_draft& draft, omnibal::expert_layer const& experts);
+
+/// Reads the ends and the heads; the family says the rest.
+void read_sparse_base(text_draft& draft);
+
 /// Makes the layers from a first number on sparse: `first_k_dense_replace`, `moe_layer_freq`, or a
 /// list `mlp_layer_types`.
 void read_sparse_layers(text_draft& draft, omnibal::expert_layer const& experts,
@@ -93,6 +99,12 @@ void read_sparse_layers(text_draft& draft, omnibal::expert_layer const& experts,
 
 /// Makes layers sparse by `decoder_sparse_step` and `mlp_only_layers`.
 void read_sparse_steps(text_draft& draft, omnibal::expert_layer const& experts);
+
+/// Counts a bias of the router for each expert, where a class has it as a parameter.
+void add_router_biases(text_draft& draft);
+
+/// Counts the biases of gated shared experts.
+void add_shared_biases(text_draft& draft);
 
 /// Adds layers of multi-token prediction like the last layer, if the file has the field.
 void read_prediction(text_draft& draft, std::string_view field = "num_nextn_predict_layers");

@@ -23,13 +23,15 @@ struct text_family {
   std::vector<ignored_fields> ignored{};
 };
 
-/// Families of one file each: layers that are alike, windows, experts, latent attention,
-/// recurrent layers, Gemma 4.
+/// Families of one file each: layers that are alike, windows, experts, experts with windows,
+/// latent attention, linear attention, state spaces, Gemma 4.
 [[nodiscard]] std::vector<text_family> dense_text_families();
 [[nodiscard]] std::vector<text_family> windowed_text_families();
 [[nodiscard]] std::vector<text_family> sparse_text_families();
+[[nodiscard]] std::vector<text_family> mixed_sparse_text_families();
 [[nodiscard]] std::vector<text_family> latent_text_families();
-[[nodiscard]] std::vector<text_family> hybrid_text_families();
+[[nodiscard]] std::vector<text_family> linear_text_families();
+[[nodiscard]] std::vector<text_family> state_space_text_families();
 [[nodiscard]] std::vector<text_family> gemma4_text_families();
 
 [[nodiscard]] std::vector<text_family> const& text_families();
