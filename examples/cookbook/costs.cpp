@@ -2,17 +2,11 @@
 #include "recipes.hpp"
 
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/cost/affine_fit.hpp>
-#include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/transformer.hpp>
-#include <omnibal/cost/two_point_probe.hpp>
-#include <omnibal/demand.hpp>
 #include <omnibal/group_loads.hpp>
 
-#include <algorithm>
 #include <iostream>
 #include <vector>
 
@@ -27,8 +21,7 @@ void what_a_layer_takes() {
             << cost.parameters / 1'000'000 << " million parameters, "
             << cost.state_bytes() / 1'000'000 << " MB with gradients and optimizer\n"
             << cost[none].kept_bytes / 1'000'000 << " MB kept, "
-            << cost[full].kept_bytes / 1'000'000 << " MB where all is recomputed\n"
-            << cost.cut_bytes / 1'000'000 << " MB sent where the model is cut here\n";
+            << cost[full].kept_bytes / 1'000'000 << " MB where all is recomputed\n";
 }
 
 void what_a_document_costs() {
@@ -43,25 +36,17 @@ void what_a_document_costs() {
   };
   show(omnibal::lpt(lengths, 2));
   show(omnibal::lpt(lengths, 2, flops));
-  std::cout << flops(64'000) / flops(16'000) << " times the work of 16,000 tokens\n"
-            << omnibal::count_parameters(omnibal::llama3_8b).total << " parameters\n";
+  std::cout << omnibal::count_parameters(omnibal::llama3_8b).total << " parameters\n";
 }
 
 void a_model_of_your_own() {
-  omnibal::vision_language_model const model{
-      .vision = {.patches = {.hidden = 1024,
-                             .image_size = 448,
-                             .patch_size = 14,
-                             .class_tokens = 1,
-                             .positions = 1025},
-                 .layers = 24,
-                 .layer = {.hidden = 1024,
-                           .heads = 16,
-                           .mlp = 4096,
-                           .image_size = 448,
-                           .class_tokens = 1}},
-      .connector = {.input = 4096, .hidden = 4096, .output = 4096, .tile_tokens = 256},
-      .language = omnibal::llama3_8b};
+  omnibal::vision_language_model const model{.vision = omnibal::internvit_6b,
+                                             .connector = {.input = 12'800,
+                                                           .hidden = 4096,
+                                                           .output = 4096,
+                                                           .tile_tokens = 256,
+                                                           .patches_per_token = 4},
+                                             .language = omnibal::llama3_8b};
   omnibal::micro_batch_work const batch{
       .tiles = 12, .documents = {.count = 3, .tokens = 4096, .squares = 6'000'000}};
   auto const layers = omnibal::layer_costs(model, batch);
@@ -71,69 +56,82 @@ void a_model_of_your_own() {
             << omnibal::document_cost(model)(4096) / 1'000'000'000 << " for 4096 tokens\n";
 }
 
-void from_measured_batches() {
-  struct batch {
-    double images, tokens, milliseconds;
+void layers_that_differ() {
+  // The products of Gemma 3 12B, with windows in five of six layers.
+  omnibal::transformer const whole{
+      .hidden = 3840, .heads = 16, .kv_heads = 8, .head_size = 256, .mlp = 15'360};
+  omnibal::transformer windowed = whole;
+  windowed.span = {omnibal::span_kind::window, 1024};
+  omnibal::mixed_language_model model{
+      .input = {.vocabulary = 262'208, .hidden = 3840},
+      .output = {.vocabulary = 262'208, .hidden = 3840, .weights = omnibal::head_weights::tied}};
+  for (int i = 0; i != 8; ++i) model.runs.insert(model.runs.end(), {{5, windowed}, {1, whole}});
+  std::vector<std::int64_t> const lengths{30'000, 2'000, 768};
+  auto const flops = omnibal::document_cost(model);
+  std::cout << flops(30'000) / 1'000'000'000'000 << " TFLOP for 30,000 tokens\n";
+  // Layers with windows need the squares of the lengths within them.
+  auto const spans = omnibal::attention_spans(model);
+  auto const layers =
+      omnibal::layer_costs(model, {.documents = omnibal::sequences_of(lengths, {}, spans)});
+  std::cout << layers[1].flops() / 1'000'000'000 << " GFLOP with a window, "
+            << layers[6].flops() / 1'000'000'000 << " without\n";
+}
+
+void how_a_layer_runs() {
+  omnibal::micro_batch_work const batch{.documents =
+                                            omnibal::equal_sequences({.count = 1, .length = 8192})};
+  auto const show = [](char const* text, omnibal::layer_cost const& cost) {
+    std::cout << text << ": " << cost.choices[0].kept_bytes / 1'000'000 << " MB kept, "
+              << cost.state_bytes() / 1'000'000 << " MB of state\n";
   };
-  std::vector<batch> const measured{
-      {4, 1000, 61}, {9, 2000, 117}, {2, 4000, 127}, {12, 500, 97}, {6, 3000, 128}};
-  auto const cost =
-      omnibal::affine_fit(measured, omnibal::demand_of(&batch::images, &batch::tokens),
-                          &batch::milliseconds, {.signs = omnibal::fit_signs::not_negative});
-  std::cout << cost.offset << " ms a batch, " << cost.slopes[0] << " an image, "
-            << 1000 * cost.slopes[1] << " for 1000 tokens; off by " << cost.largest_residual
-            << " at most\n"
-            << "doubtful slopes: " << cost.collinear_kinds().size() << '\n';
-  // What balancers take for a single sample: the same without the offset.
-  std::cout << "a sample of 3 images and 700 tokens: "
-            << cost.per_sample()(omnibal::resources{3.0, 700.0}) << " ms\n";
+  omnibal::transformer layer = omnibal::llama3_8b.layer;
+  show("bf16", layer(batch));
+  show("MXFP8", layer(batch, {}, omnibal::mxfp8_bytes));
+  layer.training = omnibal::training_mode::input_gradients;
+  layer.adapters = {.rank = 16};
+  show("LoRA", layer(batch));
+  omnibal::language_head head = omnibal::llama3_8b.output;
+  show("head", head(batch));
+  head.loss_chunk = 1024;
+  show("head, chunked loss", head(batch));
+  omnibal::transformer const sparse{
+      .hidden = 4096, .heads = 32, .experts = {.routed = 64, .active = 4, .mlp = 1536}};
+  show("experts", sparse(batch, {.tensor = 4, .data = 16, .expert = 16}));
+  show("whole experts", sparse(batch, {.tensor = 4, .data = 16, .expert = 64, .expert_tensor = 1}));
 }
 
-void from_a_measured_table() {
-  struct point {
-    std::int64_t tokens, nanoseconds;
-  };
-  std::vector<point> const points{{1024, 900'000}, {4096, 4'000'000}, {16384, 25'000'000}};
-  auto const time = omnibal::measured_table(points, &point::tokens, &point::nanoseconds);
-  for (std::int64_t const tokens : {2048, 8192, 16384}) {
-    std::cout << time(tokens) << " ns for " << tokens << " tokens\n";
-  }
-  // It is a cost like any other.
-  std::vector<std::int64_t> const lengths{16384, 8192, 8192, 4096, 4096, 2048, 1024};
-  print(omnibal::lpt(lengths, 2, time));
-}
+/// A pair of matrices around a bottleneck, with no kernel of its own.
+struct bottleneck {
+  std::int64_t hidden, width;
 
-void from_two_readings_of_memory() {
-  // 2.5 GB were free with 4 layers checkpointed, 22.5 GB with 24.
-  auto const line =
-      omnibal::two_point_probe({.checkpointed_layers = 4, .free_bytes = 2'500'000'000},
-                               {.checkpointed_layers = 24, .free_bytes = 22'500'000'000});
-  std::cout << line.bytes_per_layer() / 1e9 << " GB a layer\n";
-  for (std::int64_t const gigabytes : {10, 40}) {
-    auto const needed = line.checkpointed_for(32, gigabytes * 1'000'000'000);
-    if (needed.status == omnibal::solve_status::infeasible) {
-      std::cout << gigabytes << " GB cannot stay free, " << needed.missing_bytes / 1'000'000'000
-                << " GB are missing\n";
-    } else {
-      std::cout << needed.layers << " of 32 layers must be checkpointed for " << gigabytes
-                << " GB to stay free\n";
-    }
+  omnibal::layer_cost operator()(omnibal::micro_batch_work const& batch,
+                                 omnibal::parallel_degrees const& degrees,
+                                 omnibal::byte_sizes const& bytes) const {
+    std::int64_t const tokens = batch.documents.tokens / degrees.sequence;
+    std::int64_t const numbers = 2 * hidden * width / degrees.tensor;
+    std::int64_t const input = bytes.activation * tokens * hidden;
+    std::int64_t const inner = bytes.activation * tokens * width / degrees.tensor;
+    return {.forward = {.flops = 2 * tokens * numbers},
+            .backward = {.flops = 4 * tokens * numbers},
+            .parameters = numbers,
+            .active_parameters = numbers,
+            .parameter_bytes = bytes.parameter * numbers,
+            .gradient_bytes = bytes.gradient * numbers,
+            .optimizer_bytes = bytes.optimizer * numbers / degrees.data,
+            .choices = {{{input + inner, input},
+                         {input + inner, input},
+                         {input, input + inner, {.flops = 2 * tokens * numbers}}}},
+            .cut_bytes = input};
   }
-}
+};
 
-void what_a_step_reached() {
-  // A step of 8192 samples of 4096 tokens each, before and after its ranks were evened.
-  auto const work = omnibal::document_cost(omnibal::llama3_8b);
-  double const flops = 8192 * static_cast<double>(work(4096));
-  for (double const seconds : {12.0, 9.0}) {
-    std::cout << 100 * omnibal::flops_utilization({.flops = flops,
-                                                   .seconds = seconds,
-                                                   .gpus = 1024,
-                                                   .peak_flops_per_gpu_second = 312e12})
-              << " % of the peak, "
-              << omnibal::gpu_days({.steps = 10'000, .seconds_per_step = seconds, .gpus = 1024})
-              << " GPU days\n";
-  }
+void a_layer_of_your_own() {
+  bottleneck const layer{.hidden = 4096, .width = 512};
+  auto const costs = omnibal::layer_costs(
+      layer, {.documents = omnibal::equal_sequences({.count = 4, .length = 1024})});
+  std::cout << costs.size() << " layer, " << omnibal::count_parameters(layer).total
+            << " parameters, " << omnibal::document_cost(layer)(1024) / 1'000'000'000
+            << " GFLOP for a document\n";
 }
 
 }  // namespace cookbook
@@ -143,8 +141,7 @@ int main() {
   run({{"what_a_layer_takes", what_a_layer_takes},
        {"what_a_document_costs", what_a_document_costs},
        {"a_model_of_your_own", a_model_of_your_own},
-       {"from_measured_batches", from_measured_batches},
-       {"from_a_measured_table", from_a_measured_table},
-       {"from_two_readings_of_memory", from_two_readings_of_memory},
-       {"what_a_step_reached", what_a_step_reached}});
+       {"layers_that_differ", layers_that_differ},
+       {"how_a_layer_runs", how_a_layer_runs},
+       {"a_layer_of_your_own", a_layer_of_your_own}});
 }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes.hpp"
+
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/cost/affine_fit.hpp>
+#include <omnibal/cost/device_model.hpp>
+#include <omnibal/cost/layered_model.hpp>
+#include <omnibal/cost/measured_table.hpp>
+#include <omnibal/cost/models.hpp>
+#include <omnibal/cost/two_point_probe.hpp>
+#include <omnibal/demand.hpp>
+
+#include <iostream>
+#include <vector>
+
+namespace cookbook {
+
+void from_measured_batches() {
+  struct batch {
+    double images, tokens, milliseconds;
+  };
+  std::vector<batch> const measured{
+      {4, 1000, 61}, {9, 2000, 117}, {2, 4000, 127}, {12, 500, 97}, {6, 3000, 128}};
+  auto const cost =
+      omnibal::affine_fit(measured, omnibal::demand_of(&batch::images, &batch::tokens),
+                          &batch::milliseconds, {.signs = omnibal::fit_signs::not_negative});
+  std::cout << cost.offset << " ms a batch, " << cost.slopes[0] << " an image, "
+            << 1000 * cost.slopes[1] << " for 1000 tokens; off by " << cost.largest_residual
+            << " at most\n"
+            << "doubtful slopes: " << cost.collinear_kinds().size() << '\n';
+  // What balancers take for a single sample: the same without the offset.
+  std::cout << "a sample of 3 images and 700 tokens: "
+            << cost.per_sample()(omnibal::resources{3.0, 700.0}) << " ms\n";
+}
+
+void from_a_measured_table() {
+  struct point {
+    std::int64_t tokens, nanoseconds;
+  };
+  std::vector<point> const points{{1024, 900'000}, {4096, 4'000'000}, {16384, 25'000'000}};
+  auto const time = omnibal::measured_table(points, &point::tokens, &point::nanoseconds);
+  for (std::int64_t const tokens : {2048, 8192, 16384}) {
+    std::cout << time(tokens) << " ns for " << tokens << " tokens\n";
+  }
+  // It is a cost like any other.
+  std::vector<std::int64_t> const lengths{16384, 8192, 8192, 4096, 4096, 2048, 1024};
+  print(omnibal::lpt(lengths, 2, time));
+}
+
+void from_two_readings_of_memory() {
+  // 2.5 GB were free with 4 layers checkpointed, 22.5 GB with 24.
+  auto const line =
+      omnibal::two_point_probe({.checkpointed_layers = 4, .free_bytes = 2'500'000'000},
+                               {.checkpointed_layers = 24, .free_bytes = 22'500'000'000});
+  std::cout << line.bytes_per_layer() / 1e9 << " GB a layer\n";
+  for (std::int64_t const gigabytes : {10, 40}) {
+    auto const needed = line.checkpointed_for(32, gigabytes * 1'000'000'000);
+    if (needed.status == omnibal::solve_status::infeasible) {
+      std::cout << gigabytes << " GB cannot stay free, " << needed.missing_bytes / 1'000'000'000
+                << " GB are missing\n";
+    } else {
+      std::cout << needed.layers << " of 32 layers must be checkpointed for " << gigabytes
+                << " GB to stay free\n";
+    }
+  }
+}
+
+void what_a_step_reached() {
+  // A step of 8192 samples of 4096 tokens each, before and after its ranks were evened.
+  auto const work = omnibal::document_cost(omnibal::llama3_8b);
+  double const flops = 8192 * static_cast<double>(work(4096));
+  for (double const seconds : {12.0, 9.0}) {
+    std::cout << 100 * omnibal::flops_utilization({.flops = flops,
+                                                   .seconds = seconds,
+                                                   .gpus = 1024,
+                                                   .peak_flops_per_gpu_second = 312e12})
+              << " % of the peak, "
+              << omnibal::gpu_days({.steps = 10'000, .seconds_per_step = seconds, .gpus = 1024})
+              << " GPU days\n";
+  }
+}
+
+}  // namespace cookbook
+
+int main() {
+  using namespace cookbook;
+  run({{"from_measured_batches", from_measured_batches},
+       {"from_a_measured_table", from_a_measured_table},
+       {"from_two_readings_of_memory", from_two_readings_of_memory},
+       {"what_a_step_reached", what_a_step_reached}});
+}
