@@ -19,11 +19,11 @@
 namespace omnibal::inline v0 {
 
 /// A layer that predicts one more token (DeepSeek-V3, GLM-4.5, Qwen3.5). The layer normalizes the
-/// embedding of the next token and the output of the model, joins them by a matrix of 2h x h, runs
-/// a transformer layer and a norm, and computes the logits and the loss by the head of the model.
+/// embedding of the next token and the output of the model, and joins them by a matrix of 2h x h. A
+/// transformer layer, a norm and the head of the model follow.
 ///
-/// FLOPs and kept bytes are those of the transformer layer, of the matrix (4Th^2 forward), of the
-/// norms, and of a `language_head` with the same `loss_chunk`. The embedding and the head own their
+/// FLOPs and kept bytes are the sum over the transformer layer, the matrix (4Th^2 forward), the
+/// norms, and a `language_head` with the same `loss_chunk`. The embedding and the head own their
 /// matrices. With more than one stage the layer is on the stage of the head and has a copy of the
 /// embedding.
 ///

@@ -37,8 +37,8 @@ enum class delta_decay {
 /// adds a product of key and value, and reads the state for its query. With a fixed decay they
 /// are 4 T V * key_size, because the state is not read for the key, and the norm of the output has
 /// a weight for each number of it. Kernels that work on chunks compute more; these FLOPs depend on
-/// the kernel and are not counted. Kept bytes are those of the layers of flash-linear-attention,
-/// where value heads share keys without copies. Layers that repeat the keys for each value head
+/// the kernel and are not counted. The layer keeps the tensors of flash-linear-attention, in which
+/// value heads share keys without copies. Layers that repeat the keys for each value head
 /// (Megatron-Core, transformers) keep more.
 ///
 /// Source: Yang, Kautz and Hatamizadeh, "Gated delta networks", 2024 (arXiv 2412.06464); Kimi Team,
@@ -63,10 +63,10 @@ struct delta_net {
 ///
 /// The width is heads * head_size. Mamba-2 computes one step for each head from the input of the
 /// layer. Mamba-1 has `step_rank` > 0: the inputs of the state and the steps are products of the
-/// convolved tokens, and a head has one number. Forward FLOPs of the state are 4 T * width *
-/// state: a token adds a product to the state and reads the state. Kept bytes of Mamba-2 are those
-/// of its fused kernel, which recomputes the convolution. Mamba-1 keeps the tensors of separate
-/// kernels, and with `selective` the tensors of its fused kernel.
+/// convolved tokens, and a head has one number. Forward FLOPs of the state are 4 T * width * state:
+/// a token adds a product to the state and reads the state. Mamba-2 keeps the tensors of its fused
+/// kernel, which recomputes the convolution. Mamba-1 keeps the tensors of separate kernels, and
+/// with `selective` the tensors of its fused kernel.
 ///
 /// Source: Gu and Dao, "Mamba", 2023 (arXiv 2312.00752); Dao and Gu, "Transformers are SSMs", 2024
 /// (arXiv 2405.21060).

@@ -18,10 +18,10 @@ namespace omnibal::inline v0 {
 
 /// A layer of a language model, by the numbers of its public configuration. The layer mixes tokens
 /// by attention with grouped (GQA) or latent (MLA) keys and values, by a gated delta net, by a
-/// state space, by a short convolution, or by several of them side by side. Cross-attention and a
-/// dense or mixed feed-forward part follow. Each of them is absent if its number of heads, tokens
-/// or experts or its width is 0. `parts` says if the layer mixes tokens, has a feed-forward part,
-/// or both.
+/// state space or by a short convolution. Several of them may stand side by side. Cross-attention
+/// and a dense or mixed feed-forward part follow. Each of them is absent if its number of heads,
+/// tokens or experts or its width is 0. `parts` says if the layer mixes tokens, has a feed-forward
+/// part, or both.
 ///
 /// An existing layer is `transformer{.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}`. In
 /// the formulas h and m are the widths, q and k are the widths of all queries and of all keys. T is

@@ -54,10 +54,10 @@ inline void add_gated_output(layer_tally& tally, int128 rows, int128 width, bool
              {0, (has_gate ? 3 : 2) * bytes});
 }
 
-/// A gated delta net of `rows` tokens. The kept bytes are those of the layers of
-/// flash-linear-attention with chunks of 64 tokens: the inputs of the convolution, its outputs
-/// (queries and keys after their norm), decays and steps, one matrix of each chunk (two if each key
-/// number has a decay), the outputs of the state, the gates, and the gated outputs.
+/// A gated delta net of `rows` tokens. The layer keeps what the layers of flash-linear-attention
+/// keep with chunks of 64 tokens: the inputs of the convolution, its outputs (queries and keys
+/// after their norm), decays and steps, one matrix of each chunk (two if each key number has a
+/// decay), the outputs of the state, the gates, and the gated outputs.
 struct delta_part {
   std::int64_t hidden = 0;
   delta_net net{};
@@ -135,7 +135,8 @@ struct delta_part {
     add_low_rank(tally, rows, values);
   }
 
-  /// Adds a product of the rank `value_size`. The tokens of the first matrix are those of norms.
+  /// Adds a product of the rank `value_size`. Ranks share the tokens of the first matrix if they
+  /// share the tokens of norms.
   void add_low_rank(layer_tally& tally, int128 rows, int128 outputs) const {
     add_whole(tally, rows, hidden, value_size(), false);
     tally.keep(tally.matrix_input_bytes(rows * value_size()), tensor_sharding::at_norm,
@@ -144,11 +145,11 @@ struct delta_part {
   }
 };
 
-/// A selective state space of `rows` tokens. The kept bytes of Mamba-2 are those of its fused
-/// kernel (`mamba_split_conv1d_scan_combined`): the outputs of the first matrix, the outputs of the
-/// state, and the gated outputs, which `selective` recomputes. Mamba-1 keeps the tensors of
-/// separate kernels for the convolution and the scan; `selective` keeps the tensors of its fused
-/// kernel (`mamba_inner_fn`). States at the borders of chunks do not count.
+/// A selective state space of `rows` tokens. Mamba-2 keeps the tensors of its fused kernel
+/// (`mamba_split_conv1d_scan_combined`): the outputs of the first matrix, the outputs of the state,
+/// and the gated outputs, which `selective` recomputes. Mamba-1 keeps the tensors of separate
+/// kernels for the convolution and the scan; `selective` keeps the tensors of its fused kernel
+/// (`mamba_inner_fn`). States at the borders of chunks do not count.
 struct state_space_part {
   std::int64_t hidden = 0;
   state_space space{};
