@@ -38,18 +38,11 @@ struct quadratic_cost {
   std::array<span_factor, max_attention_spans> spans{};
 
   [[nodiscard]] constexpr std::int64_t operator()(std::int64_t length) const {
-    if (length < 0 || length > detail::max_tokens || linear < 0 || quadratic < 0) [[unlikely]] {
-      check(length);
-    }
-    std::int64_t result = 0;
-    if (__builtin_mul_overflow(quadratic, length, &result) ||
-        __builtin_add_overflow(result, linear, &result) ||
-        __builtin_mul_overflow(result, length, &result)) [[unlikely]] {
-      detail::throw_overflow("quadratic_cost", "the cost of a sample");
-    }
-    if (spans[0].factor != 0) [[unlikely]]
-      add_spans(length, result);
-    return result;
+    // The disjunction is negative if a number is.
+    bool const is_right = (length | linear | quadratic) >= 0 && length <= detail::max_tokens;
+    if (!is_right || spans[0].factor != 0) [[unlikely]]
+      return with_spans(length);
+    return polynomial(length);
   }
 
   [[nodiscard]] friend constexpr quadratic_cost operator+(quadratic_cost left,
@@ -81,15 +74,24 @@ struct quadratic_cost {
   [[nodiscard]] friend bool operator==(quadratic_cost const&, quadratic_cost const&) = default;
 
  private:
-  void check(std::int64_t length) const {
+  [[nodiscard]] constexpr std::int64_t polynomial(std::int64_t length) const {
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(quadratic, length, &result) ||
+        __builtin_add_overflow(result, linear, &result) ||
+        __builtin_mul_overflow(result, length, &result)) [[unlikely]] {
+      detail::throw_overflow("quadratic_cost", "the cost of a sample");
+    }
+    return result;
+  }
+
+  /// Returns the cost with the spans. Throws if a number is wrong.
+  [[nodiscard]] constexpr std::int64_t with_spans(std::int64_t length) const {
     detail::check_between("quadratic_cost", "length", length, 0, detail::max_tokens);
     detail::check_weight("quadratic_cost", "linear", linear);
     detail::check_weight("quadratic_cost", "quadratic", quadratic);
-  }
-
-  constexpr void add_spans(std::int64_t length, std::int64_t& result) const {
+    std::int64_t result = polynomial(length);
     for (auto const& [span, factor] : spans) {
-      if (factor == 0) return;
+      if (factor == 0) break;
       detail::check_weight("quadratic_cost", "factor", factor);
       std::int64_t part = 0;
       if (__builtin_mul_overflow(factor, span.squares(length), &part)) {
@@ -97,6 +99,7 @@ struct quadratic_cost {
       }
       detail::checked_add("quadratic_cost", "the cost of a sample", result, part);
     }
+    return result;
   }
 
   constexpr void add(span_factor const& given) {
