@@ -40,6 +40,7 @@
 #include <omnibal/context/deferral_queue.hpp>
 #include <omnibal/cost/affine_fit.hpp>
 #include <omnibal/cost/attention_span.hpp>
+#include <omnibal/cost/audio_stem.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>

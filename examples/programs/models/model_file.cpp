@@ -9,6 +9,7 @@
 #include "progress.hpp"
 #include "public_model.hpp"
 #include "tower_connector.hpp"
+#include "tower_file.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
@@ -34,36 +35,6 @@ constexpr std::int64_t most = max_of_model;
 /// By `cross_placement`.
 constexpr std::array<std::string_view, 2> resampler_names{"q_former", "perceiver"};
 
-template <class Io, class Model>
-void visit_vision(Io const& io, Model& model) {
-  io("layers", model.layers, 1);
-  visit_layer(io, model.layer);
-  io("image_size", model.layer.image_size, 1);
-  io("patch_size", model.layer.patch_size, 1);
-  io("class_tokens", model.layer.class_tokens, 0);
-  io("layer_scale", model.layer.layer_scale);
-  io("channels", model.patches.channels, 1);
-  io("positions", model.patches.positions, 0);
-  io("patch_bias", model.patches.has_bias);
-  io("key_bias", model.layer.key_bias);
-  io("first_norm", model.patches.has_norm);
-  io("last_norm", model.has_last_norm);
-}
-
-template <class Io, class Projector>
-void visit_projector(Io const& io, Projector& projector) {
-  io("patches_per_token", projector.patches_per_token, 1);
-  io("tokens_per_tile", projector.tile_tokens, 1);
-  io("input", projector.input, 1);
-  io("hidden", projector.hidden, 0);
-  io("output", projector.output, 1);
-  io("has_norm", projector.has_norm);
-  io("norm", projector.norm, norm_names);
-  io("norm_width", projector.norm_width, 0);
-  io("bias", projector.has_bias);
-  io("training", projector.training, training_names);
-}
-
 template <class Io, class Tower>
 void visit_resampler(Io const& io, Tower& tower) {
   io("queries", tower.queries, 1);
@@ -81,29 +52,29 @@ void visit_cross(Io const& io, Cross& cross) {
   io("width", cross.layer.cross.context_width, 1);
 }
 
-/// Behind a resampler there is a single matrix.
+/// Leads the connectors to the language model. Behind a resampler there is a single matrix.
 void connect(model_description& model) {
-  if (!model.vision || !model.language) return;
-  auto& connector = model.vision->connector;
+  if (!model.language) return;
   std::int64_t const width =
       model.cross ? model.cross->layer.cross.context_width : model.language->input.hidden;
+  if (model.audio && !model.audio->connectors.empty()) {
+    model.audio->connectors.back().layer.output = model.language->input.hidden;
+  }
+  if (!model.vision) return;
+  auto& connector = model.vision->connector;
   if (connector.output != 0 && connector.output == width) return;
+  // Mergers within the tower are like the last one.
+  for (connector_run& run : model.vision->further) {
+    bool const is_merger = run.layer.input == connector.input &&
+                           run.layer.hidden == connector.hidden &&
+                           run.layer.output == connector.output;
+    if (is_merger) run.layer.output = width;
+  }
   connector.hidden = model.vision->resampler ? 0 : width;
   connector.output = width;
 }
 
 // The files of this project.
-
-omnibal::vision_model own_vision(json_fields const& given) {
-  omnibal::vision_model model;
-  model.patches.positions = -1;
-  auto const visit = [&](auto const& io) { visit_vision(io, model); };
-  allow_fields(given, visit);
-  visit(field_reader{given});
-  complete_patches(given, model);
-  if (model.patches.positions < 0) model.patches.positions = model.layer.tile_tokens();
-  return model;
-}
 
 /// Patches keep what they are where the queries attend to them.
 query_tower own_resampler(json_fields const& given, omnibal::vision_transformer const& tower) {
@@ -171,7 +142,8 @@ model_description part_of(json_fields const& given, char const* name) {
 }
 
 model_description own_model(json_fields const& given) {
-  given.allow({"name", "vision", "vision_as", "resampler", "projector", "language", "language_as"});
+  given.allow({"name", "vision", "vision_as", "resampler", "projector", "further_projectors",
+               "audio", "audio_projectors", "language", "language_as"});
   for (char const* const part : {"vision", "language"}) {
     std::string const as = part + std::string("_as");
     if (!given.has(as.c_str()) || (given.has(part) && given.at(part).is_string())) continue;
@@ -187,9 +159,10 @@ model_description own_model(json_fields const& given) {
       model.vision = {tower, connector_of(fields, tower, usual_side(tower))};
     }
   }
+  if (given.has("audio")) model.audio = {.tower = own_audio(given.object("audio"))};
   if (given.has("resampler")) {
     if (!model.vision) given.refuse("resampler", "but there is no vision tower");
-    auto const resampler = own_resampler(given.object("resampler"), model.vision->tower.layer);
+    auto const resampler = own_resampler(given.object("resampler"), model.vision->tower.layer());
     model.vision->resampler = resampler;
     model.vision->connector = connector_of(resampler);
   }
@@ -208,15 +181,25 @@ model_description own_model(json_fields const& given) {
     if (!model.vision) given.refuse("projector", "but there is no vision tower");
     connect(model);
     auto& connector = model.vision->connector;
-    auto const visit = [&](auto const& io) { visit_projector(io, connector); };
-    allow_fields(fields, visit);
     if (fields.has("patches_per_token") && !model.vision->resampler) {
       std::int64_t const patches = fields.integer("patches_per_token", 1, most);
-      auto const& layer = model.vision->tower.layer;
+      auto const& layer = model.vision->tower.layer();
       connector.input = patches * layer.hidden;
       connector.tile_tokens = (layer.tile_tokens() - layer.class_tokens + patches - 1) / patches;
     }
-    visit(field_reader{fields});
+    read_projector(fields, connector);
+  }
+  if (given.has("further_projectors")) {
+    if (!model.vision) given.refuse("further_projectors", "but there is no vision tower");
+    model.vision->further = own_connectors(given, "further_projectors", model.vision->connector);
+  }
+  if (given.has("audio_projectors")) {
+    if (!model.audio) given.refuse("audio_projectors", "but there is no audio tower");
+    model.audio->connectors =
+        own_connectors(given, "audio_projectors",
+                       {.input = model.audio->tower.layer.hidden,
+                        .output = model.language ? model.language->input.hidden : 0,
+                        .source = omnibal::projector_source::clips});
   }
   return model;
 }
@@ -230,6 +213,7 @@ void check_costs(model_description const& model) {
   }
   omnibal::micro_batch_work const batch{
       .tiles = checked.vision ? 1 : 0,
+      .clips = omnibal::equal_sequences({.count = checked.audio ? 1 : 0, .length = 1}),
       .documents = omnibal::equal_sequences({.count = 1, .length = 1})};
   static_cast<void>(omnibal::count_parameters(checked));
   checked.for_each_layer([&](auto const& layer, std::int64_t) {
@@ -407,7 +391,7 @@ model_description padded(model_description model, std::int64_t tensor_ranks) {
     layer.heads += tensor_ranks - odd;
   };
   if (!model.vision) return model;
-  pad(model.vision->tower.layer);
+  for (omnibal::vision_run& run : model.vision->tower.runs) pad(run.layer);
   if (model.vision->resampler) pad(model.vision->resampler->layer);
   return model;
 }
@@ -415,11 +399,20 @@ model_description padded(model_description model, std::int64_t tensor_ranks) {
 nlohmann::ordered_json model_json(model_description const& model) {
   nlohmann::ordered_json result{{"name", model.name}};
   if (model.vision) {
-    visit_vision(field_writer{result["vision"]}, model.vision->tower);
+    result["vision"] = vision_json(model.vision->tower);
     if (model.vision->resampler) {
       visit_resampler(field_writer{result["resampler"]}, *model.vision->resampler);
     }
-    visit_projector(field_writer{result["projector"]}, model.vision->connector);
+    result["projector"] = projector_json(model.vision->connector);
+    if (!model.vision->further.empty()) {
+      result["further_projectors"] = connectors_json(model.vision->further);
+    }
+  }
+  if (model.audio) {
+    result["audio"] = audio_json(model.audio->tower);
+    if (!model.audio->connectors.empty()) {
+      result["audio_projectors"] = connectors_json(model.audio->connectors);
+    }
   }
   if (!model.language) return result;
   auto& language = result["language"];
@@ -431,7 +424,7 @@ nlohmann::ordered_json model_json(model_description const& model) {
 model_description model_of(std::string const& file, std::string const& field,
                            nlohmann::json const& value, std::string_view family) {
   json_fields const given(file, field, value);
-  bool const is_own = given.has("vision") || given.has("language");
+  bool const is_own = given.has("vision") || given.has("language") || given.has("audio");
   if (!is_own && !is_public_model(given)) {
     fail({file},
          "is no model: it has neither \"vision\" or \"language\" nor what public configurations "
@@ -444,7 +437,8 @@ model_description model_of(std::string const& file, std::string const& field,
   }
   try {
     model_description model = is_own ? own_model(given) : public_model(given, family);
-    connect(model);
+    // A public configuration states the widths of its connectors.
+    if (is_own) connect(model);
     if (is_own && given.has("name")) model.name = given.text("name");
     std::ranges::replace(model.name, '/', '-');
     check_costs(model);

@@ -9,6 +9,7 @@
 
 #include <omnibal/cost/models.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -21,17 +22,46 @@
 
 namespace examples {
 
+/// A number of equal connectors.
+struct connector_run {
+  std::int64_t count = 1;
+  omnibal::projector layer{};
+};
+
 /// A vision tower, and what makes tokens of the language model of its patches.
 struct vision_part {
-  omnibal::vision_model tower{};
+  omnibal::mixed_vision_model tower{};
+  /// The last connector, which leads to the language model.
   omnibal::projector connector{};
   std::optional<query_tower> resampler{};
+  /// Connectors before the last one: its first steps, or mergers of the outputs of layers within
+  /// the tower (DeepStack). They run behind the tower here.
+  std::vector<connector_run> further{};
+  /// Numbers that the class has and that never run in the model: pooling, layers behind the one
+  /// whose output is taken. No layer counts them.
+  std::int64_t idle_parameters = 0;
 
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
     tower.for_each_layer(visit);
-    if (resampler) resampler->for_each_layer(tower.layer, visit);
+    for (connector_run const& run : further) visit(run.layer, run.count);
+    if (resampler) resampler->for_each_layer(tower.layer(), visit);
     visit(connector, std::int64_t{1});
+  }
+};
+
+/// An audio tower, and the connectors that make tokens of the language model of its tokens. There
+/// are none if the language model attends to the tokens (Whisper).
+struct audio_part {
+  omnibal::audio_model tower{};
+  std::vector<connector_run> connectors{};
+  /// As `vision_part::idle_parameters`.
+  std::int64_t idle_parameters = 0;
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    tower.for_each_layer(visit);
+    for (connector_run const& run : connectors) visit(run.layer, run.count);
   }
 };
 
@@ -44,6 +74,8 @@ struct model_description {
   std::optional<omnibal::mixed_language_model> language;
   /// Where the tokens of tiles do not stand in the documents, but are attended to.
   std::optional<cross_layers> cross;
+  /// Runs between the vision part and the language model.
+  std::optional<audio_part> audio;
 
   model_description() = default;
   model_description(omnibal::vision_language_model const& model)
@@ -60,9 +92,14 @@ struct model_description {
     return result;
   }
 
+  /// True if tokens of tiles stand in no document: layers of the language model attend to them.
+  [[nodiscard]] bool is_seen_by_layers() const {
+    return cross || (language && !audio && has_cross_attention(*language));
+  }
+
   /// Tokens that a tile adds to its document. Precondition: the model has both parts.
   [[nodiscard]] std::int64_t document_tokens_of_tile() const {
-    return cross ? 0 : vision->connector.tile_tokens;
+    return is_seen_by_layers() ? 0 : vision->connector.tile_tokens;
   }
 
   /// The most tiles whose tokens fit into documents of so many tokens.
@@ -75,6 +112,7 @@ struct model_description {
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
     if (vision) vision->for_each_layer(visit);
+    if (audio) audio->for_each_layer(visit);
     if (language) language_layers().for_each_layer(visit);
   }
 
@@ -87,8 +125,23 @@ struct model_description {
       if (model.cross) {
         model.cross->for_each_layer(*model.language, model.vision->connector.tile_tokens, visit);
       } else {
-        model.language->for_each_layer(visit);
+        model.language->for_each_layer([&](auto const& layer, std::int64_t count) {
+          visit_with_context(layer, count, visit);
+        });
       }
+    }
+
+   private:
+    /// Gives a layer with cross-attention of its own the tokens of clips, or of tiles.
+    template <class Layer, class Visit>
+    void visit_with_context(Layer const& layer, std::int64_t count, Visit&& visit) const {
+      if constexpr (std::same_as<Layer, omnibal::transformer>) {
+        if (layer.cross.context_width != 0 && model.audio) return visit(heard_layer{layer}, count);
+        if (layer.cross.context_width != 0 && model.vision) {
+          return visit(cross_layer{layer, model.vision->connector.tile_tokens}, count);
+        }
+      }
+      visit(layer, count);
     }
   };
   /// Precondition: there is a language model, and a tower where it has cross-attention.

@@ -111,13 +111,13 @@ model_description flamingo(std::string name, std::int64_t layers, std::int64_t w
   model_description result;
   result.name = std::move(name);
   result.vision = {
-      .tower = {.patches = {.hidden = tower_width,
-                            .image_size = 320,
-                            .patch_size = 20,
-                            .positions = 256,
-                            .training = tower.training},
-                .layers = 15,
-                .layer = tower},
+      .tower = omnibal::vision_model{.patches = {.hidden = tower_width,
+                                                 .image_size = 320,
+                                                 .patch_size = 20,
+                                                 .positions = 256,
+                                                 .training = tower.training},
+                                     .layers = 15,
+                                     .layer = tower},
       .connector = {.input = tower_width, .output = width, .tile_tokens = 64, .has_bias = false},
       .resampler =
           query_tower{.queries = 64,

@@ -15,7 +15,8 @@ namespace examples {
 [[nodiscard]] bool is_public_model(json_fields const& given);
 
 /// The model of a public configuration. `family` says whose rules apply instead of its
-/// `model_type`; empty: those of the `model_type`. The connector of a tower by itself leads nowhere.
+/// `model_type`; empty: those of the `model_type`. The connector of a tower by itself leads
+/// nowhere.
 ///
 /// Errors: `input_error` for a family that is not known or not read, for a field that its rules do
 /// not have, and for a value that they do not allow.

@@ -61,6 +61,24 @@ struct cross_layer {
   }
 };
 
+/// A layer of the documents whose tokens attend to one clip, such as the speech that they write
+/// down.
+struct heard_layer {
+  omnibal::transformer layer{};
+
+  [[nodiscard]] omnibal::layer_cost operator()(omnibal::micro_batch_work const& batch,
+                                               omnibal::parallel_degrees const& degrees = {},
+                                               omnibal::byte_sizes const& bytes = {}) const {
+    auto const& clips = batch.clips;
+    std::int64_t const seen =
+        clips.count == 0 ? 0
+                         : clips.tokens / clips.count + (clips.tokens % clips.count == 0 ? 0 : 1);
+    return layer({.documents = batch.documents,
+                  .context = {clips.tokens, product_of({batch.documents.tokens, seen})}},
+                 degrees, bytes);
+  }
+};
+
 /// A layer behind which a cut also sends what later layers attend to: so many numbers of each tile.
 template <class Layer>
 struct passing {
@@ -118,6 +136,12 @@ inline omnibal::transformer const& last_attention_layer(
     if (run->layer.heads != 0) return run->layer;
   }
   return model.runs.back().layer;
+}
+
+/// True if layers of the language model have cross-attention of their own.
+inline bool has_cross_attention(omnibal::mixed_language_model const& model) {
+  return std::ranges::any_of(
+      model.runs, [](omnibal::layer_run const& run) { return run.layer.cross.context_width != 0; });
 }
 
 /// Layers of cross-attention to the tokens of tiles, one before each run of so many layers of a

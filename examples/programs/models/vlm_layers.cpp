@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vlm_layers.hpp"
 
+#include <omnibal/cost/audio_stem.hpp>
+#include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/prediction_layer.hpp>
@@ -18,12 +20,18 @@ namespace {
 constexpr std::string_view kind_of(omnibal::patch_embedding const&) { return "patch embedding"; }
 constexpr std::string_view kind_of(omnibal::vision_transformer const&) { return tower_kinds[0]; }
 constexpr std::string_view kind_of(omnibal::tower_norm const&) { return "tower norm"; }
-constexpr std::string_view kind_of(omnibal::projector const&) { return "projector"; }
+constexpr std::string_view kind_of(omnibal::projector const& layer) {
+  return layer.source == omnibal::projector_source::clips ? "audio projector" : "projector";
+}
+constexpr std::string_view kind_of(omnibal::audio_stem const&) { return "audio stem"; }
+constexpr std::string_view kind_of(omnibal::audio_transformer const&) { return "audio layer"; }
+constexpr std::string_view kind_of(omnibal::audio_norm const&) { return "audio norm"; }
 constexpr std::string_view kind_of(omnibal::embedding const&) { return "embedding"; }
 constexpr std::string_view kind_of(omnibal::transformer const&) { return tower_kinds[1]; }
 constexpr std::string_view kind_of(omnibal::language_head const&) { return "head"; }
 constexpr std::string_view kind_of(omnibal::prediction_layer const&) { return "prediction layer"; }
 constexpr std::string_view kind_of(query_layer const&) { return "resampler layer"; }
+constexpr std::string_view kind_of(heard_layer const&) { return tower_kinds[1]; }
 constexpr std::string_view kind_of(cross_layer const&) { return "cross-attention layer"; }
 template <class Layer>
 constexpr std::string_view kind_of(passing<Layer> const& passes) {

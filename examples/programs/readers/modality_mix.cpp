@@ -82,7 +82,7 @@ struct resampler_stack {
 
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
-    if (part.resampler) part.resampler->for_each_layer(part.tower.layer, visit);
+    if (part.resampler) part.resampler->for_each_layer(part.tower.layer(), visit);
   }
 };
 
@@ -111,7 +111,8 @@ modality_costs::modality_costs()
 
 modality_costs::modality_costs(model_description const& model, modality_rates const& rates)
     : rates_(rates),
-      tile_bytes_(3 * model.vision->tower.layer.image_size * model.vision->tower.layer.image_size),
+      tile_bytes_(3 * model.vision->tower.layer().image_size *
+                  model.vision->tower.layer().image_size),
       tile_tokens_(model.vision->connector.tile_tokens),
       document_tokens_(model.document_tokens_of_tile()),
       width_(model.vision->connector.output),

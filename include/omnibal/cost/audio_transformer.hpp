@@ -2,11 +2,15 @@
 #pragma once
 
 /// \file
-/// The layer of an audio tower.
+/// The layer of an audio tower, and its last norm.
 
+#include <omnibal/config.hpp>
+#include <omnibal/cost/attention_span.hpp>
+#include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/detail/model_limits.hpp>
 
 #include <cstdint>
 
@@ -32,6 +36,10 @@ struct audio_transformer {
   training_mode training = training_mode::all;
   /// True if `qkv_bias` includes keys; false if it means only queries and values (Whisper).
   bool key_bias = true;
+  /// The chunk of a clip in which a token attends, if the tower has windows (Qwen2.5-Omni).
+  attention_span span{};
+  /// Learned numbers of the layer that belong to no product, norm or bias.
+  std::int64_t other_parameters = 0;
 
   /// Returns the cost of the layer for `batch.clips`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -50,7 +58,31 @@ struct audio_transformer {
   [[nodiscard]] detail::transformer_block block() const {
     auto made = detail::tower_block("audio_transformer", *this);
     made.self->key_bias = key_bias;
+    made.span = span;
+    made.other_parameters = other_parameters;
     return made;
+  }
+};
+
+/// The norm after the last layer of an audio tower, as `tower_norm`.
+struct audio_norm {
+  std::int64_t hidden = 0;
+  norm_kind norm = norm_kind::layer;
+  training_mode training = training_mode::all;
+
+  /// Returns the cost of the norm for `batch.clips`.
+  [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
+                                      parallel_degrees const& degrees = {},
+                                      byte_sizes const& bytes = {}) const {
+    using detail::tensor_sharding;
+    constexpr char const* name = "audio_norm";
+    detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
+    detail::check_width(name, "hidden", hidden);
+    detail::check_sequences(name, "clips", batch.clips);
+    detail::int128 const rows = tally.in_sequence(batch.clips.tokens);
+    detail::int128 const numbers = tally.activation_bytes(rows * hidden);
+    detail::add_output_norm(tally, rows, hidden, norm);
+    return tally.result({numbers, tensor_sharding::at_norm}, {numbers, tensor_sharding::at_norm});
   }
 };
 

@@ -112,6 +112,8 @@ struct patch_embedding {
   /// True if a norm precedes the layers of the tower.
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
+  /// Learned numbers that belong to no product, norm or bias, such as mask tokens.
+  std::int64_t other_parameters = 0;
 
   /// Returns the cost of the layer for `batch.tiles` and `batch.images`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -132,6 +134,7 @@ struct patch_embedding {
     int128 const output_bytes = tally.activation_bytes(rows * hidden);
     tally.parameters((pixels + (has_bias ? 1 : 0) + class_tokens + positions) * hidden,
                      tensor_sharding::whole);
+    tally.parameters(other_parameters, tensor_sharding::whole);
     tally.linear_flops(2 * patches * pixels * hidden, tensor_sharding::whole);
     tally.keep(input_bytes, tensor_sharding::whole, detail::backward_use::for_weights);
     tally.moved(2 * output_bytes, tensor_sharding::whole);
@@ -151,6 +154,7 @@ struct patch_embedding {
     detail::check_between(name, "channels", channels, 1, max_pixels);
     detail::check_between(name, "class_tokens", class_tokens, 0, detail::max_width);
     detail::check_between(name, "positions", positions, 0, detail::max_width);
+    detail::check_between(name, "other_parameters", other_parameters, 0, detail::max_tokens);
   }
 };
 

@@ -4,6 +4,8 @@
 /// \file
 /// Models of several kinds of layers, and some published models.
 
+#include <omnibal/cost/audio_stem.hpp>
+#include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/prediction_layer.hpp>
@@ -76,6 +78,48 @@ struct language_model {
   }
 };
 
+/// A number of equal layers of a vision tower in a row.
+struct vision_run {
+  std::int64_t count = 0;
+  vision_transformer layer{};
+};
+
+/// A vision tower whose layers differ, such as windows in seven of eight layers (Qwen2.5-VL).
+struct mixed_vision_model {
+  patch_embedding patches{};
+  /// The layers from the first to the last.
+  std::vector<vision_run> runs{};
+  bool has_last_norm = false;
+
+  /// Returns the number of layers.
+  [[nodiscard]] std::int64_t layers() const {
+    std::int64_t sum = 0;
+    for (vision_run const& run : runs) sum += run.count;
+    return sum;
+  }
+
+  /// Returns the first layer, whose tiles, width and norms all layers share. Precondition: the
+  /// tower has layers.
+  [[nodiscard]] vision_transformer const& layer() const { return runs.front().layer; }
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    visit(patches, std::int64_t{1});
+    for (vision_run const& run : runs) visit(run.layer, run.count);
+    if (has_last_norm) visit(last_norm(), std::int64_t{1});
+  }
+
+  /// Returns the norm after the layers, with their configuration.
+  [[nodiscard]] tower_norm last_norm() const {
+    return {.hidden = layer().hidden,
+            .image_size = layer().image_size,
+            .patch_size = layer().patch_size,
+            .class_tokens = layer().class_tokens,
+            .norm = layer().norm,
+            .training = layer().training};
+  }
+};
+
 /// A vision tower of a patch embedding, equal layers and optionally a norm after them.
 struct vision_model {
   patch_embedding patches{};
@@ -98,6 +142,31 @@ struct vision_model {
             .class_tokens = layer.class_tokens,
             .norm = layer.norm,
             .training = layer.training};
+  }
+
+  /// Returns the same tower as a list of runs.
+  [[nodiscard]] operator mixed_vision_model() const {
+    return {.patches = patches, .runs = {{layers, layer}}, .has_last_norm = has_last_norm};
+  }
+};
+
+/// An audio tower of convolutions, equal layers and optionally a norm after them.
+struct audio_model {
+  audio_stem stem{};
+  std::int64_t layers = 0;
+  audio_transformer layer{};
+  bool has_last_norm = false;
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    visit(stem, std::int64_t{1});
+    visit(layer, layers);
+    if (has_last_norm) visit(last_norm(), std::int64_t{1});
+  }
+
+  /// Returns the norm after the layers, with their configuration.
+  [[nodiscard]] constexpr audio_norm last_norm() const {
+    return {.hidden = layer.hidden, .norm = layer.norm, .training = layer.training};
   }
 };
 

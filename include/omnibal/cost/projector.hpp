@@ -16,14 +16,23 @@
 
 namespace omnibal::inline v0 {
 
-/// A projector of one or two matrices with an activation in between. Examples are the projector of
-/// LLaVA and `mlp1` of InternVL (norm, 12800 to 6144, 6144 to 6144). The projector works on the
-/// tokens that the tiles and images of the micro-batch become in the language model.
+/// The tokens on which a projector works.
+enum class projector_source {
+  images,  ///< patches of tiles and images
+  clips,   ///< tokens of an audio tower
+};
+
+/// A projector of one or two matrices with an activation in between, or of three matrices with a
+/// gate. Examples are the projector of LLaVA and `mlp1` of InternVL (norm, 12800 to 6144, 6144 to
+/// 6144). The projector works on the tokens that the tiles and images, or the clips, of the
+/// micro-batch become in the language model.
 ///
 /// T is the number of these tokens. Forward FLOPs are 2T (input * hidden + hidden * output).
 /// Backward FLOPs are twice the forward FLOPs, or once if only input gradients are wanted. Kept
 /// bytes in bf16 are T (2 input + 4 hidden), and with a norm T (4 input + 4 hidden). `selective`
-/// does not recompute the outputs of norm and activation. The bytes at the cut are 2T * output.
+/// does not recompute the outputs of norm and activation. The bytes at the cut are 2T * output. A
+/// gate adds a matrix from input to hidden and 2T * hidden kept bytes; a norm of the outputs keeps
+/// 2T * output.
 /// Without a hidden layer every tensor-parallel rank has the whole matrix.
 ///
 /// Preconditions: `tensor` divides `hidden`. Complexity, memory, determinism and errors as
@@ -36,7 +45,7 @@ struct projector {
   std::int64_t output = 0;
   /// Tokens that a tile becomes; 0 means that there are no tiles.
   std::int64_t tile_tokens = 0;
-  /// Patches of images that become one token.
+  /// Patches of images, or tokens of clips, that become one token.
   std::int64_t patches_per_token = 1;
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
@@ -45,8 +54,15 @@ struct projector {
   std::int64_t norm_width = 0;
   bool has_bias = true;
   training_mode training = training_mode::all;
+  mlp_kind feed_forward = mlp_kind::plain;
+  /// True if a norm follows the last matrix.
+  bool has_output_norm = false;
+  norm_kind output_norm = norm_kind::rms;
+  /// Learned numbers that belong to no product, norm or bias, such as the tokens at line ends.
+  std::int64_t other_parameters = 0;
+  projector_source source = projector_source::images;
 
-  /// Returns the cost of the projector for `batch.tiles` and `batch.images`.
+  /// Returns the cost of the projector for `batch.tiles` and `batch.images`, or for `batch.clips`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
@@ -66,10 +82,13 @@ struct projector {
     if (hidden == 0) {
       detail::add_whole(tally, rows, input, output, has_bias);
     } else {
-      detail::add_split_columns(tally, rows, input, hidden, has_bias);
-      detail::add_activation(tally, rows * hidden, mlp_kind::plain);
+      detail::int128 const columns = detail::int128{detail::matrices_in(feed_forward)} * hidden;
+      detail::add_split_columns(tally, rows, input, columns, has_bias);
+      detail::add_activation(tally, rows * hidden, feed_forward);
       detail::add_split_rows(tally, rows, hidden, output, has_bias);
     }
+    if (has_output_norm) detail::add_output_norm(tally, rows, output, output_norm);
+    tally.parameters(other_parameters, detail::tensor_sharding::whole);
     tally.widest(input_bytes + output_bytes, detail::tensor_sharding::at_norm);
     return tally.result({input_bytes, detail::tensor_sharding::at_norm},
                         {output_bytes, detail::tensor_sharding::at_norm});
@@ -88,9 +107,14 @@ struct projector {
     detail::check_width(name, "output", output);
     detail::check_between(name, "tile_tokens", tile_tokens, 0, detail::max_width);
     detail::check_width(name, "patches_per_token", patches_per_token);
+    detail::check_between(name, "other_parameters", other_parameters, 0, detail::max_width);
   }
 
   [[nodiscard]] detail::int128 tokens(micro_batch_work const& batch) const {
+    if (source == projector_source::clips) {
+      detail::check_sequences("projector", "clips", batch.clips);
+      return detail::share_of(batch.clips.tokens, patches_per_token);
+    }
     detail::check_images("projector", batch, tile_tokens);
     return detail::int128{batch.tiles} * tile_tokens +
            detail::share_of(batch.images.tokens, patches_per_token);

@@ -70,6 +70,9 @@ struct vision_transformer {
     return detail::sample_cost(*this, &micro_batch_work::images);
   }
 
+  [[nodiscard]] friend bool operator==(vision_transformer const&,
+                                       vision_transformer const&) = default;
+
  private:
   static constexpr char const* name = "vision_transformer";
 
