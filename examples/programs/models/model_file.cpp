@@ -371,6 +371,7 @@ model_description any_model(std::string const& given, std::string_view family) {
 model_description find_model(std::string const& given, model_parts needed,
                              std::string_view family) {
   model_description model = any_model(given, family);
+  if (needed == model_parts::any) return model;
   if (needed != model_parts::vision && !model.language) {
     throw input_error("model \"" + given +
                       "\" is a vision tower alone; add a language model, as in " + model.name +

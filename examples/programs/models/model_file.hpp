@@ -149,7 +149,7 @@ struct model_description {
 };
 
 /// What a program needs of a model; others are refused with what is missing.
-enum class model_parts { vision, language, both };
+enum class model_parts { vision, language, both, any };
 
 /// The models that have a name, of any parts.
 [[nodiscard]] std::vector<model_description> const& known_models();

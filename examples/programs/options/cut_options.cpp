@@ -24,6 +24,7 @@ namespace {
 struct typed_options {
   std::vector<std::string> models{"6+20B", "6+34B"};
   std::string family;
+  bool describes = false;
   machine_words machine{.name = "a100-80gb"};
   rank_words ranks{};
   std::pair<std::size_t, std::size_t> stages{4, 16};
@@ -82,6 +83,7 @@ void add_model_options(CLI::App& app, typed_options& typed) {
                    "modeled")
       ->type_name("FILE");
   add_family_option(*group, typed.family);
+  add_describe_option(*group, typed.describes);
 }
 
 void add_machine_options(CLI::App& app, typed_options& typed) {
@@ -184,6 +186,10 @@ std::optional<cut_options> parse_cut_options(int count, char const* const* words
       ->add_option("--svg", typed.svg, "Draw the table into this file. Default: no picture")
       ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
+  if (typed.describes) {
+    print_models(typed.models, typed.family);
+    return std::nullopt;
+  }
   return checked(app, typed);
 }
 

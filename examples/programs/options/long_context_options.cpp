@@ -22,6 +22,7 @@ struct long_context_words {
   std::string mix = "two-sources";
   std::string model = "llama3-8b";
   std::string family;
+  bool describes = false;
   machine_words machine{};
   std::string measured;
   std::vector<std::int64_t> measured_batch{1, 4096};
@@ -84,6 +85,7 @@ CLI::Option* add_model(CLI::App& app, long_context_words& words) {
   auto* const group = app.add_option_group("Model and machine");
   add_model_option(*group, words.model, "Train the language model of this model.");
   add_family_option(*group, words.family);
+  add_describe_option(*group, words.describes);
   add_machine_option(*group, words.machine)
       ->description(
           "Compute times and memory for this machine. A name, or a file "
@@ -272,6 +274,10 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
   of.levels.back()->needs(output);
   of.levels.push_back(memory);
   if (!parse_words(app, count, words)) return std::nullopt;
+  if (text.describes) {
+    print_models({text.model}, text.family);
+    return std::nullopt;
+  }
   if (text.mix == "broad") options.mix = length_mix::broad;
   if (options.size.samples != 0 || options.size.tokens != 0) {
     options.task = long_context_task::steps;

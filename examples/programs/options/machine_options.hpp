@@ -7,10 +7,12 @@
 
 #include "machine_file.hpp"
 #include "model_file.hpp"
+#include "model_report.hpp"
 #include "option_checks.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -109,6 +111,12 @@ inline CLI::Option* add_family_option(CLI::App& group, std::string& family) {
       ->type_name("FAMILY");
 }
 
+inline CLI::Option* add_describe_option(CLI::App& group, bool& describes) {
+  return group.add_flag("--describe-model", describes,
+                        "Print the layers of the model as they were understood, and do nothing "
+                        "else");
+}
+
 /// The model that was typed. Errors: those of `find_model`, with the name of the option.
 inline model_description chosen_model(std::string const& typed, model_parts needed,
                                       std::string const& family) {
@@ -116,6 +124,16 @@ inline model_description chosen_model(std::string const& typed, model_parts need
     return find_model(typed, needed, family);
   } catch (std::exception const& error) {
     throw std::runtime_error("--model: " + std::string(error.what()));
+  }
+}
+
+/// Prints the layers of the models that were typed. Errors: as `chosen_model`.
+inline void print_models(std::vector<std::string> const& typed, std::string const& family) {
+  constexpr std::int64_t usual_length = 4096;
+  for (std::string const& name : typed) {
+    auto const model = chosen_model(name, model_parts::any, family);
+    std::cout << model.name << '\n';
+    print_layers(std::cout, model, usual_length);
   }
 }
 

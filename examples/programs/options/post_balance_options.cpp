@@ -36,6 +36,7 @@ struct typed_options {
   std::string rule = "rebalance";
   std::string model;
   std::string family;
+  bool describes = false;
   machine_words machine{.name = "h100-80gb"};
   std::string measured;
   std::vector<std::int64_t> measured_batch{15, 4, 1024};
@@ -104,6 +105,7 @@ void add_model(CLI::App& app, typed_options& typed) {
   add_model_option(*group, typed.model,
                    "Train the vision tower and the language model of this model.");
   add_family_option(*group, typed.family);
+  add_describe_option(*group, typed.describes);
   add_machine_option(*group, typed.machine);
   auto* const teraflops = add_teraflops_option(*group, typed.machine);
   auto* const measured =
@@ -191,6 +193,10 @@ std::optional<post_balance_options> parse_post_balance(int count, char const* co
   add_data(app, options);
   add_model(app, typed);
   if (!parse_words(app, count, words)) return std::nullopt;
+  if (typed.describes) {
+    print_models({typed.model}, typed.family);
+    return std::nullopt;
+  }
   return checked(app, typed, std::move(options));
 }
 

@@ -25,6 +25,7 @@ namespace {
 struct vlm_words {
   std::vector<std::string> models{"6+20B", "6+34B"};
   std::string family;
+  bool describes = false;
   machine_words machine{.name = "a100-80gb-products"};
   rank_words ranks{};
   std::size_t stages = 4;
@@ -103,6 +104,7 @@ void add_model(CLI::App& app, vlm_words& words) {
       ->check(integer_between<std::int64_t>(0, 1 << 20))
       ->needs(measured);
   add_family_option(*group, words.family);
+  add_describe_option(*group, words.describes);
 }
 
 void add_machine(CLI::App& app, vlm_words& words) {
@@ -308,6 +310,10 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
                    "make plans")
       ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
+  if (typed.describes) {
+    print_models(typed.models, typed.family);
+    return std::nullopt;
+  }
   check_not_empty(app, "--replay", "the name of a file");
   check_replay(app);
   check_plan(app, typed, options);
@@ -333,6 +339,10 @@ std::optional<published_options> parse_published(int count, char const* const* w
   add_published(app, options);
   add_output(app, typed);
   if (!parse_words(app, count, words)) return std::nullopt;
+  if (typed.describes) {
+    print_models(typed.models, typed.family);
+    return std::nullopt;
+  }
   check_not_empty(app, "--measure", "a command");
   check_plan(app, typed, options.common);
   if (!options.command.empty() && options.common.models.size() != 1) {

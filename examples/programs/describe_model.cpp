@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Prints the layers of models as they were understood, or a table of models:
+/// `describe_model --help`.
+
+#include "models/model_file.hpp"
+#include "options/describe_options.hpp"
+#include "reports/model_report.hpp"
+
+#include <exception>
+#include <iostream>
+#include <vector>
+
+namespace {
+
+using namespace examples;
+
+/// Describes all models. Returns the number of models that could not be read.
+int describe(describe_options const& options) {
+  std::vector<model_description> models;
+  int refused = 0;
+  for (std::string const& name : options.models) {
+    try {
+      auto model = find_model(name, model_parts::any, options.family);
+      // A file without a name of its own.
+      if (model.name.empty()) model.name = name;
+      models.push_back(std::move(model));
+    } catch (std::exception const& error) {
+      std::cerr << "describe_model: " << name << ": " << error.what() << '\n';
+      ++refused;
+    }
+  }
+  if (options.is_table) {
+    models_table(models).print_markdown(std::cout);
+    return refused;
+  }
+  for (model_description const& model : models) {
+    std::cout << model.name << '\n';
+    print_layers(std::cout, model, options.length);
+  }
+  return refused;
+}
+
+}  // namespace
+
+int main(int argument_count, char** arguments) {
+  try {
+    auto const options = parse_describe_options(argument_count, arguments);
+    if (!options) return 0;
+    return describe(*options) == 0 ? 0 : 1;
+  } catch (std::exception const& error) {
+    std::cerr << "describe_model: " << error.what() << '\n';
+    return 1;
+  }
+}

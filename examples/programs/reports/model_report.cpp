@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model_report.hpp"
+
+#include "vlm_layers.hpp"
+
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <type_traits>
+
+namespace examples {
+
+namespace {
+
+constexpr std::int64_t short_document = 4096;
+constexpr std::int64_t long_document = 131072;
+
+std::string count_text(std::int64_t value) { return counted(static_cast<std::uint64_t>(value)); }
+
+std::string span_text(omnibal::attention_span const& span) {
+  switch (span.kind) {
+    case omnibal::span_kind::whole: return "";
+    case omnibal::span_kind::window: return ", window " + count_text(span.tokens);
+    case omnibal::span_kind::chunk: return ", chunk " + count_text(span.tokens);
+  }
+  return "";
+}
+
+std::string mixer_of(omnibal::transformer const& layer) {
+  std::string result;
+  auto const add = [&result](std::string const& name) {
+    result += (result.empty() ? "" : " and ") + name;
+  };
+  bool const is_cross = layer.cross.context_width != 0 &&
+                        layer.cross.placement == omnibal::cross_placement::instead_self;
+  if (layer.heads != 0 && !is_cross) {
+    add(layer.latent.key_value_rank != 0 ? "latent attention" : "attention");
+    result += span_text(layer.span);
+    if (layer.indexer.heads != 0) result += ", indexer";
+  }
+  if (layer.cross.context_width != 0) add("cross-attention");
+  if (layer.delta.key_heads != 0) add("linear attention");
+  if (layer.space.heads != 0) add("state space");
+  if (layer.convolution.tokens != 0) add("short convolution");
+  return result;
+}
+
+std::string feed_forward_of(omnibal::transformer const& layer) {
+  std::string result;
+  if (layer.mlp != 0) result = "MLP " + count_text(layer.mlp);
+  if (layer.experts.routed == 0) return result;
+  result += (result.empty() ? "" : " and ") + count_text(layer.experts.active) + " of " +
+            count_text(layer.experts.routed) + " experts";
+  if (layer.experts.shared != 0) result += " + " + count_text(layer.experts.shared) + " shared";
+  return result;
+}
+
+/// The parts of the language layer that a layer is or wraps.
+template <class Layer>
+std::string parts_within(Layer const& layer) {
+  if constexpr (std::same_as<Layer, omnibal::transformer>) {
+    return parts_of(layer);
+  } else if constexpr (requires { layer.layer; }) {
+    return parts_within(layer.layer);
+  } else {
+    return "";
+  }
+}
+
+/// A micro-batch of one document, and of a tile if the model has towers.
+omnibal::micro_batch_work one_document(model_description const& model, std::int64_t length) {
+  bool const has_tiles = model.vision && model.vision->tower.layer().image_size != 0;
+  return {.tiles = has_tiles ? 1 : 0,
+          .documents = omnibal::equal_sequences({.count = 1, .length = length})};
+}
+
+std::string per_token(std::int64_t amount, std::int64_t length, double unit, int digits) {
+  return fixed(static_cast<double>(amount) / static_cast<double>(length) / unit, digits);
+}
+
+/// Training GFLOPs of a token of the language model.
+std::string flops_of_token(omnibal::mixed_language_model const& language, std::int64_t length) {
+  return per_token(omnibal::document_cost(language)(length), length, 1e9, 2);
+}
+
+std::int64_t kept_bytes(omnibal::mixed_language_model const& language, std::int64_t length) {
+  std::int64_t sum = 0;
+  omnibal::micro_batch_work const batch{
+      .documents = omnibal::equal_sequences({.count = 1, .length = length})};
+  for (auto const& layer : omnibal::layer_costs(language, batch)) {
+    sum += layer[omnibal::recompute_choice::none].kept_bytes;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::string parts_of(omnibal::transformer const& layer) {
+  std::string const mixer = mixer_of(layer);
+  std::string const feed_forward = feed_forward_of(layer);
+  return mixer + (mixer.empty() || feed_forward.empty() ? "" : "; ") + feed_forward;
+}
+
+void print_layers(std::ostream& out, model_description const& model, std::int64_t length) {
+  table rows({"layers", "kind", "parts", "parameters", "MFLOPs", "kept bytes"});
+  auto const kinds = layer_kinds(model);
+  auto const batch = one_document(model, length);
+  std::size_t first = 0;
+  model.for_each_layer([&](auto const& layer, std::int64_t count) {
+    omnibal::layer_cost const cost = layer(batch, {}, {});
+    std::size_t const last = first + static_cast<std::size_t>(count) - 1;
+    std::string const numbers =
+        std::to_string(first) + (last == first ? "" : "-" + std::to_string(last));
+    std::int64_t const kept = cost[omnibal::recompute_choice::none].kept_bytes;
+    rows.add({numbers, std::string(kinds[first]), parts_within(layer), count_text(cost.parameters),
+              per_token(cost.flops(), length, 1e6, 1), count_text(kept / length)});
+    first = last + 1;
+  });
+  rows.print(out);
+  auto const all = omnibal::count_parameters(model);
+  out << "Parameters: " << count_text(all.total);
+  if (all.active != all.total) out << ", active " << count_text(all.active);
+  auto const without = omnibal::count_parameters(model.without_prediction());
+  if (without != all) out << "; without multi-token prediction " << count_text(without.total);
+  out << "\nMFLOPs (forward and backward) and kept bytes of one layer are for a token of a "
+         "document of "
+      << count_text(length) << " tokens";
+  if (batch.tiles != 0) out << " with one tile";
+  out << ".\n";
+}
+
+table models_table(std::span<model_description const> models) {
+  table rows({"model", "parameters", "active", "language model", "GFLOPs 4K", "GFLOPs 131K",
+              "kept bytes"});
+  for (model_description const& model : models) {
+    auto const counted_model = model.without_prediction();
+    auto const all = omnibal::count_parameters(counted_model);
+    std::vector<std::string> row{model.name, count_text(all.total), count_text(all.active)};
+    if (counted_model.language) {
+      auto const& language = *counted_model.language;
+      row.push_back(count_text(omnibal::count_parameters(language).total));
+      row.push_back(flops_of_token(language, short_document));
+      row.push_back(flops_of_token(language, long_document));
+      row.push_back(count_text(kept_bytes(language, short_document) / short_document));
+    } else {
+      row.insert(row.end(), 4, "");
+    }
+    rows.add(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace examples
