@@ -58,6 +58,10 @@ TEST_CASE("experts and their router may have biases") {
   CHECK(cost.parameters - without.parameters == 8 + 8 * (2 * 6 + 32));
   CHECK(cost.active_parameters - without.active_parameters == 8 + 2 * (2 * 6 + 32));
   CHECK(cost.forward == without.forward);
+  // Of two ranks that share an expert each has the whole bias of its output.
+  auto const shared = layer(documents, {.tensor = 2});
+  layer.experts.has_bias = false;
+  CHECK(shared.parameters - layer(documents, {.tensor = 2}).parameters == 8 + 8 * (6 + 32));
 }
 
 TEST_CASE("experts may be whole on each tensor-parallel rank") {

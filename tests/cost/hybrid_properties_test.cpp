@@ -111,8 +111,11 @@ TEST_CASE("experts on their own tensor-parallel ranks keep the work and the shar
     auto const whole = layer(batch);
     auto const shared = layer(batch, {.tensor = 4, .data = 8});
     auto const folded = layer(batch, {.tensor = 4, .data = 8, .expert = 8, .expert_tensor = own});
-    CHECK(folded.forward == shared.forward);
-    CHECK(folded.backward == shared.backward);
+    CHECK(folded.forward.moved_bytes == shared.forward.moved_bytes);
+    CHECK(folded.forward.flops <= shared.forward.flops);
+    CHECK(folded.backward.flops <= shared.backward.flops);
+    // Ranks that share an expert repeat the outer products of its adapters.
+    if (layer.adapters.rank == 0) CHECK(folded.forward.flops == shared.forward.flops);
     if (layer.experts.routed == 0) {
       CHECK(folded == shared);
       return;

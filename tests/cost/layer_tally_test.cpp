@@ -78,6 +78,11 @@ TEST_CASE("routed and shared experts have adapters, and the router has none") {
   CHECK(cost.forward.flops - frozen.forward.flops == 2 * tokens * 3 * one);
   // A rank of 4 has two experts and, with sharded state, nothing of it twice.
   CHECK(layer(documents, {.data = 4, .expert = 4}).optimizer_bytes == 12 * (one / 4 + 2 * one));
+  // Two ranks that share the experts have shares of the hidden sides of adapters.
+  layer.adapters = {};
+  auto const half = layer(documents, {.tensor = 2});
+  layer.adapters = {.rank = 2, .targets = adapter_targets::feed_forward};
+  CHECK(layer(documents, {.tensor = 2}).parameters - half.parameters == 9 * 3 * 2 * (32 + 3));
   std::int64_t const inputs = 2 * 32 + 2 * 2 * 32 + 3 * 2 * 6;  // norm, sent tokens, activations
   CHECK(cost[none].kept_bytes - frozen[none].kept_bytes == tokens * (inputs + 3 * 3 * 2 * 2));
 }

@@ -108,17 +108,20 @@ struct expert_mixture {
   void add_routed(layer_tally& tally, int128 rows, std::int64_t width) const {
     int128 const inner = int128{matrices_in(kind)} * experts.mlp;
     int128 const one_expert = (inner + experts.mlp) * width;
-    int128 const biases = experts.has_bias ? inner + width : int128{0};
+    // Each rank that shares the matrices of an expert has the whole bias of its outputs and the
+    // whole outer side of its adapters.
+    int128 const outer = int128{width} * tally.expert_tensor();
+    int128 const biases = experts.has_bias ? inner + outer : int128{0};
     tally.parameters(experts.routed * (one_expert + biases), tensor_sharding::expert,
                      experts.active * (one_expert + biases));
     tally.copies(experts.routed * one_expert, tensor_sharding::expert);
     tally.parameters(experts.idle_parameters, tensor_sharding::expert, 0);
     tally.linear_flops(2 * rows * experts.active * one_expert, tensor_sharding::split);
     for (std::int64_t i = 0; i != matrices_in(kind); ++i) {
-      tally.adapter(rows, width, tensor_sharding::expert, experts.mlp, tensor_sharding::expert,
+      tally.adapter(rows, outer, tensor_sharding::expert, experts.mlp, tensor_sharding::expert,
                     experts.routed, experts.active);
     }
-    tally.adapter(rows, experts.mlp, tensor_sharding::expert, width, tensor_sharding::expert,
+    tally.adapter(rows, experts.mlp, tensor_sharding::expert, outer, tensor_sharding::expert,
                   experts.routed, experts.active);
     int128 const numbers = rows * experts.active * width;
     int128 const sent = tally.activation_bytes(numbers);
