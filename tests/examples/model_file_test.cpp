@@ -185,7 +185,7 @@ TEST_CASE("public configurations have the parameters that their models have") {
   CHECK(parameters_of(read(qwen3_8b)) == 8'190'735'360);
   check_billions(read(deepseek_v3), 671.0, 0.002);
   check_billions(read(siglip), 0.413);
-  CHECK(read(siglip).vision->tower.layer.tile_tokens() == 27 * 27);
+  CHECK(read(siglip).vision->tower.layer().tile_tokens() == 27 * 27);
   check_billions(read(clip), 0.3035);
   check_billions(read(vit), 0.0858);
   check_billions(read(eva), 4.35);
@@ -342,7 +342,7 @@ TEST_CASE("a tower with its resampler goes with another language model, without 
 
 TEST_CASE("heads of towers and of resamplers are padded for the ranks that share them") {
   auto const model = padded(find_model("blip2-opt-2.7b", model_parts::both), 8);
-  CHECK(model.vision->tower.layer.heads == 16);
+  CHECK(model.vision->tower.layer().heads == 16);
   CHECK(model.vision->resampler->layer.heads == 16);
   CHECK(model.vision->resampler->layer.head_size == 64);
 }
@@ -354,7 +354,7 @@ TEST_CASE("parts of a model file may be names and files beside it") {
       folder.write("pair.json", R"({"vision": "tower/config.json", "language": "llama3-8b"})");
   auto const pair = find_model(path.string(), model_parts::both);
   CHECK(pair.name == "pair");
-  CHECK(pair.vision->tower.layers == 24);
+  CHECK(pair.vision->tower.layers() == 24);
   CHECK(pair.vision->connector.tile_tokens == 144);
   CHECK(pair.language->input.hidden == 4096);
 
@@ -367,7 +367,7 @@ TEST_CASE("parts of a model file may be names and files beside it") {
   CHECK(mine.name == "mine");
   CHECK(mine.vision->connector.tile_tokens == 64);
   CHECK(mine.vision->connector.input == 16 * 768);
-  CHECK(mine.vision->tower.layer.tile_tokens() == 1024);
+  CHECK(mine.vision->tower.layer().tile_tokens() == 1024);
 }
 
 // Files that named each other were read until the stack ended.
@@ -409,8 +409,8 @@ TEST_CASE("a family is refused if no public configuration is read by it") {
 TEST_CASE("only layers whose output is taken run, and images have the size that is forced") {
   auto const shortened =
       read(without(internvl_1_5, "\"select_layer\": -1", "\"select_layer\": -4"));
-  CHECK(shortened.vision->tower.layers == 42);
-  CHECK(read(llava).vision->tower.layers == 23);
+  CHECK(shortened.vision->tower.layers() == 42);
+  CHECK(read(llava).vision->tower.layers() == 23);
   CHECK(read(llava).vision->connector.tile_tokens == 576);
   auto const small =
       read(without(internvl_1_5, "\"force_image_size\": 448", "\"force_image_size\": 224"));

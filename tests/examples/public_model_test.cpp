@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Public configurations: the totals of their models to the digit, or a refusal that names the field.
+// SPDX-License-Identifier: Apache-2.0 Public configurations: the totals of their models to the
+// digit, or a refusal that names the field.
 
 #include "input_error.hpp"
 #include "model_file.hpp"
@@ -374,7 +374,7 @@ TEST_CASE("a tower whose norms are of two kinds is refused") {
 TEST_CASE("widths by a ratio are rounded down, as their classes do") {
   json eva = json::parse(towers[9].text);
   eva["vision_cfg"].update(R"({"width": 1024, "head_width": 64, "mlp_ratio": 2.6667})"_json);
-  CHECK(read(eva).vision->tower.layer.mlp == 2730);
+  CHECK(read(eva).vision->tower.layer().mlp == 2730);
 }
 
 TEST_CASE("a field that no rule of the family has is refused by name, wherever it stands") {

@@ -31,7 +31,7 @@ constexpr std::uint64_t seed = 7;
 /// Eleven layers of a tower and ten of a language model, in some memory.
 planned_scenario planned_with(std::int64_t memory_bytes, std::size_t stages) {
   model_description model = find_model("internvit-300m+llama3-8b", model_parts::both);
-  model.vision->tower.layers = 11;
+  model.vision->tower.runs.front().count = 11;
   model.language->runs.front().count = 10;
   vlm_scenario scenario = scenario_on("test", find_machine("a100-80gb"));
   scenario.assumed.memory_bytes = memory_bytes;

@@ -57,9 +57,6 @@ void connect(model_description& model) {
   if (!model.language) return;
   std::int64_t const width =
       model.cross ? model.cross->layer.cross.context_width : model.language->input.hidden;
-  if (model.audio && !model.audio->connectors.empty()) {
-    model.audio->connectors.back().layer.output = model.language->input.hidden;
-  }
   if (!model.vision) return;
   auto& connector = model.vision->connector;
   if (connector.output != 0 && connector.output == width) return;
@@ -346,6 +343,9 @@ model_description joined(std::string const& given, std::size_t plus, std::string
   if (!language.language) throw input_error("model \"" + second + "\" has no language model");
   result.language = language.language;
   result.cross.reset();
+  if (result.audio && !result.audio->connectors.empty()) {
+    result.audio->connectors.back().layer.output = language.language->input.hidden;
+  }
   result.name += '+' + language.name;
   connect(result);
   return result;

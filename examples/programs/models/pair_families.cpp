@@ -201,6 +201,8 @@ void connect_step(pair_draft& draft) {
 
 void connect_kimi(pair_draft& draft) {
   draft.vision.connector.output = draft.width;
+  draft.vision.connector.norm_width =
+      draft.given.integer_or("projection_hidden_size", 1152, 1, most);
   check_activation(draft.given, "projection_hidden_act");
 }
 
@@ -400,9 +402,10 @@ std::vector<pair_family> const& pair_families() {
        .connect = connect_kimi,
        .text_family = "deepseek_v3",
        .tower_family = "kimi_k25_vision",
-       .understood = {"projection_hidden_act"},
+       .ties_by_default = true,
+       .understood = {"projection_hidden_act", "projection_hidden_size"},
        .ignored = {{"sizes that the parts state",
-                    {"projection_hidden_size", "projection_ln_eps", "use_unified_vision_chunk",
+                    {"projection_ln_eps", "projection_layer_norm_eps", "use_unified_vision_chunk",
                      "video_placeholder"}}}},
       {.names = {"minimax_m3_vl"},
        .connect = connect_minimax,
@@ -412,7 +415,7 @@ std::vector<pair_family> const& pair_families() {
        .ignored = {ids, tiles}},
       {.names = {"step3p7"},
        .connect = connect_step,
-       .text_family = "step3p7_text",
+       .text_family = "step3p5",
        .tower_family = "step3p5_vision",
        .understood = {"projector_bias"}},
       {.names = {"qwen2_5_omni_thinker"},
@@ -450,6 +453,8 @@ std::vector<pair_family> const& pair_families() {
       {.names = {"voxtral"},
        .text_family = "llama",
        .audio_family = "voxtral_encoder",
+       .text_defaults = R"({"vocab_size": 131072, "hidden_size": 3072, "intermediate_size": 8192,
+         "num_hidden_layers": 30, "num_key_value_heads": 8, "head_dim": 128})",
        .understood = {"projector_hidden_act"},
        .ignored = {ids, repeated}}};
   return families;

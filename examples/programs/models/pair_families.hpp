@@ -53,6 +53,8 @@ struct pair_family {
   std::string_view audio_family{};
   /// The tower of a file without one, as JSON.
   std::string_view vision_defaults = "{}";
+  /// Fields of the language model that the class of the pair completes, as JSON.
+  std::string_view text_defaults = "{}";
   /// The class ties both ends where no part says so.
   bool ties_by_default = false;
   /// An object in which all parts stand.

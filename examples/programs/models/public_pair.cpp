@@ -62,7 +62,9 @@ omnibal::mixed_language_model text_of_pair(json_fields const& given, std::string
     return public_text(given, std::string(family.text_family),
                        {.around = pair_rules(given, family, nullptr, repeated), .name = name});
   }
-  auto const text = given.object(field.c_str());
+  auto completed = nlohmann::json::parse(family.text_defaults);
+  completed.update(given.at(field.c_str()));
+  json_fields const text(given.file(), given.path_of(field.c_str()), completed);
   check_fields(given, name, pair_rules(given, family, &text, repeated));
   std::string const stated = stated_family(text, family.text_family);
   return public_text(text, stated,
