@@ -183,9 +183,10 @@ class json_fields {
     }
   }
 
-  /// Fails because of the value of a field.
+  /// Fails because of the value of a field, which may be a default.
   [[noreturn]] void refuse(char const* name, std::string const& rule) const {
-    fail({file_}, "field \"" + path_of(name) + "\" is " + shown((*value_)[name]) + ", " + rule);
+    std::string const value = mentions(name) ? shown((*value_)[name]) : "not in the file";
+    fail({file_}, "field \"" + path_of(name) + "\" is " + value + ", " + rule);
   }
 
  private:
