@@ -55,6 +55,8 @@ struct pair_family {
   std::string_view vision_defaults = "{}";
   /// Fields of the language model that the class of the pair completes, as JSON.
   std::string_view text_defaults = "{}";
+  /// Fields of the language model that the class of the pair adds and that change nothing.
+  std::vector<std::string_view> text_ignored{};
   /// The class ties both ends where no part says so.
   bool ties_by_default = false;
   /// An object in which all parts stand.

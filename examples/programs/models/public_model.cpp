@@ -38,8 +38,9 @@ model_description clip_tower(json_fields const& given, std::string const& name,
                              clip_family const& family) {
   field_rules rules{
       .understood = {"vision_config"},
-      .ignored = {{"the tower of texts is not read", {"text_config", "text_config_dict"}},
-                  {"the space that texts and images share", {"projection_dim"}}}};
+      .ignored = {
+          {"the tower of texts is not read", {"text_config", "text_config_dict"}},
+          {"the space that texts and images share", {"projection_dim", "max_logit_scale"}}}};
   rules.add(common_rules());
   check_fields(given, name, rules);
   auto const vision = given.object("vision_config");

@@ -43,7 +43,10 @@ bool is_tied(json_fields const& given, json_fields const& text, pair_family cons
              bool otherwise) {
   constexpr char const* name = "tie_word_embeddings";
   bool const of_text = text.flag_or(name, otherwise);
-  if (family.tied == tied_by::pair) return given.flag_or(name, family.ties_by_default);
+  if (family.tied == tied_by::pair) {
+    bool const of_class = text.has(name) ? of_text : family.ties_by_default;
+    return given.flag_or(name, of_class);
+  }
   if (!given.has(name) || family.tied == tied_by::language) return of_text;
   bool const of_pair = given.flag_or(name, otherwise);
   if (family.tied == tied_by::either && of_text) return true;
@@ -64,6 +67,7 @@ omnibal::mixed_language_model text_of_pair(json_fields const& given, std::string
   }
   auto completed = nlohmann::json::parse(family.text_defaults);
   completed.update(given.at(field.c_str()));
+  for (std::string_view const unused : family.text_ignored) completed.erase(std::string(unused));
   json_fields const text(given.file(), given.path_of(field.c_str()), completed);
   check_fields(given, name, pair_rules(given, family, &text, repeated));
   std::string const stated = stated_family(text, family.text_family);
