@@ -16,7 +16,7 @@ std::optional<describe_options> parse_describe_options(int count, char const* co
       "kept bytes. A model that cannot be read exactly is refused, and the message names the "
       "field.",
       "describe_model");
-  app.footer(example_and_status("describe_model --table Qwen3-8B/config.json llama3-8b",
+  app.footer(example_and_status("describe_model --table llama3-8b deepseek-v2",
                                 "0 if all models were read; otherwise 1."));
   app.add_option("models", options.models, "Describe these models." + model_words())
       ->type_name("NAME|FILE")

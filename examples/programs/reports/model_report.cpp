@@ -6,9 +6,11 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace examples {
 
@@ -76,6 +78,30 @@ omnibal::micro_batch_work one_document(model_description const& model, std::int6
           .documents = omnibal::equal_sequences({.count = 1, .length = length})};
 }
 
+/// A model as it is described: a tower by itself has no connector, because it leads nowhere.
+struct described_model {
+  model_description const& model;
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    bool const is_lone = model.vision && model.vision->connector.output == 0;
+    if (is_lone) {
+      model.vision->tower.for_each_layer(visit);
+    } else {
+      model.for_each_layer(visit);
+    }
+  }
+};
+
+/// Equal layers, wherever they are.
+struct layer_row {
+  std::size_t first = 0;
+  std::int64_t count = 0;
+  std::string kind;
+  std::string parts;
+  omnibal::layer_cost cost;
+};
+
 std::string per_token(std::int64_t amount, std::int64_t length, double unit, int digits) {
   return fixed(static_cast<double>(amount) / static_cast<double>(length) / unit, digits);
 }
@@ -104,28 +130,39 @@ std::string parts_of(omnibal::transformer const& layer) {
 }
 
 void print_layers(std::ostream& out, model_description const& model, std::int64_t length) {
-  table rows({"layers", "kind", "parts", "parameters", "MFLOPs", "kept bytes"});
   auto const kinds = layer_kinds(model);
   auto const batch = one_document(model, length);
+  std::vector<layer_row> rows;
   std::size_t first = 0;
-  model.for_each_layer([&](auto const& layer, std::int64_t count) {
-    omnibal::layer_cost const cost = layer(batch, {}, {});
-    std::size_t const last = first + static_cast<std::size_t>(count) - 1;
-    std::string const numbers =
-        std::to_string(first) + (last == first ? "" : "-" + std::to_string(last));
-    std::int64_t const kept = cost[omnibal::recompute_choice::none].kept_bytes;
-    rows.add({numbers, std::string(kinds[first]), parts_within(layer), count_text(cost.parameters),
-              per_token(cost.flops(), length, 1e6, 1), count_text(kept / length)});
-    first = last + 1;
+  described_model{model}.for_each_layer([&](auto const& layer, std::int64_t count) {
+    layer_row made{first, count, std::string(kinds[first]), parts_within(layer),
+                   layer(batch, {}, {})};
+    first += static_cast<std::size_t>(count);
+    auto const known = std::ranges::find_if(rows, [&](layer_row const& row) {
+      return row.kind == made.kind && row.parts == made.parts && row.cost == made.cost;
+    });
+    if (known == rows.end()) {
+      rows.push_back(std::move(made));
+    } else {
+      known->count += count;
+    }
   });
-  rows.print(out);
-  auto const all = omnibal::count_parameters(model);
+  table shown({"first", "count", "kind", "parts", "parameters", "MFLOPs", "kept bytes"});
+  for (layer_row const& row : rows) {
+    std::int64_t const kept = row.cost[omnibal::recompute_choice::none].kept_bytes;
+    shown.add({std::to_string(row.first), count_text(row.count), row.kind, row.parts,
+               count_text(row.cost.parameters), per_token(row.cost.flops(), length, 1e6, 1),
+               count_text(kept / length)});
+  }
+  shown.print(out);
+  auto const all = omnibal::count_parameters(described_model{model});
   out << "Parameters: " << count_text(all.total);
   if (all.active != all.total) out << ", active " << count_text(all.active);
-  auto const without = omnibal::count_parameters(model.without_prediction());
+  auto const trained = model.without_prediction();
+  auto const without = omnibal::count_parameters(described_model{trained});
   if (without != all) out << "; without multi-token prediction " << count_text(without.total);
-  out << "\nMFLOPs (forward and backward) and kept bytes of one layer are for a token of a "
-         "document of "
+  out << "\nParameters of one layer. MFLOPs (forward and backward) and kept bytes are for one\n"
+         "layer and one token of a document of "
       << count_text(length) << " tokens";
   if (batch.tiles != 0) out << " with one tile";
   out << ".\n";
@@ -136,7 +173,7 @@ table models_table(std::span<model_description const> models) {
               "kept bytes"});
   for (model_description const& model : models) {
     auto const counted_model = model.without_prediction();
-    auto const all = omnibal::count_parameters(counted_model);
+    auto const all = omnibal::count_parameters(described_model{counted_model});
     std::vector<std::string> row{model.name, count_text(all.total), count_text(all.active)};
     if (counted_model.language) {
       auto const& language = *counted_model.language;

@@ -17,8 +17,9 @@ namespace examples {
 /// `attention, window 1,024, 8 of 128 experts`: the parts of a layer of a language model.
 [[nodiscard]] std::string parts_of(omnibal::transformer const& layer);
 
-/// The layers of a model, a row for each run of equal layers: numbers, kind, parts, parameters of
-/// one, FLOPs of a token and kept bytes of a token in documents of `length` tokens.
+/// The layers of a model, a row for all equal layers: the number of the first one, their count,
+/// kind and parts, and of one layer the parameters, FLOPs of a token and kept bytes of a token in
+/// documents of `length` tokens.
 void print_layers(std::ostream& out, model_description const& model, std::int64_t length);
 
 /// A table with one row for each model: parameters, active ones, those of the language model,
