@@ -72,11 +72,18 @@ std::size_t stage_of(plan_type const& plan, std::uint32_t layer) {
   return static_cast<std::size_t>(after - plan.boundaries.begin()) - 1;
 }
 
-std::string whose_stages(plan_type const& plan, std::uint32_t border) {
+/// The parts before the language model.
+std::string towers_of(model_description const& model) {
+  if (!model.audio) return "the vision tower";
+  return model.vision ? "the vision and audio part" : "the audio tower";
+}
+
+std::string whose_stages(plan_type const& plan, std::uint32_t border,
+                         model_description const& model) {
   if (border == 0) return "all stages";
   std::size_t const count = stage_of(plan, border);
-  return "the language model, on the stages from " + std::to_string(count) +
-         " on; the vision tower is on those before";
+  return "the language model, on the stages from " + std::to_string(count) + " on; " +
+         towers_of(model) + " is on those before";
 }
 
 /// A rate in the machine, null where what it is for takes no time.
@@ -251,22 +258,23 @@ megatron_export export_to_megatron(planned_scenario const& planned) {
       static_cast<std::uint32_t>(first_language_layer(layer_kinds(planned.cost.model)));
   std::size_t const stage = stage_of(best, border);
   if (best.boundaries[stage] == border)
-    return {layout_of(best, border, planned.cost.model), whose_stages(best, border)};
+    return {layout_of(best, border, planned.cost.model),
+            whose_stages(best, border, planned.cost.model)};
 
-  std::string const reason =
-      "the last plan has none: its stage " + std::to_string(stage) + " has the layers " +
-      std::to_string(best.boundaries[stage]) + " to " +
-      std::to_string(best.boundaries[stage + 1] - 1) + ", of which those before " +
-      std::to_string(border) +
-      " belong to the vision tower, and the layout has letters for language models only";
+  std::string const reason = "the last plan has none: its stage " + std::to_string(stage) +
+                             " has the layers " + std::to_string(best.boundaries[stage]) + " to " +
+                             std::to_string(best.boundaries[stage + 1] - 1) +
+                             ", of which those before " + std::to_string(border) + " belong to " +
+                             towers_of(planned.cost.model) +
+                             ", and the layout has letters for language models only";
   auto const cut = plan_with_border(planned, border);
   if (cut.status != omnibal::solve_status::solved) {
     return {"", reason + "; no plan with a cut there fits the memory"};
   }
   double const loss = static_cast<double>(cut.step_time) / static_cast<double>(best.step_time) - 1;
-  return {layout_of(cut, border, planned.cost.model), reason + ". With a cut there a step takes " +
-                                                          percent(loss, 1) + " longer; this is " +
-                                                          whose_stages(cut, border)};
+  return {layout_of(cut, border, planned.cost.model),
+          reason + ". With a cut there a step takes " + percent(loss, 1) + " longer; this is " +
+              whose_stages(cut, border, planned.cost.model)};
 }
 
 omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,
