@@ -115,7 +115,8 @@ echo '{"hidden_size": 1024, "intermediate_size": 4096, "vocab_size": 32000,
   "num_attention_heads": 16, "num_hidden_layers": 10, "rms_norm_eps": 1e-6}' >untyped.json
 refuses "no family" '--model: untyped.json: no field "model_type"|"llama", |--as FAMILY' \
   --model untyped.json
-refuses "another family" 'no field "num_key_value_heads"' --model untyped.json --as qwen2
+refuses "another family" 'heads is 16, must be a multiple of kv_heads, which is 32' \
+  --model untyped.json --as qwen2
 refuses "unknown family" 'family "lama" is not known; the families are "llama"' \
   --model untyped.json --as lama
 "$program" --model untyped.json --as llama --stages 2 2 >output 2>message ||
@@ -124,8 +125,15 @@ sed 's/"hidden_size"/"full_attention_interval": 4, "hidden_size"/' untyped.json 
 refuses "a field that is not understood" \
   'interval.json: field "full_attention_interval" of llama is not understood' \
   --model interval.json --as llama
-echo '{"model_type": "jamba", "hidden_size": 64, "vocab_size": 9}' >jamba.json
-refuses "a family that is not read" 'family "jamba" is not read because of' --model jamba.json
+echo '{"model_type": "zaya", "hidden_size": 64, "vocab_size": 9}' >zaya.json
+refuses "a family that is not read" 'family "zaya" is not read because of' --model zaya.json
+# Speech alone: an audio tower, and a decoder that attends to its tokens.
+echo '{"model_type": "whisper", "d_model": 64, "encoder_attention_heads": 4,
+  "decoder_attention_heads": 4}' >speech.json
+"$program" --model speech.json --stages 2 2 >output 2>message ||
+  complain "speech: it fails: $(cat message)"
+grep -q '0 audio stem, 1-4 audio layer, 5 audio norm, 6 embedding' output ||
+  complain "speech: the audio tower is not before the language model"
 refuses "unknown machine" '--machine: there is no machine "a100"|"a100-80gb"' --machine a100
 echo '{"memory_gb": 80, "peak_teraflop": 312}' >machine.json
 refuses "wrong machine" 'machine.json: unknown field "peak_teraflop"; did you mean "peak_teraflops"?' \
