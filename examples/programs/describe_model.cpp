@@ -26,7 +26,7 @@ int describe(describe_options const& options) {
       if (model.name.empty()) model.name = name;
       models.push_back(std::move(model));
     } catch (std::exception const& error) {
-      std::cerr << "describe_model: " << name << ": " << error.what() << '\n';
+      std::cerr << "describe_model: " << error.what() << '\n';
       ++refused;
     }
   }
