@@ -48,11 +48,14 @@ cmp -s output again || complain "own machine: 32 ranks are not 4 stages, 2 and 4
 # The files that docs/reference/models.md shows are what it says they are.
 awk '/^```json/ { ++n; next } /^```/ { open = 0 } n != last { last = n; open = 1 }
   open { print > (n ".json") }' "$docs/reference/models.md"
-"$program" --model ./1.json --machine ./3.json --stages 2 2 >output 2>message ||
+"$program" --model ./1.json --machine ./4.json --stages 2 2 >output 2>message ||
   complain "the files of docs/reference/models.md: it fails"
 grep -q '^mine: layers 0 patch embedding, 1-12 vision layer, 13 projector' output ||
   complain "the files of docs/reference/models.md: other layers"
-"$program" --model ./2.json --stages 2 2 >output 2>message ||
+"$program" --model ./2.json --stages 2 2 >output 2>message || complain "layers that differ: it fails"
+grep -q '^mine-mixed: layers 0 embedding, 1-17 language layer, 18 head$' output ||
+  complain "layers that differ: other layers"
+"$program" --model ./3.json --stages 2 2 >output 2>message ||
   complain "cross-attention: it fails"
 crossed='^mine-crossed: layers .*13-18 resampler layer, 19 projector, 20 embedding, '
 crossed+='21 cross-attention layer, 22-25 language layer, 26 cross-attention layer, 27-30'

@@ -40,5 +40,10 @@ echo '{"model_type": "gemma3n", "hidden_size": 8}' >other.json
 [ "$(grep -c '^| ' output)" -eq 3 ] || complain "table: not a header and two rows"
 grep -q 'gemma3n' message || complain "a family that is not read: the message does not name it"
 
+"$program" --help >output 2>message || complain "--help: it fails"
+awk 'length($0) > 80 { exit 1 }' output || complain "--help: a line is too long"
+sh -c "cd '$(dirname "$program")' && ./$(sed -n '/^Example:$/{n;s/^  //p}' output)" >again 2>message ||
+  complain "--help: the example fails"
+
 [ "$failures" -eq 0 ] && echo "all right"
 exit "$((failures != 0))"
