@@ -157,6 +157,13 @@ class Collate(unittest.TestCase):
         self.assertEqual(batch["max_seqlen"], 3)
 
     def test_fields_of_different_lengths_are_refused(self):
+        for samples, message in (
+            ([{"input_ids": [[1, 2]]}], r"input_ids of sample 0 has shape \(1, 2\)"),
+            ([{"input_ids": [1]}, {"labels": [2]}], "sample 1 has no field input_ids"),
+            ([{"input_ids": [1], "text": 3}], "text of sample 0 is one value"),
+        ):
+            with self.assertRaisesRegex(ValueError, message):
+                collate_packed(samples)
         with self.assertRaisesRegex(ValueError, "labels of sample 0 has 1 elements, must have 2"):
             collate_packed([{"input_ids": [1, 2], "labels": [1]}])
         with self.assertRaisesRegex(ValueError, "no samples"):

@@ -209,8 +209,9 @@ def collate_packed(samples: Sequence[Mapping[str, Any]], ignore_index: int = -10
     """Concatenates samples into one packed sequence for variable-length attention.
 
     Args:
-        samples: mappings from names, such as "input_ids" and "labels", to sequences of one length
-            per sample: lists, NumPy arrays or tensors of torch.
+        samples: mappings from names, such as "input_ids" and "labels", to sequences with one element
+            per token of the sample: lists, NumPy arrays or tensors of torch. The first field has one
+            dimension. Images need a collate function of your own.
         ignore_index: replaces the first label of each sample, so that no sample predicts the first
             token of the next one.
 
@@ -219,7 +220,8 @@ def collate_packed(samples: Sequence[Mapping[str, Any]], ignore_index: int = -10
         are tensors of torch if the fields are.
 
     Raises:
-        ValueError: if there are no samples, or if the fields of a sample differ in length.
+        ValueError: if there are no samples, if a sample lacks a field of the first one, if the first
+            field has not one dimension, or if the fields of a sample differ in length.
 
     Example:
         >>> batch = collate_packed([{"input_ids": [7, 8, 9]}, {"input_ids": [5, 6]}])
@@ -228,9 +230,24 @@ def collate_packed(samples: Sequence[Mapping[str, Any]], ignore_index: int = -10
     """
     if not samples:
         raise ValueError("collate_packed: there are no samples")
-    fields = {
-        name: [np.asarray(sample[name]) for sample in samples] for name in samples[0].keys()
-    }
+    fields: Dict[str, List[Any]] = {name: [] for name in samples[0].keys()}
+    for i, sample in enumerate(samples):
+        for name, values in fields.items():
+            if name not in sample:
+                raise ValueError("collate_packed: sample %d has no field %s" % (i, name))
+            values.append(np.asarray(sample[name]))
+            if values[-1].ndim == 0:
+                raise ValueError(
+                    "collate_packed: %s of sample %d is one value, must have one element per token"
+                    % (name, i)
+                )
+    first = next(iter(fields))
+    for i, values in enumerate(fields[first]):
+        if values.ndim != 1:
+            raise ValueError(
+                "collate_packed: %s of sample %d has shape %s, must have one dimension"
+                % (first, i, values.shape)
+            )
     lengths = [len(values) for values in next(iter(fields.values()))]
     for name, values in fields.items():
         for i, value in enumerate(values):
