@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The fields of a public configuration with the defaults of its class, and which of them were read.
+/// The fields of a public configuration with the defaults of its class, and which of them were
+/// read.
 
 #include "field_rules.hpp"
 #include "json_fields.hpp"

@@ -9,6 +9,9 @@
 namespace examples {
 
 std::vector<pair_family> const& pair_families() {
+  constexpr std::string_view tower_of_llava =
+      R"({"hidden_size": 1024, "intermediate_size": 4096,
+         "num_hidden_layers": 24, "num_attention_heads": 16, "image_size": 336, "patch_size": 14})";
   neutral_field const whole_selection{"vision_feature_select_strategy", neutral_value::usual,
                                       "class tokens in documents are not modeled"};
   ignored_fields const tiles{
@@ -66,16 +69,14 @@ std::vector<pair_family> const& pair_families() {
        .tied = tied_by::either,
        .text_family = "llama",
        .tower_family = "clip_vision_model",
-       .vision_defaults = R"({"hidden_size": 1024, "intermediate_size": 4096,
-         "num_hidden_layers": 24, "num_attention_heads": 16, "image_size": 336, "patch_size": 14})",
+       .vision_defaults = tower_of_llava,
        .understood = of_llava},
       {.names = {"llava_next"},
        .connect = connect_llava_next,
        .tied = tied_by::either,
        .text_family = "llama",
        .tower_family = "clip_vision_model",
-       .vision_defaults = R"({"hidden_size": 1024, "intermediate_size": 4096,
-         "num_hidden_layers": 24, "num_attention_heads": 16, "image_size": 336, "patch_size": 14})",
+       .vision_defaults = tower_of_llava,
        .understood = of_llava,
        .ignored = {tiles}},
       {.names = {"llava_onevision"},

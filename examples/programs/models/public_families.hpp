@@ -7,20 +7,11 @@
 
 #include "field_rules.hpp"
 
-#include <omnibal/cost/layer_cost.hpp>
-
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace examples {
-
-/// A flag of a configuration, or what is so without a field.
-struct family_flag {
-  /// Empty: no field.
-  std::string_view field{};
-  bool otherwise = false;
-};
 
 /// A family that is not read, and the reason.
 struct refused_family {

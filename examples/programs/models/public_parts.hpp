@@ -57,15 +57,6 @@ Family const& family_in(std::vector<Family> const& families, json_fields const& 
   return *found;
 }
 
-inline bool flag_of(json_fields const& given, family_flag const& flag) {
-  if (flag.field.empty()) return flag.otherwise;
-  return given.flag_or(std::string(flag.field).c_str(), flag.otherwise);
-}
-
-inline void add_name(std::vector<std::string_view>& names, std::string_view name) {
-  if (!name.empty()) names.push_back(name);
-}
-
 inline void check_activation(json_fields const& given, char const* name) {
   if (!given.has(name) || is_known_activation(given.text(name))) return;
   given.refuse(name, "but no activation of that name is known to have no parameters");

@@ -80,9 +80,8 @@ void read_qwen2_5(tower_draft& draft) {
   draft.whole_layers = fields.integers("fullatt_block_indexes");
 }
 
-/// Learned positions. Mergers of the outputs of some layers (DeepStack) have norms of all patches
-/// of a token.
-void read_qwen3(tower_draft& draft) {
+/// Learned positions, and a merger at the end.
+void read_qwen3_parts(tower_draft& draft) {
   read_qwen_sizes(draft);
   config_fields const& fields = draft.fields;
   draft.layer.hidden = fields.integer("hidden_size");
@@ -90,8 +89,13 @@ void read_qwen3(tower_draft& draft) {
   draft.patches.channels *= frames_of(draft);
   draft.patches.positions = fields.integer("num_position_embeddings");
   draft.connector = qwen_merger(draft, fields.integer("out_hidden_size"));
-  if (!fields.has("deepstack_visual_indexes")) return;
-  auto const layers = fields.integers("deepstack_visual_indexes");
+}
+
+/// Mergers of the outputs of some layers (DeepStack) have norms of all patches of a token.
+void read_qwen3(tower_draft& draft) {
+  read_qwen3_parts(draft);
+  if (!draft.fields.has("deepstack_visual_indexes")) return;
+  auto const layers = draft.fields.integers("deepstack_visual_indexes");
   auto merger = *draft.connector;
   merger.norm_width = 0;
   std::int64_t const used =
@@ -103,15 +107,9 @@ void read_qwen3(tower_draft& draft) {
 }
 
 void read_qwen3_5(tower_draft& draft) {
-  // The class has no such mergers, whatever a file says.
+  // The class has no mergers of inner layers, whatever a file says.
   draft.fields.skip({"deepstack_visual_indexes"});
-  read_qwen_sizes(draft);
-  config_fields const& fields = draft.fields;
-  draft.layer.hidden = fields.integer("hidden_size");
-  draft.layer.mlp = fields.integer("intermediate_size");
-  draft.patches.channels *= frames_of(draft);
-  draft.patches.positions = fields.integer("num_position_embeddings");
-  draft.connector = qwen_merger(draft, fields.integer("out_hidden_size"));
+  read_qwen3_parts(draft);
 }
 
 /// A convolution makes one token of some patches; a matrix, a norm and a gated part follow.

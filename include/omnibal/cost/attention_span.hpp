@@ -17,9 +17,12 @@
 namespace omnibal::inline v0 {
 
 enum class span_kind {
-  whole,  ///< the whole sequence
-  window,  ///< the last tokens up to the token itself (sliding window; the chosen tokens of an indexer)
-  chunk,  ///< the tokens of the same chunk; the sequence is cut into chunks from its beginning
+  whole,
+  /// The last tokens up to the token itself: a sliding window, or the tokens that an indexer
+  /// chooses.
+  window,
+  /// The tokens of the same chunk. The sequence is cut into chunks from its beginning.
+  chunk,
 };
 
 /// The part of its sequence to which a token attends: `{span_kind::window, 1024}`.
@@ -41,8 +44,9 @@ struct attention_span {
     check(name, "tokens");
     detail::int128 const all = detail::int128{length} * length;
     if (kind == span_kind::whole || length <= tokens) return in_64_bits(all);
-    if (kind == span_kind::window)
+    if (kind == span_kind::window) {
       return in_64_bits(detail::int128{tokens} * (2 * length - tokens));
+    }
     std::int64_t const rest = length % tokens;
     return in_64_bits(detail::int128{length - rest} * tokens + detail::int128{rest} * rest);
   }
@@ -74,6 +78,18 @@ struct span_squares {
 inline constexpr std::size_t max_attention_spans = 2;
 
 namespace detail {
+
+/// Returns the entry with a span, or the first entry that is not used, whose span is `whole`; null
+/// if there is neither. `span_of` returns the span of an entry.
+template <class Entries, class SpanOf>
+[[nodiscard]] constexpr auto* find_entry(Entries& entries, attention_span const& span,
+                                         SpanOf const& span_of) {
+  for (auto& entry : entries) {
+    attention_span const known = span_of(entry);
+    if (known == span || known.kind == span_kind::whole) return &entry;
+  }
+  return static_cast<decltype(entries.data())>(nullptr);
+}
 
 /// Returns "a window of 1024 tokens".
 [[nodiscard]] inline std::string text_of(attention_span const& span) {

@@ -42,7 +42,7 @@ struct embedding {
   std::int64_t positions = 0;
   training_mode training = training_mode::all;
   layer_embeddings for_layers{};
-  /// Learned numbers beside the matrix, such as a norm of the embeddings.
+  /// Learned numbers in addition to the matrix, such as a norm of the embeddings.
   std::int64_t other_parameters = 0;
 
   /// Returns the cost of the embedding for `batch.documents`.
@@ -212,10 +212,10 @@ enum class head_weights {
 /// Forward FLOPs are 2ThV. Kept bytes of a token are 4h in bf16 and 4V, the probabilities in fp32.
 /// Nothing is sent at the cut. `selective` keeps as much as `none`.
 ///
-/// With `loss_chunk` the logits are computed and dropped for so many tokens of a rank at a time
-/// (chunked or fused linear cross-entropy). Then the probabilities of one chunk are transient and
-/// not kept, and the backward pass computes the logits again, another 2ThV. Kernels that compute
-/// the gradients in the forward pass (Liger) do not compute the logits again, but hold the
+/// With `loss_chunk` the logits are computed and dropped for this number of tokens of a rank at a
+/// time (chunked or fused linear cross-entropy). Then the probabilities of one chunk are transient
+/// and not kept, and the backward pass computes the logits again, another 2ThV. Kernels that
+/// compute the gradients in the forward pass (Liger) do not compute the logits again, but hold the
 /// gradients of the matrix and of the inputs, h for each token, until the backward pass.
 ///
 /// Complexity, memory, determinism and errors as `transformer`. Source: Korthikanti et al., 2022

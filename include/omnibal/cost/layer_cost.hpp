@@ -133,7 +133,7 @@ struct sequences_of_fn {
   [[nodiscard]] constexpr sequences operator()(Samples const& samples, Length const& length = {},
                                                std::span<attention_span const> spans = {}) const {
     sequences result;
-    std::size_t const limits = set_spans(result, spans);
+    set_spans(result, spans);
     std::size_t index = 0;
     for (auto&& sample : samples) {
       auto const tokens =
@@ -145,9 +145,10 @@ struct sequences_of_fn {
       }
       detail::checked_add(name, "the sum of the lengths", result.tokens, tokens);
       detail::checked_add(name, "the sum of the squares", result.squares, square);
-      for (std::size_t i = 0; i != limits; ++i) {
+      for (span_squares& within : result.spans) {
+        if (within.span.kind == span_kind::whole) break;
         // No sum of squares within a span exceeds the sum of all squares.
-        result.spans[i].squares += result.spans[i].span.squares(tokens);
+        within.squares += within.span.squares(tokens);
       }
       if (tokens > 0) ++result.count;
       ++index;
@@ -158,22 +159,20 @@ struct sequences_of_fn {
  private:
   static constexpr std::string_view name = "sequences_of";
 
-  /// Sets the different windows and chunks, and returns their number.
-  static constexpr std::size_t set_spans(sequences& result, std::span<attention_span const> spans) {
-    std::size_t count = 0;
+  /// Sets the different windows and chunks.
+  static constexpr void set_spans(sequences& result, std::span<attention_span const> spans) {
     for (attention_span const& span : spans) {
       span.check(name, "spans.tokens");
-      bool is_known = span.kind == span_kind::whole;
-      for (std::size_t i = 0; i != count; ++i) is_known |= result.spans[i].span == span;
-      if (is_known) continue;
-      if (count == max_attention_spans) {
+      if (span.kind == span_kind::whole) continue;
+      auto* const entry = detail::find_entry(
+          result.spans, span, [](span_squares const& within) { return within.span; });
+      if (entry == nullptr) {
         detail::throw_number(name, "spans", static_cast<std::int64_t>(spans.size()),
                              "has more than ", std::int64_t{max_attention_spans},
                              " different windows and chunks");
       }
-      result.spans[count++].span = span;
+      entry->span = span;
     }
-    return count;
   }
 };
 
@@ -291,10 +290,10 @@ struct sparse_indexer {
   [[nodiscard]] friend bool operator==(sparse_indexer const&, sparse_indexer const&) = default;
 };
 
-/// The matrices beside which low-rank adapters are trained.
+/// The matrices that have low-rank adapters.
 enum class adapter_targets { all, attention, feed_forward };
 
-/// Low-rank adapters (LoRA) beside the matrices of a layer whose `training` is `input_gradients`.
+/// Low-rank adapters (LoRA) of the matrices of a layer whose `training` is `input_gradients`.
 /// There are none if `rank` is 0. An adapter has rank * (inputs + outputs) parameters, which are
 /// trained, and keeps the input of its matrix. The two input matrices of a gated MLP, queries,
 /// keys, values and a gate have adapters of their own. Routers, indexers and recurrent parts have

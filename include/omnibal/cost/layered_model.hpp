@@ -152,18 +152,15 @@ struct attention_spans_fn {
       Model const& model) const {
     constexpr std::string_view name = "attention_spans";
     std::array<attention_span, max_attention_spans> result{};
-    std::size_t count = 0;
     detail::for_each_layer(name, model, [&](auto const& layer, std::int64_t layers) {
       attention_span const span = detail::span_of(layer);
       if (layers == 0 || span.kind == span_kind::whole) return;
-      for (std::size_t i = 0; i != count; ++i) {
-        if (result[i] == span) return;
-      }
-      if (count == result.size()) {
+      auto* const entry = detail::find_entry(result, span, std::identity{});
+      if (entry == nullptr) {
         detail::throw_invalid(name, "the model has more than ", std::int64_t{max_attention_spans},
                               " different windows and chunks");
       }
-      result[count++] = span;
+      *entry = span;
     });
     return result;
   }

@@ -40,8 +40,9 @@ struct quadratic_cost {
   [[nodiscard]] constexpr std::int64_t operator()(std::int64_t length) const {
     // The disjunction is negative if a number is.
     bool const is_right = (length | linear | quadratic) >= 0 && length <= detail::max_tokens;
-    if (!is_right || spans[0].factor != 0) [[unlikely]]
+    if (!is_right || spans[0].factor != 0) [[unlikely]] {
       return with_spans(length);
+    }
     return polynomial(length);
   }
 

@@ -76,7 +76,7 @@ struct transformer {
   layer_parts parts = layer_parts::both;
   sparse_indexer indexer{};
   attention_gate gate = attention_gate::none;
-  /// True if each head has a learned score beside the scores of the tokens (gpt-oss).
+  /// True if each head has a learned score in addition to the scores of the tokens (gpt-oss).
   bool sinks = false;
   key_value_source source = key_value_source::own;
   /// The numbers of a value; 0 means `head_size`. Latent attention has its own member.

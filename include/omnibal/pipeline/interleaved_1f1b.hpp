@@ -18,12 +18,12 @@ namespace omnibal::inline v0 {
 /// the factor `chunks`, at the cost of more transfers and more micro-batches in flight. Larger
 /// groups leave more time for transfers and keep more micro-batches in flight.
 ///
-/// The number of micro-batches is any. There are as many groups as whole groups of `group` fit, and
-/// at least one; they have equal sizes, or the first ones have one micro-batch more. Megatron-LM
-/// makes the last group smaller instead, which is the same if `group` divides the micro-batches. A
-/// group must not be smaller than the stages, because the stages would wait for each other. With
-/// one chunk the schedule is `one_f_one_b`. Source: Narayanan et al., "Efficient large-scale
-/// language model training on GPU clusters using Megatron-LM", 2021.
+/// The number of micro-batches is any. The number of groups is micro_batches / group, rounded down,
+/// and at least one; they have equal sizes, or the first ones have one micro-batch more.
+/// Megatron-LM makes the last group smaller instead, which is the same if `group` divides the
+/// micro-batches. A group must not be smaller than the stages, because the stages would wait for
+/// each other. With one chunk the schedule is `one_f_one_b`. Source: Narayanan et al., "Efficient
+/// large-scale language model training on GPU clusters using Megatron-LM", 2021.
 struct interleaved_1f1b {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;

@@ -100,6 +100,24 @@ struct reordered {
   }
 };
 
+/// Returns the time of the gradients of the weights, zero if it is not known separately.
+template <class T, class Times>
+[[nodiscard]] T weight_part(Times const& times, std::size_t stage, std::size_t micro_batch) {
+  if constexpr (has_weight_time<value_of<Times>>) {
+    return static_cast<T>(value_at(times, stage, micro_batch).weight);
+  } else {
+    return T{};
+  }
+}
+
+/// Returns the time of a virtual stage for a micro-batch, forward and backward.
+template <class T, class Times>
+[[nodiscard]] T whole_time(Times const& times, std::size_t stage, std::size_t micro_batch) {
+  auto const time = value_at(times, stage, micro_batch);
+  return static_cast<T>(time.forward) + static_cast<T>(time.backward) +
+         weight_part<T>(times, stage, micro_batch);
+}
+
 /// The two smallest times of micro-batches.
 template <class T>
 struct two_smallest {
@@ -188,16 +206,9 @@ class order_bound {
   [[nodiscard]] T forward(std::size_t v, std::size_t m) const {
     return static_cast<T>(value_at(times_, v, m).forward);
   }
-  [[nodiscard]] T weight(std::size_t v, std::size_t m) const {
-    if constexpr (has_weight_time<value_of<Times>>) {
-      return static_cast<T>(value_at(times_, v, m).weight);
-    } else {
-      return T{};
-    }
-  }
   [[nodiscard]] T backward(std::size_t v, std::size_t m) const {
     T const inputs = static_cast<T>(value_at(times_, v, m).backward);
-    return Schedule::splits_backward ? inputs : inputs + weight(v, m);
+    return Schedule::splits_backward ? inputs : inputs + weight_part<T>(times_, v, m);
   }
   template <class Way>
   [[nodiscard]] static T way_of(Transfers const& transfers, std::size_t v, std::size_t m,
@@ -213,9 +224,7 @@ class order_bound {
   [[nodiscard]] T busy(std::size_t stage) const {
     T sum{};
     for (std::size_t v = stage; v < stages_; v += schedule_.stages) {
-      for (std::size_t m = 0; m != batches_; ++m) {
-        sum += forward(v, m) + static_cast<T>(value_at(times_, v, m).backward) + weight(v, m);
-      }
+      for (std::size_t m = 0; m != batches_; ++m) sum += whole_time<T>(times_, v, m);
     }
     return sum;
   }
@@ -237,7 +246,7 @@ struct order_micro_batches_fn {
   ///
   /// The search begins with the better of these two orders. It moves or exchanges two random
   /// micro-batches and keeps the order unless the step becomes longer. It ends early if the step
-  /// reaches the bound. If all micro-batches are alike, no order gains anything.
+  /// reaches the bound. If all micro-batches take the same time, no order gains anything.
   ///
   /// Complexity: `simulations` simulations. Memory: 16 bytes for each virtual stage and
   /// micro-batch, in addition to the memory of `simulate_pipeline`. Determinism: portable for
@@ -282,11 +291,7 @@ struct order_micro_batches_fn {
   [[nodiscard]] static T time_of(Schedule const& schedule, Times const& times, std::size_t m) {
     T sum{};
     for (std::size_t v = 0; v != schedule.stages * schedule.chunk_count(); ++v) {
-      auto const time = detail::value_at(times, v, m);
-      sum += static_cast<T>(time.forward) + static_cast<T>(time.backward);
-      if constexpr (detail::has_weight_time<detail::value_of<Times>>) {
-        sum += static_cast<T>(time.weight);
-      }
+      sum += detail::whole_time<T>(times, v, m);
     }
     return sum;
   }
