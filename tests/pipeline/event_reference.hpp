@@ -5,6 +5,7 @@
 
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/listed_schedule.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
@@ -105,6 +106,16 @@ inline operation_list operations_of(omnibal::zb_h1 const& schedule, std::size_t 
   return list;
 }
 
+template <bool SplitsBackward>
+operation_list operations_of(omnibal::listed_schedule<SplitsBackward> const& schedule,
+                             std::size_t stage) {
+  operation_list list;
+  for (auto const& [kind, chunk, micro_batch] : schedule.operations(stage)) {
+    list.push_back({kind, chunk, micro_batch});
+  }
+  return list;
+}
+
 /// What each operation takes, by kind, virtual stage and micro-batch, and each transfer by the
 /// direction, the cut and the micro-batch; the bytes by virtual stage and micro-batch.
 template <class T>
@@ -140,18 +151,36 @@ omnibal::simulation<T> run_events(Schedule const& schedule, pipeline_costs<T> co
   };
   auto const later = [](event const& left, event const& right) { return left.time > right.time; };
   std::priority_queue<event, std::vector<event>, decltype(later)> events(later);
-  for (std::size_t m = 0; m != schedule.micro_batches; ++m) {
-    events.push({T{}, event_kind::arrival, 0, {operation_kind::forward, 0, m}});
-  }
-  auto const arrive = [&](T time, operation_kind kind, std::size_t virtual_stage, std::size_t m) {
-    events.push(
-        {time, event_kind::arrival, virtual_stage % stages, {kind, virtual_stage / stages, m}});
+  auto const place_of = [&](std::size_t stage, std::size_t chunk, std::size_t m) {
+    return omnibal::virtual_stage_of(
+        schedule, stage, {static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(m)});
   };
+  auto const arrive = [&](T time, operation_kind kind, std::size_t virtual_stage, std::size_t m) {
+    for (std::size_t stage = 0; stage != stages; ++stage) {
+      for (std::size_t chunk = 0; chunk != schedule.chunk_count(); ++chunk) {
+        if (place_of(stage, chunk, m) != virtual_stage) continue;
+        events.push({time, event_kind::arrival, stage, {kind, chunk, m}});
+      }
+    }
+  };
+  /// The data of a micro-batch leaves a virtual stage for the one before or behind the cut.
+  auto const send = [&](T time, operation_kind kind, std::size_t cut, std::size_t from,
+                        std::size_t m) {
+    std::size_t const target = kind == operation_kind::forward ? cut + 1 : cut;
+    T arrival = time + costs.transfer(kind, cut, m);
+    for (std::size_t chunk = 0; chunk != schedule.chunk_count(); ++chunk) {
+      if (place_of(from, chunk, m) == target) arrival = time;
+    }
+    arrive(arrival, kind, target, m);
+  };
+  for (std::size_t m = 0; m != schedule.micro_batches; ++m) {
+    arrive(T{}, operation_kind::forward, 0, m);
+  }
   auto const start_if_possible = [&](std::size_t stage, T now) {
     if (busy[stage] || position[stage] == lists[stage].size()) return;
     auto const& operation = lists[stage][position[stage]];
-    if (!arrived[{operation.kind, operation.chunk * stages + stage, operation.micro_batch}]) return;
-    std::size_t const virtual_stage = operation.chunk * stages + stage;
+    std::size_t const virtual_stage = place_of(stage, operation.chunk, operation.micro_batch);
+    if (!arrived[{operation.kind, virtual_stage, operation.micro_batch}]) return;
     T const time = costs.time(operation.kind, virtual_stage, operation.micro_batch);
     busy[stage] = true;
     ++position[stage];
@@ -169,8 +198,8 @@ omnibal::simulation<T> run_events(Schedule const& schedule, pipeline_costs<T> co
   while (!events.empty()) {
     event const now = events.top();
     events.pop();
-    std::size_t const virtual_stage = now.operation.chunk * stages + now.stage;
     std::size_t const m = now.operation.micro_batch;
+    std::size_t const virtual_stage = place_of(now.stage, now.operation.chunk, m);
     if (now.kind == event_kind::arrival) {
       arrived[{now.operation.kind, virtual_stage, m}] = true;
     } else {
@@ -180,14 +209,12 @@ omnibal::simulation<T> run_events(Schedule const& schedule, pipeline_costs<T> co
         if (virtual_stage == last) {
           arrive(now.time, operation_kind::backward, last, m);
         } else {
-          arrive(now.time + costs.transfer(operation_kind::forward, virtual_stage, m),
-                 operation_kind::forward, virtual_stage + 1, m);
+          send(now.time, operation_kind::forward, virtual_stage, now.stage, m);
         }
       } else if (now.operation.kind == operation_kind::backward) {
         if (Schedule::splits_backward) arrive(now.time, operation_kind::weight, virtual_stage, m);
         if (virtual_stage != 0) {
-          arrive(now.time + costs.transfer(operation_kind::backward, virtual_stage - 1, m),
-                 operation_kind::backward, virtual_stage - 1, m);
+          send(now.time, operation_kind::backward, virtual_stage - 1, now.stage, m);
         }
       }
       auto const freeing =

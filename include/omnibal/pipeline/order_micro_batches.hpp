@@ -156,13 +156,14 @@ class order_bound {
         times_(times),
         batches_(schedule.micro_batches),
         stages_(schedule.stages * schedule.chunk_count()),
+        stage_of_(stages_of(schedule)),
         heads_((stages_ + 1) * batches_),
         tails_((stages_ + 1) * batches_) {
     for (std::size_t v = 0; v != stages_; ++v) {
       for (std::size_t m = 0; m != batches_; ++m) {
         head(v + 1, m) = head(v, m) + forward(v, m);
         tail(v + 1, m) = tail(v, m) + backward(v, m);
-        if (v + 1 == stages_) continue;
+        if (v + 1 == stages_ || is_within_stage(v)) continue;
         head(v + 1, m) += way_of(transfers, v, m, [](auto const& t) { return t.forward; });
         tail(v + 1, m) += way_of(transfers, v, m, [](auto const& t) { return t.backward; });
       }
@@ -177,11 +178,11 @@ class order_bound {
       bound = std::max(bound, head(stages_, m) + returning(stages_, m));
     }
     auto const units = static_cast<std::uint32_t>(batches_ * schedule_.chunk_count());
-    pipeline_unit const first = schedule_.unit(operation_kind::forward, 0);
-    pipeline_unit const last = schedule_.unit(operation_kind::backward, units - 1);
     for (std::size_t s = 0; s != schedule_.stages; ++s) {
-      std::size_t const first_stage = first.chunk * schedule_.stages + s;
-      std::size_t const last_stage = last.chunk * schedule_.stages + s;
+      pipeline_unit const first = unit_of(schedule_, s, operation_kind::forward, 0);
+      pipeline_unit const last = unit_of(schedule_, s, operation_kind::backward, units - 1);
+      std::size_t const first_stage = virtual_stage_of(schedule_, s, first);
+      std::size_t const last_stage = virtual_stage_of(schedule_, s, last);
       auto const head_of = [&](std::size_t m) { return head(first_stage, m); };
       auto const tail_of = [&](std::size_t m) { return returning(last_stage, m); };
       two_smallest<T> const heads(batches_, head_of);
@@ -194,6 +195,21 @@ class order_bound {
   }
 
  private:
+  /// Whether the virtual stages on both sides of a cut lie on the same stage.
+  [[nodiscard]] bool is_within_stage(std::size_t cut) const {
+    return stage_of_[cut] == stage_of_[cut + 1];
+  }
+  /// Returns the stage of each virtual stage.
+  [[nodiscard]] static std::vector<std::size_t> stages_of(Schedule const& schedule) {
+    std::vector<std::size_t> result(schedule.stages * schedule.chunk_count());
+    for (std::size_t s = 0; s != schedule.stages; ++s) {
+      for (std::uint32_t chunk = 0; chunk != schedule.chunk_count(); ++chunk) {
+        result[virtual_stage_of(schedule, s, {.chunk = chunk})] = s;
+      }
+    }
+    return result;
+  }
+
   [[nodiscard]] T& head(std::size_t v, std::size_t m) { return heads_[v * batches_ + m]; }
   [[nodiscard]] T& tail(std::size_t v, std::size_t m) { return tails_[v * batches_ + m]; }
   /// Returns the time from the end of the backward pass of a stage to the end of the step. If the
@@ -223,7 +239,8 @@ class order_bound {
 
   [[nodiscard]] T busy(std::size_t stage) const {
     T sum{};
-    for (std::size_t v = stage; v < stages_; v += schedule_.stages) {
+    for (std::uint32_t chunk = 0; chunk != schedule_.chunk_count(); ++chunk) {
+      std::size_t const v = virtual_stage_of(schedule_, stage, {.chunk = chunk});
       for (std::size_t m = 0; m != batches_; ++m) sum += whole_time<T>(times_, v, m);
     }
     return sum;
@@ -233,6 +250,7 @@ class order_bound {
   Times const& times_;
   std::size_t batches_;
   std::size_t stages_;
+  std::vector<std::size_t> stage_of_;
   std::vector<T> heads_;
   std::vector<T> tails_;
 };
@@ -250,12 +268,14 @@ struct order_micro_batches_fn {
   ///
   /// Complexity: `simulations` simulations. Memory: 16 bytes for each virtual stage and
   /// micro-batch, in addition to the memory of `simulate_pipeline`. Determinism: portable for
-  /// integers. Errors: the errors of `simulate_pipeline`.
+  /// integers. Errors: the errors of `simulate_pipeline`; `std::invalid_argument` if the schedule
+  /// is bidirectional.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers = std::int64_t>
   [[nodiscard]] micro_batch_order<simulated_time<Times, Transfers>> operator()(
       Schedule const& schedule, Times const& times, Transfers const& transfers = {},
       order_micro_batches_options const& options = {}) const {
     using time_type = simulated_time<Times, Transfers>;
+    check_places(schedule);
     simulate_pipeline_workspace<time_type> workspace;
     auto const evaluate = [&](std::vector<std::uint32_t> const& order) {
       return simulate_pipeline(schedule, detail::reordered<Times>{times, order},
@@ -286,6 +306,27 @@ struct order_micro_batches_fn {
   }
 
  private:
+  static constexpr std::string_view name = "order_micro_batches";
+
+  /// Throws if the micro-batches of a chunk pass different virtual stages on a stage, because then
+  /// an order would change the work of the stages.
+  template <class Schedule>
+  static void check_places([[maybe_unused]] Schedule const& schedule) {
+    if constexpr (detail::places_chunks<Schedule>) {
+      schedule.check();
+      for (std::size_t s = 0; s != schedule.stages; ++s) {
+        for (std::uint32_t chunk = 0; chunk != schedule.chunk_count(); ++chunk) {
+          std::size_t const first = schedule.virtual_stage(s, {.chunk = chunk});
+          for (std::uint32_t m = 1; m < schedule.micro_batches; ++m) {
+            if (schedule.virtual_stage(s, {.chunk = chunk, .micro_batch = m}) == first) continue;
+            detail::throw_invalid(name, "micro-batches 0 and ", m, " pass stage ", s,
+                                  " as different virtual stages, which is not supported");
+          }
+        }
+      }
+    }
+  }
+
   /// Returns the time of a micro-batch on all stages.
   template <class T, class Schedule, class Times>
   [[nodiscard]] static T time_of(Schedule const& schedule, Times const& times, std::size_t m) {

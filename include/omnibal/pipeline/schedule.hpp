@@ -53,27 +53,86 @@ struct pipeline_unit {
   [[nodiscard]] friend bool operator==(pipeline_unit const&, pipeline_unit const&) = default;
 };
 
-/// A schedule for `stages` stages, each with `chunks` chunks of the model, and `micro_batches`
-/// micro-batches. Chunk c of stage s is the virtual stage `c * stages + s` of the model. With one
-/// chunk, the virtual stages are the stages.
+}  // namespace omnibal::inline v0
+
+namespace omnibal::inline v0::detail {
+
+/// A schedule whose stages run their units in different orders.
+template <class Schedule>
+concept has_units_of_stages = requires(Schedule const& schedule, std::size_t stage,
+                                       operation_kind kind, std::uint32_t index) {
+  { schedule.unit(stage, kind, index) } -> std::same_as<pipeline_unit>;
+};
+
+template <class Schedule>
+concept has_units = has_units_of_stages<Schedule> ||
+    requires(Schedule const& schedule, operation_kind kind, std::uint32_t index) {
+  { schedule.unit(kind, index) } -> std::same_as<pipeline_unit>;
+};
+
+/// A schedule that places its chunks itself.
+template <class Schedule>
+concept places_chunks = requires(Schedule const& schedule, std::size_t stage,
+                                 pipeline_unit const& unit) {
+  { schedule.virtual_stage(stage, unit) } -> std::same_as<std::size_t>;
+};
+
+/// Returns the subject of the operation number `index` of a kind on a stage.
+template <class Schedule>
+[[nodiscard]] constexpr pipeline_unit unit_of(Schedule const& schedule,
+                                              [[maybe_unused]] std::size_t stage,
+                                              operation_kind kind, std::uint32_t index) {
+  if constexpr (has_units_of_stages<Schedule>) {
+    return schedule.unit(stage, kind, index);
+  } else {
+    return schedule.unit(kind, index);
+  }
+}
+
+}  // namespace omnibal::inline v0::detail
+
+namespace omnibal::inline v0 {
+
+/// A schedule for `stages` stages, each with `chunk_count()` chunks of the model, and
+/// `micro_batches` micro-batches. The model is cut into `stages * chunk_count()` virtual stages. A
+/// schedule with the member `virtual_stage(stage, unit)` says which virtual stage a unit on a stage
+/// is; each micro-batch must meet each virtual stage once. Without this member chunk c of stage s
+/// is the virtual stage `c * stages + s`. With one chunk, the virtual stages are then the stages.
 ///
 /// `next(stage, done)` is the kind of the next operation on a stage that has begun the operations
 /// in `done`. Every unit goes forward once, then backward once. If `splits_backward`, every unit
 /// then goes through the gradients of the weights once. `unit(kind, index)` is the subject of the
-/// operation number `index` of a kind, the same on all stages. `check()` throws
-/// `std::invalid_argument` if there is no such schedule.
+/// operation number `index` of a kind, the same on all stages. A schedule whose stages differ has
+/// `unit(stage, kind, index)` instead. `check()` throws `std::invalid_argument` if there is no such
+/// schedule.
 template <class Schedule>
-concept pipeline_schedule = std::copyable<Schedule> &&
-    requires(Schedule const& schedule, std::size_t stage, stage_progress const& done,
-             operation_kind kind, std::uint32_t index) {
+concept pipeline_schedule = std::copyable<Schedule> && detail::has_units<Schedule> &&
+    requires(Schedule const& schedule, std::size_t stage, stage_progress const& done) {
   { schedule.stages } -> std::convertible_to<std::size_t>;
   { schedule.micro_batches } -> std::convertible_to<std::size_t>;
   { schedule.chunk_count() } -> std::same_as<std::size_t>;
   { Schedule::splits_backward } -> std::convertible_to<bool>;
   { schedule.next(stage, done) } -> std::same_as<operation_kind>;
-  { schedule.unit(kind, index) } -> std::same_as<pipeline_unit>;
   schedule.check();
 };
+
+struct virtual_stage_of_fn {
+  /// Returns the virtual stage of the model that a unit on a stage of a schedule is.
+  ///
+  /// Complexity, memory: constant. Determinism: portable. Errors: the errors of the schedule.
+  template <pipeline_schedule Schedule>
+  [[nodiscard]] constexpr std::size_t operator()(Schedule const& schedule, std::size_t stage,
+                                                 pipeline_unit const& unit) const {
+    if constexpr (detail::places_chunks<Schedule>) {
+      return schedule.virtual_stage(stage, unit);
+    } else {
+      return unit.chunk * schedule.stages + stage;
+    }
+  }
+};
+
+/// Returns the virtual stage of a unit; see `virtual_stage_of_fn`.
+inline constexpr virtual_stage_of_fn virtual_stage_of{};
 
 struct peak_in_flight_fn {
   /// Returns for each stage the most units whose activations it keeps at once. A unit is a

@@ -240,31 +240,64 @@ class pipeline_run {
 
   /// Returns the unit of an operation. Errors: `std::invalid_argument` if the schedule does not
   /// have the unit.
-  [[nodiscard]] pipeline_unit unit_at(operation_kind kind, std::uint32_t index) const {
-    pipeline_unit const unit = schedule_.unit(kind, index);
+  [[nodiscard]] pipeline_unit unit_at(std::size_t stage, operation_kind kind,
+                                      std::uint32_t index) const {
+    pipeline_unit const unit = unit_of(schedule_, stage, kind, index);
     // The comparison with zero is removed if the schedule has no other chunk.
     bool const is_chunk = unit.chunk == 0 || unit.chunk < shape_.chunks;
     if (!is_chunk || unit.micro_batch >= shape_.micro_batches) [[unlikely]] {
-      throw_unknown_unit(kind, index);
+      throw_unknown_unit(stage, kind, index);
     }
     return unit;
   }
-  // These functions compute the unit again, which costs less than to keep it for them.
-  [[noreturn, gnu::noinline]] void throw_unknown_unit(operation_kind kind,
-                                                      std::uint32_t index) const {
-    throw_unit(function_, kind, index, schedule_.unit(kind, index), ", there are ", shape_.chunks,
-               " chunks and ", shape_.micro_batches, " micro-batches");
+  /// Returns the virtual stage of a unit. Errors: `std::invalid_argument` if there is none.
+  [[nodiscard]] std::size_t place_of(std::size_t stage, pipeline_unit const& unit) const {
+    if constexpr (places_chunks<Schedule>) {
+      std::size_t const place = schedule_.virtual_stage(stage, unit);
+      if (place > last_stage_) [[unlikely]]
+        throw_place(stage, unit, place);
+      return place;
+    } else {
+      return unit.chunk * shape_.stages + stage;
+    }
   }
-  [[noreturn, gnu::noinline]] void throw_repeated_unit(operation_kind kind,
+  [[noreturn, gnu::noinline]] void throw_place(std::size_t stage, pipeline_unit const& unit,
+                                               std::size_t place) const {
+    throw_invalid(function_, "schedule.virtual_stage(", stage, ", chunk ", unit.chunk,
+                  ", micro-batch ", unit.micro_batch, ") is ", place, ", there are ",
+                  last_stage_ + 1, " virtual stages");
+  }
+
+  /// Whether a stage has a virtual stage of a micro-batch too.
+  [[nodiscard]] bool lies_on(std::size_t stage, std::size_t virtual_stage,
+                             pipeline_unit unit) const {
+    if constexpr (places_chunks<Schedule>) {
+      for (unit.chunk = 0; unit.chunk != shape_.chunks; ++unit.chunk) {
+        if (schedule_.virtual_stage(stage, unit) == virtual_stage) return true;
+      }
+      return false;
+    } else {
+      return shape_.stages == 1;
+    }
+  }
+
+  // These functions compute the unit again, which costs less than to keep it for them.
+  [[noreturn, gnu::noinline]] void throw_unknown_unit(std::size_t stage, operation_kind kind,
+                                                      std::uint32_t index) const {
+    throw_unit(function_, kind, index, unit_of(schedule_, stage, kind, index), ", there are ",
+               shape_.chunks, " chunks and ", shape_.micro_batches, " micro-batches");
+  }
+  [[noreturn, gnu::noinline]] void throw_repeated_unit(std::size_t stage, operation_kind kind,
                                                        std::uint32_t index) const {
-    throw_unit(function_, kind, index, schedule_.unit(kind, index), ", which another index is too");
+    throw_unit(function_, kind, index, unit_of(schedule_, stage, kind, index),
+               ", which another index is too");
   }
 
   /// Returns false: the input has not arrived. Errors: `std::invalid_argument` if it has been used.
-  [[nodiscard, gnu::noinline]] bool wait(operation_kind kind, std::uint32_t index,
-                                         T arrival) const {
+  [[nodiscard, gnu::noinline]] bool wait(std::size_t stage, operation_kind kind,
+                                         std::uint32_t index, T arrival) const {
     if (arrival == arrival_table<T>::missing) return false;
-    throw_repeated_unit(kind, index);
+    throw_repeated_unit(stage, kind, index);
   }
 
   /// Throws unless each stage has run each unit the required number of times.
@@ -288,7 +321,7 @@ class pipeline_run {
       operation_kind const kind = schedule_.next(stage, done);
       std::uint32_t const index = kind == operation_kind::forward ? done.forward : done.backward;
       if (kind == operation_kind::weight || index >= units_) continue;
-      auto const [chunk, micro_batch] = unit_at(kind, index);
+      auto const [chunk, micro_batch] = unit_at(stage, kind, index);
       text += joined_text(named++ == 0 ? "" : ", ", "stage ", stage, " waits for the input of ",
                           name_of(kind), " of micro-batch ", micro_batch);
       if (shape_.chunks != 1) text += joined_text(" in chunk ", chunk);
@@ -301,11 +334,11 @@ class pipeline_run {
   }
 
   [[nodiscard]] bool run_forward(std::size_t stage, stage_state<T>& state) {
-    pipeline_unit const unit = unit_at(operation_kind::forward, state.done.forward);
-    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
+    pipeline_unit const unit = unit_at(stage, operation_kind::forward, state.done.forward);
+    std::size_t const virtual_stage = place_of(stage, unit);
     std::size_t const micro_batch = unit.micro_batch;
     T const arrival = memory_.forward(virtual_stage, micro_batch);
-    if (arrival < T{}) return wait(operation_kind::forward, state.done.forward, arrival);
+    if (arrival < T{}) return wait(stage, operation_kind::forward, state.done.forward, arrival);
     auto const bytes =
         checked_value<std::int64_t>(function_, "activation bytes", virtual_stage, micro_batch,
                                     value_at(bytes_, virtual_stage, micro_batch));
@@ -321,18 +354,18 @@ class pipeline_run {
       memory_.backward(virtual_stage, micro_batch) = end;
     } else {
       memory_.forward(virtual_stage + 1, micro_batch) =
-          sent(end, "forward transfer", virtual_stage, micro_batch,
-               [](auto const& transfer) { return transfer.forward; });
+          arrival_at(stage, virtual_stage + 1, unit, end, virtual_stage, "forward transfer",
+                     [](auto const& transfer) { return transfer.forward; });
     }
     return true;
   }
 
   [[nodiscard]] bool run_backward(std::size_t stage, stage_state<T>& state) {
-    pipeline_unit const unit = unit_at(operation_kind::backward, state.done.backward);
-    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
+    pipeline_unit const unit = unit_at(stage, operation_kind::backward, state.done.backward);
+    std::size_t const virtual_stage = place_of(stage, unit);
     std::size_t const micro_batch = unit.micro_batch;
     T const arrival = memory_.backward(virtual_stage, micro_batch);
-    if (arrival < T{}) return wait(operation_kind::backward, state.done.backward, arrival);
+    if (arrival < T{}) return wait(stage, operation_kind::backward, state.done.backward, arrival);
     auto const& times = value_at(times_, virtual_stage, micro_batch);
     T time =
         checked_value<T>(function_, "backward time", virtual_stage, micro_batch, times.backward);
@@ -346,16 +379,16 @@ class pipeline_run {
     memory_.backward(virtual_stage, micro_batch) = arrival_table<T>::used;
     if (virtual_stage != 0) {
       memory_.backward(virtual_stage - 1, micro_batch) =
-          sent(end, "backward transfer", virtual_stage - 1, micro_batch,
-               [](auto const& transfer) { return transfer.backward; });
+          arrival_at(stage, virtual_stage - 1, unit, end, virtual_stage - 1, "backward transfer",
+                     [](auto const& transfer) { return transfer.backward; });
     }
     return true;
   }
 
   void run_weight(std::size_t stage, stage_state<T>& state) {
     if constexpr (!Schedule::splits_backward) throw_weight(function_, stage);
-    pipeline_unit const unit = unit_at(operation_kind::weight, state.done.weight);
-    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
+    pipeline_unit const unit = unit_at(stage, operation_kind::weight, state.done.weight);
+    std::size_t const virtual_stage = place_of(stage, unit);
     T& arrival = memory_.backward(virtual_stage, unit.micro_batch);
     if (arrival != arrival_table<T>::used) throw_weight_of(stage);
     arrival = arrival_table<T>::used_twice;
@@ -373,11 +406,12 @@ class pipeline_run {
   }
   [[noreturn, gnu::noinline]] void throw_weight_of(std::size_t stage) const {
     std::uint32_t const index = memory_.stages[stage].done.weight;
-    auto const [chunk, micro_batch] = unit_at(operation_kind::weight, index);
-    T const arrival = memory_.backward(chunk * shape_.stages + stage, micro_batch);
-    if (arrival == arrival_table<T>::used_twice) throw_repeated_unit(operation_kind::weight, index);
-    throw_invalid(function_, "schedule.next(", stage, ") is weight of micro-batch ", micro_batch,
-                  " in chunk ", chunk, " before its backward has run");
+    pipeline_unit const unit = unit_at(stage, operation_kind::weight, index);
+    T const arrival = memory_.backward(place_of(stage, unit), unit.micro_batch);
+    if (arrival == arrival_table<T>::used_twice)
+      throw_repeated_unit(stage, operation_kind::weight, index);
+    throw_invalid(function_, "schedule.next(", stage, ") is weight of micro-batch ",
+                  unit.micro_batch, " in chunk ", unit.chunk, " before its backward has run");
   }
 
   /// Returns the end of an operation of duration `time` that starts at its arrival or now,
@@ -396,7 +430,16 @@ class pipeline_run {
     return end;
   }
 
-  /// Returns the time at which the next stage has the data that is sent at `end`.
+  /// Returns the time at which a virtual stage next to the one of a unit has the data of the unit.
+  template <class Way>
+  [[nodiscard]] T arrival_at(std::size_t stage, std::size_t virtual_stage,
+                             pipeline_unit const& unit, T end, std::size_t cut,
+                             std::string_view name, Way const& way) const {
+    if (lies_on(stage, virtual_stage, unit)) return end;
+    return sent(end, name, cut, unit.micro_batch, way);
+  }
+
+  /// Returns the time at which the data that is sent over a cut at `end` arrives.
   template <class Way>
   [[nodiscard]] T sent(T end, std::string_view name, std::size_t cut, std::size_t micro_batch,
                        Way const& way) const {
@@ -494,9 +537,10 @@ class simulate_pipeline_workspace {
 struct simulate_pipeline_fn {
   /// Simulates a step of a pipeline. Each stage runs its operations in the order of the schedule,
   /// each as soon as the stage is free and its inputs have arrived. Transfers delay their receiver
-  /// and occupy no stage. A stage keeps the activation bytes of a micro-batch from the begin of its
-  /// forward pass to the end of its backward pass. If the schedule splits the backward pass, the
-  /// stage keeps them to the end of the gradients of the weights.
+  /// and occupy no stage. Between two virtual stages on the same stage nothing is transferred. A
+  /// stage keeps the activation bytes of a micro-batch from the begin of its forward pass to the
+  /// end of its backward pass. If the schedule splits the backward pass, the stage keeps them to
+  /// the end of the gradients of the weights.
   ///
   /// Complexity: a few steps for each operation, in addition to the calls of the functors. Memory:
   /// 16 bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. A

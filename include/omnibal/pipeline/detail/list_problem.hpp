@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The times, transfers, bytes and memory of a pipeline in tables, for `list_schedule`.
+
+#include <omnibal/check.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/schedule.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The units of a stage that belong to the same virtual stage: the micro-batches `first`, `first` +
+/// `step` and so on in one chunk.
+struct unit_lane {
+  std::size_t virtual_stage = 0;
+  std::uint32_t chunk = 0;
+  std::uint32_t first = 0;
+  std::uint32_t step = 1;
+  std::uint32_t count = 0;
+
+  [[nodiscard]] std::uint32_t micro_batch(std::uint32_t index) const {
+    return first + step * index;
+  }
+};
+
+/// Returns the lanes of a stage, in the order of its chunks.
+[[nodiscard]] inline std::vector<unit_lane> lanes_of(chunk_layout const& layout,
+                                                     std::size_t stage) {
+  auto const batches = static_cast<std::uint32_t>(layout.micro_batches);
+  std::uint32_t const step = layout.placement == chunk_placement::bidirectional ? 2 : 1;
+  std::vector<unit_lane> lanes;
+  for (std::uint32_t chunk = 0; chunk != layout.chunks; ++chunk) {
+    for (std::uint32_t first = 0; first != step; ++first) {
+      lanes.push_back({.virtual_stage = layout.virtual_stage(stage, {chunk, first}),
+                       .chunk = chunk,
+                       .first = first,
+                       .step = step,
+                       .count = (batches - first + step - 1) / step});
+    }
+  }
+  return lanes;
+}
+
+/// The times of all units, by virtual stage and micro-batch.
+template <class T>
+struct unit_times {
+  std::vector<stage_time<T>> work;
+  /// The transfers over the cut behind the virtual stage.
+  std::vector<transfer_time<T>> transfer;
+};
+
+/// A pipeline whose operations are to be listed.
+template <class T>
+struct list_problem {
+  chunk_layout layout;
+  /// By stage.
+  std::vector<std::vector<unit_lane>> lanes{};
+  unit_times<T> times{};
+  /// The activation bytes of a unit, by virtual stage and micro-batch.
+  std::vector<std::int64_t> bytes{};
+  /// The most activation bytes of each stage.
+  std::vector<std::int64_t> memory{};
+  /// Whether the gradients of the weights are operations of their own.
+  bool splits_backward = true;
+
+  [[nodiscard]] std::size_t virtual_stages() const { return layout.stages * layout.chunks; }
+  [[nodiscard]] std::size_t index(std::size_t virtual_stage, std::size_t micro_batch) const {
+    return virtual_stage * layout.micro_batches + micro_batch;
+  }
+
+  /// Returns the time of a transfer over a cut, zero if both sides lie on the same stage.
+  [[nodiscard]] transfer_time<T> transfer_over(unit_times<T> const& of, std::size_t cut,
+                                               std::uint32_t micro_batch) const {
+    if (layout.stage_of(cut, micro_batch) == layout.stage_of(cut + 1, micro_batch)) return {};
+    return of.transfer[index(cut, micro_batch)];
+  }
+};
+
+/// When the inputs of the units arrive, by virtual stage and micro-batch; `missing` before that.
+template <class T>
+struct unit_arrivals {
+  static constexpr T missing = -1;
+
+  std::vector<T> forward;
+  std::vector<T> backward;
+
+  /// Only the inputs of the first virtual stage have arrived.
+  void reset(list_problem<T> const& problem) {
+    std::size_t const units = problem.virtual_stages() * problem.layout.micro_batches;
+    forward.assign(units, missing);
+    backward.assign(units, missing);
+    for (std::size_t m = 0; m != problem.layout.micro_batches; ++m) forward[m] = T{};
+  }
+
+  [[nodiscard]] T of(operation_kind kind, std::size_t unit) const {
+    return kind == operation_kind::forward ? forward[unit] : backward[unit];
+  }
+
+  /// The forward or backward pass of a unit ends: its data leaves for the next virtual stage.
+  /// Returns that virtual stage, or the number of virtual stages if there is none.
+  std::size_t pass_on(list_problem<T> const& problem, unit_times<T> const& times,
+                      operation_kind kind, std::size_t virtual_stage, std::uint32_t micro_batch,
+                      T end) {
+    std::size_t const last = problem.virtual_stages() - 1;
+    if (kind == operation_kind::forward) {
+      if (virtual_stage == last) {
+        backward[problem.index(last, micro_batch)] = end;
+        return last;
+      }
+      T const sent = end + problem.transfer_over(times, virtual_stage, micro_batch).forward;
+      forward[problem.index(virtual_stage + 1, micro_batch)] = sent;
+      return virtual_stage + 1;
+    }
+    if (virtual_stage == 0) return last + 1;
+    T const sent = end + problem.transfer_over(times, virtual_stage - 1, micro_batch).backward;
+    backward[problem.index(virtual_stage - 1, micro_batch)] = sent;
+    return virtual_stage - 1;
+  }
+};
+
+}  // namespace omnibal::inline v0::detail

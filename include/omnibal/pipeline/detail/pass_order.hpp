@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The order of the forward and backward passes of a pipeline by a rule, within the memory of the
+/// stages.
+
+#include <omnibal/pipeline/detail/list_problem.hpp>
+#include <omnibal/pipeline/listed_schedule.hpp>
+#include <omnibal/pipeline/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The rule by which an idle stage chooses its next operation.
+struct pass_rule {
+  /// After the first backward pass a stage runs a forward pass and a backward pass in turn, as long
+  /// as an input for the pass whose turn it is has been sent.
+  bool takes_turns = false;
+  /// Backward passes go before forward passes that can begin at the same time.
+  bool prefers_backward = false;
+  /// The gradients of weights fill any gap, not only one that they fit into.
+  bool fills_every_gap = false;
+};
+
+/// The activations that a stage keeps. A forward pass is admitted only if afterwards all
+/// micro-batches can still be finished one after the other, so that no stage ever waits for memory
+/// that is not freed.
+class memory_guard {
+ public:
+  /// `bytes_of(lane, index)` returns the bytes of a unit.
+  template <class BytesOf>
+  memory_guard(std::vector<unit_lane> const& lanes, std::size_t micro_batches, std::int64_t memory,
+               BytesOf const& bytes_of)
+      : free_(memory), held_(micro_batches, 0), needed_(micro_batches, 0) {
+    for (unit_lane const& lane : lanes) {
+      for (std::uint32_t i = 0; i != lane.count; ++i) {
+        needed_[lane.micro_batch(i)] += bytes_of(lane, i);
+      }
+    }
+  }
+
+  /// Whether the forward pass of a unit may begin.
+  [[nodiscard]] bool admits(std::uint32_t micro_batch, std::int64_t bytes) {
+    if (bytes > free_) return false;
+    hold(micro_batch, bytes);
+    bool const is_safe = can_finish(std::max(micro_batch + 1, end_));
+    hold(micro_batch, -bytes);
+    return is_safe;
+  }
+  void admit(std::uint32_t micro_batch, std::int64_t bytes) {
+    hold(micro_batch, bytes);
+    end_ = std::max(end_, micro_batch + 1);
+  }
+  void release(std::uint32_t micro_batch, std::int64_t bytes) {
+    free_ += bytes;
+    held_[micro_batch] -= bytes;
+    while (first_ != end_ && held_[first_] == 0 && needed_[first_] == 0) ++first_;
+  }
+
+ private:
+  void hold(std::uint32_t micro_batch, std::int64_t bytes) {
+    free_ -= bytes;
+    held_[micro_batch] += bytes;
+    needed_[micro_batch] -= bytes;
+  }
+
+  /// Whether the micro-batches before `end` can be finished in ascending order.
+  [[nodiscard]] bool can_finish(std::uint32_t end) const {
+    std::int64_t left = free_;
+    for (std::uint32_t m = first_; m != end; ++m) {
+      if (left < needed_[m]) return false;
+      left += held_[m];
+    }
+    return true;
+  }
+
+  std::int64_t free_;
+  /// By micro-batch: the bytes that the stage keeps, and the bytes of its later forward passes.
+  std::vector<std::int64_t> held_;
+  std::vector<std::int64_t> needed_;
+  /// Micro-batches before `first_` are finished, those from `end_` on have not begun.
+  std::uint32_t first_ = 0;
+  std::uint32_t end_ = 0;
+};
+
+/// Runs a pipeline from operation to operation. A stage that is idle chooses by a rule.
+template <class T>
+class pass_order {
+ public:
+  pass_order(list_problem<T> const& problem, unit_times<T> const& times, pass_rule const& rule)
+      : problem_(problem), times_(times), rule_(rule) {
+    arrivals_.reset(problem);
+    for (std::size_t s = 0; s != problem.layout.stages; ++s) {
+      auto const& lanes = problem.lanes[s];
+      auto const bytes_of = [&](unit_lane const& lane, std::uint32_t index) {
+        return problem.bytes[problem.index(lane.virtual_stage, lane.micro_batch(index))];
+      };
+      stages_.push_back({.lanes = std::vector<lane_progress>(lanes.size()),
+                         .memory = memory_guard(lanes, problem.layout.micro_batches,
+                                                problem.memory[s], bytes_of)});
+    }
+    choices_.resize(problem.layout.stages);
+  }
+
+  /// Returns the forward and backward passes of each stage in order.
+  [[nodiscard]] operation_lists run() {
+    for (std::size_t s = 0; s != stages_.size(); ++s) choices_[s] = choose(s);
+    operation_lists lists(stages_.size());
+    while (true) {
+      auto const earliest = std::ranges::min_element(
+          choices_, {}, [](choice const& one) { return one.is_empty ? never : one.begin; });
+      if (earliest->is_empty) return lists;
+      auto const stage = static_cast<std::size_t>(earliest - choices_.begin());
+      run_choice(stage, *earliest, lists[stage]);
+    }
+  }
+
+ private:
+  static constexpr T never = std::numeric_limits<T>::max();
+
+  struct lane_progress {
+    std::uint32_t forward = 0;
+    std::uint32_t backward = 0;
+    std::uint32_t weight = 0;
+  };
+  struct stage_state {
+    std::vector<lane_progress> lanes;
+    memory_guard memory;
+    T now{};
+    std::optional<operation_kind> last_pass{};
+    bool has_turned = false;
+  };
+  /// The next operation of a stage: of a lane, at the earliest time.
+  struct choice {
+    T begin{};
+    operation_kind kind = operation_kind::forward;
+    std::uint32_t lane = 0;
+    bool is_empty = true;
+  };
+
+  /// The passes that a stage can run next, at most two for each lane.
+  struct candidates {
+    choice best{};
+    bool has_forward = false;
+    bool has_backward = false;
+    bool lacks_memory = false;
+  };
+
+  [[nodiscard]] std::size_t unit(unit_lane const& lane, std::uint32_t index) const {
+    return problem_.index(lane.virtual_stage, lane.micro_batch(index));
+  }
+
+  /// Chooses the next operation of a stage from what has been sent to it.
+  [[nodiscard]] choice choose(std::size_t stage) {
+    stage_state& state = stages_[stage];
+    candidates const all = candidates_of(stage, std::nullopt);
+    choice pass = all.best;
+    choice const weight = next_weight(stage);
+    if (rule_.takes_turns && state.has_turned) {
+      bool const turn_of_forward = state.last_pass == operation_kind::backward;
+      bool const can_take_turn = turn_of_forward ? all.has_forward : all.has_backward;
+      if (can_take_turn) {
+        pass = candidates_of(stage,
+                             turn_of_forward ? operation_kind::forward : operation_kind::backward)
+                   .best;
+      } else if (turn_of_forward && all.lacks_memory && !weight.is_empty) {
+        return weight;
+      }
+    }
+    if (weight.is_empty) return pass;
+    if (pass.is_empty) return weight;
+    T const gap = pass.begin - state.now;
+    bool const fills =
+        rule_.fills_every_gap || all.lacks_memory || gap >= weight_time(stage, weight);
+    return gap > T{} && fills ? weight : pass;
+  }
+
+  /// Returns what a stage can run, of one kind if it is given.
+  [[nodiscard]] candidates candidates_of(std::size_t stage, std::optional<operation_kind> only) {
+    stage_state& state = stages_[stage];
+    auto const& lanes = problem_.lanes[stage];
+    candidates result;
+    for (std::uint32_t l = 0; l != lanes.size(); ++l) {
+      unit_lane const& lane = lanes[l];
+      lane_progress const& done = state.lanes[l];
+      if (only != operation_kind::backward && done.forward != lane.count) {
+        std::size_t const next = unit(lane, done.forward);
+        T const arrival = arrivals_.forward[next];
+        if (arrival != unit_arrivals<T>::missing) {
+          bool const fits =
+              state.memory.admits(lane.micro_batch(done.forward), problem_.bytes[next]);
+          result.has_forward |= fits;
+          result.lacks_memory |= !fits;
+          if (fits) propose(stage, operation_kind::forward, l, arrival, result.best);
+        }
+      }
+      if (only != operation_kind::forward && done.backward != lane.count) {
+        T const arrival = arrivals_.backward[unit(lane, done.backward)];
+        if (arrival != unit_arrivals<T>::missing) {
+          result.has_backward = true;
+          propose(stage, operation_kind::backward, l, arrival, result.best);
+        }
+      }
+    }
+    return result;
+  }
+
+  /// Takes a pass if it can begin earlier than the best one, or as early and it goes before it.
+  void propose(std::size_t stage, operation_kind kind, std::uint32_t lane, T arrival,
+               choice& best) const {
+    choice const candidate{std::max(stages_[stage].now, arrival), kind, lane, false};
+    if (best.is_empty || candidate.begin < best.begin ||
+        (candidate.begin == best.begin && goes_before(stage, candidate, best))) {
+      best = candidate;
+    }
+  }
+
+  /// Forward passes of later chunks go first, because they are nearer to their backward pass.
+  /// Backward passes go in the order of the micro-batches, then later chunks first.
+  [[nodiscard]] bool goes_before(std::size_t stage, choice const& left, choice const& right) const {
+    if (left.kind != right.kind) {
+      return (left.kind == operation_kind::backward) == rule_.prefers_backward;
+    }
+    auto const& lanes = problem_.lanes[stage];
+    if (left.kind == operation_kind::backward) {
+      auto const& done = stages_[stage].lanes;
+      std::uint32_t const l = lanes[left.lane].micro_batch(done[left.lane].backward);
+      std::uint32_t const r = lanes[right.lane].micro_batch(done[right.lane].backward);
+      if (l != r) return l < r;
+    }
+    return lanes[left.lane].chunk > lanes[right.lane].chunk;
+  }
+
+  /// Returns the gradients of weights that a stage can compute now: of the lane that is least far.
+  [[nodiscard]] choice next_weight(std::size_t stage) const {
+    stage_state const& state = stages_[stage];
+    choice result;
+    for (std::uint32_t l = 0; l != state.lanes.size(); ++l) {
+      lane_progress const& done = state.lanes[l];
+      if (done.weight == done.backward) continue;
+      if (result.is_empty || done.weight < state.lanes[result.lane].weight) {
+        result = {state.now, operation_kind::weight, l, false};
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] T weight_time(std::size_t stage, choice const& weight) const {
+    unit_lane const& lane = problem_.lanes[stage][weight.lane];
+    return times_.work[unit(lane, stages_[stage].lanes[weight.lane].weight)].weight;
+  }
+
+  void run_choice(std::size_t stage, choice const chosen, std::vector<listed_operation>& list) {
+    stage_state& state = stages_[stage];
+    unit_lane const& lane = problem_.lanes[stage][chosen.lane];
+    lane_progress& done = state.lanes[chosen.lane];
+    std::uint32_t& index = chosen.kind == operation_kind::forward    ? done.forward
+                           : chosen.kind == operation_kind::backward ? done.backward
+                                                                     : done.weight;
+    std::uint32_t const micro_batch = lane.micro_batch(index);
+    std::size_t const which = unit(lane, index);
+    ++index;
+    stage_time<T> const& time = times_.work[which];
+    if (chosen.kind == operation_kind::weight) {
+      state.now = chosen.begin + time.weight;
+      state.memory.release(micro_batch, problem_.bytes[which]);
+      choices_[stage] = choose(stage);
+      return;
+    }
+    bool const is_forward = chosen.kind == operation_kind::forward;
+    state.now = chosen.begin + (is_forward ? time.forward : time.backward);
+    state.last_pass = chosen.kind;
+    state.has_turned |= !is_forward;
+    if (is_forward) {
+      state.memory.admit(micro_batch, problem_.bytes[which]);
+    } else if (!problem_.splits_backward) {
+      ++done.weight;
+      state.memory.release(micro_batch, problem_.bytes[which]);
+    }
+    list.push_back({chosen.kind, lane.chunk, micro_batch});
+    std::size_t const next = arrivals_.pass_on(problem_, times_, chosen.kind, lane.virtual_stage,
+                                               micro_batch, state.now);
+    choices_[stage] = choose(stage);
+    if (next == problem_.virtual_stages()) return;
+    std::size_t const receiver = problem_.layout.stage_of(next, micro_batch);
+    if (receiver != stage) choices_[receiver] = choose(receiver);
+  }
+
+  list_problem<T> const& problem_;
+  unit_times<T> const& times_;
+  pass_rule rule_;
+  unit_arrivals<T> arrivals_;
+  std::vector<stage_state> stages_;
+  std::vector<choice> choices_;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Orders of passes that repeat the same pattern for each micro-batch.
+
+#include <omnibal/pipeline/detail/list_problem.hpp>
+#include <omnibal/pipeline/listed_schedule.hpp>
+#include <omnibal/pipeline/schedule.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A pattern in slots; every pass takes one slot. The passes of a micro-batch go through the
+/// virtual stages, and all passes of the next micro-batch come one period later. Source: building
+/// blocks of Qi et al., "Pipeline parallelism with controllable memory", 2024.
+struct pass_pattern {
+  /// The slots from a pass to the pass of the next virtual stage, for chunks with even and with odd
+  /// numbers.
+  std::array<std::int64_t, 2> forward_steps{1, 1};
+  std::array<std::int64_t, 2> backward_steps{1, 1};
+  /// Slots in addition between the chunks, forward and backward, and between the last forward pass
+  /// and the first backward pass.
+  std::int64_t forward_gap = 0;
+  std::int64_t turn_gap = 0;
+  std::int64_t backward_gap = 0;
+};
+
+/// The slots of the passes of micro-batch 0, by virtual stage.
+struct pattern_slots {
+  std::vector<std::int64_t> forward;
+  std::vector<std::int64_t> backward;
+
+  pattern_slots(chunk_layout const& layout, pass_pattern const& pattern) {
+    std::size_t const stages = layout.stages;
+    std::size_t const count = stages * layout.chunks;
+    forward.resize(count);
+    backward.resize(count);
+    std::int64_t slot = 0;
+    for (std::size_t v = 0; v != count; ++v) {
+      forward[v] = slot;
+      bool const ends_chunk = (v + 1) % stages == 0;
+      slot += ends_chunk ? 1 + pattern.forward_gap : pattern.forward_steps[v / stages % 2];
+    }
+    slot += pattern.turn_gap - pattern.forward_gap;
+    for (std::size_t v = count; v-- != 0;) {
+      backward[v] = slot;
+      bool const ends_chunk = v % stages == 0;
+      slot += ends_chunk ? 1 + pattern.backward_gap : pattern.backward_steps[v / stages % 2];
+    }
+  }
+};
+
+/// Returns the passes of each stage in the order of their slots.
+template <class T>
+[[nodiscard]] operation_lists periodic_order(list_problem<T> const& problem,
+                                             pattern_slots const& slots, std::int64_t period) {
+  struct slotted_pass {
+    std::int64_t slot;
+    listed_operation pass;
+  };
+  operation_lists lists(problem.layout.stages);
+  std::vector<slotted_pass> passes;
+  for (std::size_t s = 0; s != lists.size(); ++s) {
+    passes.clear();
+    for (unit_lane const& lane : problem.lanes[s]) {
+      for (std::uint32_t i = 0; i != lane.count; ++i) {
+        std::uint32_t const m = lane.micro_batch(i);
+        std::int64_t const begin = period * m;
+        passes.push_back(
+            {begin + slots.forward[lane.virtual_stage], {operation_kind::forward, lane.chunk, m}});
+        passes.push_back({begin + slots.backward[lane.virtual_stage],
+                          {operation_kind::backward, lane.chunk, m}});
+      }
+    }
+    std::ranges::stable_sort(passes, {}, &slotted_pass::slot);
+    for (slotted_pass const& one : passes) lists[s].push_back(one.pass);
+  }
+  return lists;
+}
+
+/// Returns patterns in which no stage has two passes in a slot, those with the shortest ways of a
+/// micro-batch first.
+[[nodiscard]] inline std::vector<pass_pattern> patterns_without_collisions(
+    chunk_layout const& layout, std::int64_t period) {
+  std::vector<std::pair<std::int64_t, pass_pattern>> found;
+  auto const consider = [&](pass_pattern const& pattern) {
+    pattern_slots const slots(layout, pattern);
+    for (std::size_t s = 0; s != layout.stages; ++s) {
+      std::vector<bool> used(static_cast<std::size_t>(period), false);
+      for (unit_lane const& lane : lanes_of(layout, s)) {
+        for (std::int64_t const slot :
+             {slots.forward[lane.virtual_stage], slots.backward[lane.virtual_stage]}) {
+          auto const place = static_cast<std::size_t>((slot + period * lane.first) % period);
+          if (used[place]) return;
+          used[place] = true;
+        }
+      }
+    }
+    found.emplace_back(slots.backward[0], pattern);
+  };
+  // With one chunk there are no odd chunks and no gaps between chunks.
+  std::int64_t const odd = layout.chunks == 1 ? 1 : 2;
+  for (std::int64_t forward = 0; forward != 2 * odd; ++forward) {
+    for (std::int64_t backward = 0; backward != 2 * odd; ++backward) {
+      for (std::int64_t turn = 0; turn != period; ++turn) {
+        for (std::int64_t gaps = 0; gaps != odd * odd; ++gaps) {
+          consider({.forward_steps = {1 + forward % 2, 1 + forward / 2},
+                    .backward_steps = {1 + backward % 2, 1 + backward / 2},
+                    .forward_gap = gaps % 2,
+                    .turn_gap = turn,
+                    .backward_gap = gaps / 2});
+        }
+      }
+    }
+  }
+  std::ranges::stable_sort(found, {}, [](auto const& one) { return one.first; });
+  std::vector<pass_pattern> result;
+  for (auto const& [length, pattern] : found) result.push_back(pattern);
+  return result;
+}
+
+}  // namespace omnibal::inline v0::detail

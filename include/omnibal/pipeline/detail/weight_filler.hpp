@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The gradients of the weights between the passes of a pipeline whose order is given.
+
+#include <omnibal/pipeline/detail/list_problem.hpp>
+#include <omnibal/pipeline/listed_schedule.hpp>
+#include <omnibal/pipeline/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// The quantity that `list_schedule` makes small.
+enum class list_objective {
+  /// The end of the last operation.
+  makespan,
+  /// The longest time from the first operation of a stage to its last one. This is the time between
+  /// steps if a stage begins the next step as soon as it has finished its own operations.
+  longest_stage
+};
+
+}  // namespace omnibal::inline v0
+
+namespace omnibal::inline v0::detail {
+
+/// The time of a list of operations, by both objectives.
+template <class T>
+struct list_times {
+  T makespan{};
+  T longest_stage{};
+
+  /// The times of lists that exceed the memory.
+  [[nodiscard]] static list_times unfit() {
+    return {std::numeric_limits<T>::max(), std::numeric_limits<T>::max()};
+  }
+
+  [[nodiscard]] T of(list_objective objective) const {
+    return objective == list_objective::makespan ? makespan : longest_stage;
+  }
+};
+
+/// Runs the forward and backward passes of lists in their order, and puts the gradients of the
+/// weights between them: before a forward pass that lacks their memory, into gaps that they fit
+/// into, and into smaller gaps as soon as the stage could not wait any longer without ending after
+/// a target. A stage computes the gradients in the order of its backward passes.
+template <class T>
+class weight_filler {
+ public:
+  weight_filler(list_problem<T> const& problem, list_objective objective)
+      : problem_(problem), objective_(objective) {
+    for (auto const& lanes : problem.lanes) {
+      T busy{};
+      for (unit_lane const& lane : lanes) {
+        for (std::uint32_t i = 0; i != lane.count; ++i) {
+          auto const& time =
+              problem.times.work[problem.index(lane.virtual_stage, lane.micro_batch(i))];
+          busy += time.forward + time.backward + time.weight;
+        }
+      }
+      busy_.push_back(busy);
+    }
+  }
+
+  /// Returns the time that each stage works.
+  [[nodiscard]] std::vector<T> const& busy() const { return busy_; }
+
+  /// Runs lists of passes; `lists()` are the lists with the gradients of the weights. Returns
+  /// `unfit` if a stage exceeds its memory. Precondition: no stage waits forever.
+  list_times<T> run(operation_lists const& passes, T target) {
+    reset(target);
+    std::size_t left = 0;
+    for (auto const& list : passes) left += list.size();
+    while (left != 0) {
+      for (std::size_t s = 0; s != stages_.size(); ++s) {
+        while (stages_[s].next != passes[s].size() && run_pass(s, passes[s][stages_[s].next])) {
+          ++stages_[s].next;
+          --left;
+        }
+        if (stages_[s].free_bytes < 0) return list_times<T>::unfit();
+      }
+    }
+    list_times<T> result;
+    for (std::size_t s = 0; s != stages_.size(); ++s) {
+      while (has_weight(s)) run_weight(s);
+      result.makespan = std::max(result.makespan, stages_[s].now);
+      result.longest_stage = std::max(result.longest_stage, stages_[s].now - stages_[s].begin);
+    }
+    return result;
+  }
+
+  [[nodiscard]] operation_lists const& lists() const { return lists_; }
+
+ private:
+  struct stage_state {
+    T now{};
+    T begin{};
+    /// The time that the stage may wait without ending after the target.
+    T slack{};
+    std::int64_t free_bytes = 0;
+    std::size_t next = 0;
+    /// The backward passes whose weights are still to be computed begin here, as places of the
+    /// list of the stage.
+    std::size_t first_pending = 0;
+    bool has_begun = false;
+  };
+
+  void reset(T target) {
+    arrivals_.reset(problem_);
+    lists_.resize(problem_.layout.stages);
+    pending_.resize(problem_.layout.stages);
+    stages_.assign(problem_.layout.stages, {});
+    for (std::size_t s = 0; s != stages_.size(); ++s) {
+      lists_[s].clear();
+      pending_[s].clear();
+      stages_[s].slack = target - busy_[s];
+      stages_[s].free_bytes = problem_.memory[s];
+    }
+  }
+
+  /// Returns false if the input of the pass has not been sent yet, or if the memory is exceeded.
+  [[nodiscard]] bool run_pass(std::size_t stage, listed_operation const& pass) {
+    stage_state& state = stages_[stage];
+    std::size_t const place = problem_.layout.virtual_stage(stage, {pass.chunk, pass.micro_batch});
+    std::size_t const unit = problem_.index(place, pass.micro_batch);
+    T const arrival = arrivals_.of(pass.kind, unit);
+    if (arrival == unit_arrivals<T>::missing) return false;
+    bool const is_forward = pass.kind == operation_kind::forward;
+    if (is_forward) {
+      while (state.free_bytes < problem_.bytes[unit] && has_weight(stage)) run_weight(stage);
+      state.free_bytes -= problem_.bytes[unit];
+      if (state.free_bytes < 0) return false;
+    }
+    fill(stage, arrival);
+    T const begin = std::max(state.now, arrival);
+    if (!state.has_begun) {
+      state.has_begun = true;
+      state.begin = begin;
+      if (objective_ == list_objective::longest_stage) state.slack += begin;
+    }
+    state.slack -= begin - state.now;
+    auto const& time = problem_.times.work[unit];
+    state.now = begin + (is_forward ? time.forward : time.backward);
+    lists_[stage].push_back(pass);
+    arrivals_.pass_on(problem_, problem_.times, pass.kind, place, pass.micro_batch, state.now);
+    if (is_forward) return true;
+    if (problem_.splits_backward) {
+      pending_[stage].push_back({operation_kind::weight, pass.chunk, pass.micro_batch});
+    } else {
+      state.free_bytes += problem_.bytes[unit];
+    }
+    return true;
+  }
+
+  /// Fills the time until an arrival.
+  void fill(std::size_t stage, T arrival) {
+    stage_state& state = stages_[stage];
+    while (has_weight(stage) && state.now + pending_weight_time(stage) <= arrival) {
+      run_weight(stage);
+    }
+    bool const can_wait = arrival <= state.now || arrival - state.now <= state.slack;
+    if (has_weight(stage) && !can_wait) run_weight(stage);
+  }
+
+  [[nodiscard]] bool has_weight(std::size_t stage) const {
+    return stages_[stage].first_pending != pending_[stage].size();
+  }
+  [[nodiscard]] std::size_t pending_unit(std::size_t stage) const {
+    listed_operation const& weight = pending_[stage][stages_[stage].first_pending];
+    return problem_.index(problem_.layout.virtual_stage(stage, {weight.chunk, weight.micro_batch}),
+                          weight.micro_batch);
+  }
+  [[nodiscard]] T pending_weight_time(std::size_t stage) const {
+    return problem_.times.work[pending_unit(stage)].weight;
+  }
+  void run_weight(std::size_t stage) {
+    stage_state& state = stages_[stage];
+    std::size_t const unit = pending_unit(stage);
+    state.now += problem_.times.work[unit].weight;
+    state.free_bytes += problem_.bytes[unit];
+    lists_[stage].push_back(pending_[stage][state.first_pending++]);
+  }
+
+  list_problem<T> const& problem_;
+  list_objective objective_;
+  /// By stage.
+  std::vector<T> busy_;
+  unit_arrivals<T> arrivals_;
+  std::vector<stage_state> stages_;
+  operation_lists lists_;
+  operation_lists pending_;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "error_text.hpp"
+#include "event_reference.hpp"
+
+#include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/list_schedule.hpp>
+#include <omnibal/pipeline/listed_schedule.hpp>
+#include <omnibal/pipeline/one_f_one_b.hpp>
+#include <omnibal/pipeline/order_micro_batches.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
+#include <omnibal/pipeline/zb_h1.hpp>
+#include <omnibal/pipeline/zb_v.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::chunk_layout;
+using omnibal::chunk_placement;
+using omnibal::list_objective;
+using omnibal::list_schedule;
+using omnibal::listed_operation;
+using omnibal::listed_schedule;
+using omnibal::operation_kind;
+using omnibal::operation_lists;
+using omnibal::simulate_pipeline;
+using omnibal::stage_time;
+using omnibal::transfer_time;
+
+template <class Value>
+using table = std::vector<std::vector<Value>>;
+
+/// A step without times of weights, for schedules that do not split the backward pass.
+struct unsplit_time {
+  std::int64_t forward = 0;
+  std::int64_t backward = 0;
+};
+
+std::int64_t below(omnibal::rng::engine& random, std::uint64_t count) {
+  return static_cast<std::int64_t>(omnibal::rng::below(random, count));
+}
+std::size_t one_to(omnibal::rng::engine& random, std::uint64_t most) {
+  return 1 + omnibal::rng::below(random, most);
+}
+
+/// A pipeline with random times, transfers, bytes and memory.
+struct random_pipeline {
+  chunk_layout layout;
+  table<stage_time<>> times;
+  table<transfer_time<>> transfers;
+  table<std::int64_t> bytes;
+  std::vector<std::int64_t> memory;
+
+  random_pipeline(omnibal::rng::engine& random, chunk_layout const& given)
+      : layout(given),
+        times(given.stages * given.chunks),
+        transfers(times.size() - 1),
+        bytes(times.size()),
+        memory(given.stages, 0) {
+    std::uint64_t const range = below(random, 2) == 0 ? 4 : 1000;
+    for (std::size_t m = 0; m != layout.micro_batches; ++m) {
+      for (auto& stage : times) {
+        stage.push_back({below(random, range), below(random, range), below(random, range)});
+      }
+      for (auto& cut : transfers) cut.push_back({below(random, 3), below(random, 3)});
+      for (auto& stage : bytes) stage.push_back(below(random, 5));
+    }
+    // Between the largest micro-batch alone and all of them.
+    for (std::size_t s = 0; s != layout.stages; ++s) {
+      std::int64_t least = 0;
+      std::int64_t all = 0;
+      for (std::uint32_t m = 0; m != layout.micro_batches; ++m) {
+        std::int64_t const needed = bytes_of(s, m);
+        least = std::max(least, needed);
+        all += needed;
+      }
+      memory[s] = least + below(random, static_cast<std::uint64_t>(all - least + 1));
+    }
+  }
+
+  [[nodiscard]] std::int64_t bytes_of(std::size_t stage, std::uint32_t m) const {
+    std::int64_t sum = 0;
+    for (std::uint32_t chunk = 0; chunk != layout.chunks; ++chunk) {
+      sum += bytes[layout.virtual_stage(stage, {chunk, m})][m];
+    }
+    return sum;
+  }
+  [[nodiscard]] table<unsplit_time> unsplit_times() const {
+    table<unsplit_time> result(times.size());
+    for (std::size_t v = 0; v != times.size(); ++v) {
+      for (auto const& [forward, backward, weight] : times[v]) {
+        result[v].push_back({forward, backward + weight});
+      }
+    }
+    return result;
+  }
+  template <class Schedule>
+  [[nodiscard]] auto simulated(Schedule const& schedule) const {
+    return simulate_pipeline(schedule, times, transfers, bytes,
+                             {.timeline = omnibal::timeline_policy::recorded});
+  }
+  [[nodiscard]] bool fits(std::vector<std::int64_t> const& peaks) const {
+    for (std::size_t s = 0; s != peaks.size(); ++s) {
+      if (peaks[s] > memory[s]) return false;
+    }
+    return true;
+  }
+};
+
+chunk_layout random_layout(omnibal::rng::engine& random) {
+  chunk_layout layout{.stages = one_to(random, 5), .micro_batches = one_to(random, 9)};
+  layout.placement = static_cast<chunk_placement>(below(random, 3));
+  if (layout.placement != chunk_placement::bidirectional) layout.chunks = one_to(random, 3);
+  return layout;
+}
+
+/// Returns all orders of the operations of a stage with one chunk, in which each unit goes forward,
+/// backward and, if `kinds` is 3, through its weights.
+std::vector<std::vector<listed_operation>> all_orders(std::uint32_t micro_batches, int kinds) {
+  std::vector<std::vector<listed_operation>> result;
+  std::vector<int> passes(micro_batches, 0);
+  std::vector<listed_operation> list;
+  auto const extend = [&](auto const& self) -> void {
+    if (list.size() == micro_batches * static_cast<std::size_t>(kinds)) result.push_back(list);
+    for (std::uint32_t m = 0; m != micro_batches; ++m) {
+      if (passes[m] == kinds) continue;
+      list.push_back({static_cast<operation_kind>(passes[m]++), 0, m});
+      self(self);
+      list.pop_back();
+      --passes[m];
+    }
+  };
+  extend(extend);
+  return result;
+}
+
+/// Returns the least objective of all lists that fit into the memory.
+template <bool Splits, class Times>
+std::int64_t optimum(random_pipeline const& pipeline, Times const& times,
+                     list_objective objective) {
+  auto const orders =
+      all_orders(static_cast<std::uint32_t>(pipeline.layout.micro_batches), Splits ? 3 : 2);
+  std::int64_t best = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::size_t> chosen(pipeline.layout.stages, 0);
+  bool is_last = false;
+  while (!is_last) {
+    operation_lists lists;
+    for (std::size_t const order : chosen) lists.push_back(orders[order]);
+    try {
+      listed_schedule<Splits> const schedule(pipeline.layout, lists);
+      auto const result = simulate_pipeline(schedule, times, pipeline.transfers, pipeline.bytes,
+                                            {.timeline = omnibal::timeline_policy::recorded});
+      std::int64_t time = result.makespan;
+      if (objective == list_objective::longest_stage) {
+        time = 0;
+        std::size_t const count = result.timeline.size() / pipeline.layout.stages;
+        for (std::size_t s = 0; s != pipeline.layout.stages; ++s) {
+          time = std::max(
+              time, result.timeline[(s + 1) * count - 1].end - result.timeline[s * count].begin);
+        }
+      }
+      if (pipeline.fits(result.peak_bytes)) best = std::min(best, time);
+    } catch (std::invalid_argument const&) {
+      // The stages wait for each other.
+    }
+    std::size_t place = 0;
+    while (place != chosen.size() && ++chosen[place] == orders.size()) chosen[place++] = 0;
+    is_last = place == chosen.size();
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("chunk_layout places each virtual stage once") {
+  omnibal::rng::engine random(3);
+  for (int round = 0; round != 200; ++round) {
+    chunk_layout const layout = random_layout(random);
+    for (std::uint32_t m = 0; m != layout.micro_batches; ++m) {
+      std::vector<int> seen(layout.stages * layout.chunks, 0);
+      for (std::size_t s = 0; s != layout.stages; ++s) {
+        for (std::uint32_t chunk = 0; chunk != layout.chunks; ++chunk) {
+          std::size_t const v = layout.virtual_stage(s, {chunk, m});
+          REQUIRE(v < seen.size());
+          ++seen[v];
+          CHECK(layout.stage_of(v, m) == s);
+        }
+      }
+      CHECK(std::ranges::count(seen, 1) == static_cast<std::ptrdiff_t>(seen.size()));
+    }
+  }
+  chunk_layout const v{4, 2, 2, chunk_placement::v_shape};
+  CHECK(v.virtual_stage(0, {1, 0}) == 7);
+  CHECK(v.virtual_stage(3, {1, 0}) == 4);
+  chunk_layout const both{4, 2, 1, chunk_placement::bidirectional};
+  CHECK(both.virtual_stage(0, {0, 0}) == 0);
+  CHECK(both.virtual_stage(0, {0, 1}) == 3);
+}
+
+TEST_CASE("simulate_pipeline follows the placement of the chunks") {
+  omnibal::rng::engine random(5);
+  for (int round = 0; round != 300; ++round) {
+    random_pipeline const pipeline(random, random_layout(random));
+    auto const found = list_schedule(pipeline.layout, pipeline.times, pipeline.transfers,
+                                     pipeline.bytes, pipeline.memory);
+    test::pipeline_costs<std::int64_t> const costs{
+        .time =
+            [&](operation_kind kind, std::size_t v, std::size_t m) {
+              auto const& time = pipeline.times[v][m];
+              if (kind == operation_kind::forward) return time.forward;
+              return kind == operation_kind::backward ? time.backward : time.weight;
+            },
+        .transfer =
+            [&](operation_kind kind, std::size_t cut, std::size_t m) {
+              auto const& transfer = pipeline.transfers[cut][m];
+              return kind == operation_kind::forward ? transfer.forward : transfer.backward;
+            },
+        .bytes = [&](std::size_t v, std::size_t m) { return pipeline.bytes[v][m]; }};
+    auto const expected = test::run_events(found.schedule, costs);
+    auto const result = pipeline.simulated(found.schedule);
+    CHECK(result.makespan == expected.makespan);
+    CHECK(result.peak_bytes == expected.peak_bytes);
+    bool const same_timeline = result.timeline == expected.timeline;
+    CHECK(same_timeline);
+  }
+}
+
+TEST_CASE("list_schedule stays within the memory and is never longer than known schedules") {
+  omnibal::rng::engine random(7);
+  for (int round = 0; round != 600; ++round) {
+    random_pipeline const pipeline(random, random_layout(random));
+    chunk_layout const& layout = pipeline.layout;
+    auto const objective = static_cast<list_objective>(round % 2);
+    auto const found = list_schedule(layout, pipeline.times, pipeline.transfers, pipeline.bytes,
+                                     pipeline.memory, {.objective = objective});
+    auto const result = pipeline.simulated(found.schedule);
+    INFO(layout.stages << " stages, " << layout.micro_batches << " micro-batches");
+    CHECK(result.makespan == found.makespan);
+    CHECK(pipeline.fits(result.peak_bytes));
+    bool const is_step = objective == list_objective::makespan;
+    CHECK(found.lower_bound <= (is_step ? found.makespan : found.longest_stage));
+    auto const check_against = [&](auto const& schedule) {
+      auto const known = pipeline.simulated(schedule);
+      if (is_step && pipeline.fits(known.peak_bytes)) CHECK(found.makespan <= known.makespan);
+    };
+    if (layout.placement == chunk_placement::looped) {
+      check_against(omnibal::interleaved_1f1b{layout.stages, layout.micro_batches, layout.chunks});
+      if (layout.chunks == 1) {
+        check_against(omnibal::one_f_one_b{layout.stages, layout.micro_batches});
+        check_against(omnibal::zb_h1{layout.stages, layout.micro_batches});
+      }
+    }
+    if (layout.placement == chunk_placement::v_shape && layout.chunks == 2) {
+      check_against(omnibal::zb_v(layout.stages, layout.micro_batches));
+    }
+
+    auto const whole = list_schedule(layout, pipeline.unsplit_times(), pipeline.transfers,
+                                     pipeline.bytes, pipeline.memory, {.objective = objective});
+    auto const simulated = simulate_pipeline(whole.schedule, pipeline.unsplit_times(),
+                                             pipeline.transfers, pipeline.bytes);
+    CHECK(simulated.makespan == whole.makespan);
+    CHECK(pipeline.fits(simulated.peak_bytes));
+    CHECK(whole.lower_bound <= (is_step ? whole.makespan : whole.longest_stage));
+  }
+}
+
+TEST_CASE("no list is shorter than the bound of list_schedule") {
+  omnibal::rng::engine random(11);
+  int best = 0;
+  int rounds = 0;
+  auto const check = [&](chunk_layout const& layout, list_objective objective) {
+    random_pipeline const pipeline(random, layout);
+    auto const split = list_schedule(layout, pipeline.times, pipeline.transfers, pipeline.bytes,
+                                     pipeline.memory, {.objective = objective});
+    auto const whole = list_schedule(layout, pipeline.unsplit_times(), pipeline.transfers,
+                                     pipeline.bytes, pipeline.memory, {.objective = objective});
+    bool const is_step = objective == list_objective::makespan;
+    std::int64_t const least = optimum<true>(pipeline, pipeline.times, objective);
+    CHECK(split.lower_bound <= least);
+    std::int64_t const found = is_step ? split.makespan : split.longest_stage;
+    CHECK(least <= found);
+    std::int64_t const least_whole = optimum<false>(pipeline, pipeline.unsplit_times(), objective);
+    CHECK(whole.lower_bound <= least_whole);
+    CHECK(least_whole <= (is_step ? whole.makespan : whole.longest_stage));
+    best += found == least ? 1 : 0;
+    ++rounds;
+  };
+  for (int round = 0; round != 60; ++round) {
+    auto const objective = static_cast<list_objective>(round % 2);
+    check({.stages = 2, .micro_batches = 2}, objective);
+    check({.stages = 2, .micro_batches = 2, .placement = chunk_placement::bidirectional},
+          objective);
+    if (round % 10 == 0) check({.stages = 3, .micro_batches = 2}, objective);
+  }
+  // The times of these steps differ by any factor. Most lists are optimal all the same.
+  CHECK(best * 2 > rounds);
+}
+
+TEST_CASE("zb_v has no gaps after the first operation if all passes take the same time") {
+  for (auto const& [stages, micro_batches] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {2, 2}, {4, 8}, {8, 8}, {8, 16}, {16, 32}}) {
+    auto const schedule = omnibal::zb_v(stages, micro_batches);
+    auto const result = simulate_pipeline(schedule, stage_time<>{1, 1, 1});
+    CHECK(result.makespan == static_cast<std::int64_t>(6 * micro_batches + stages - 1));
+    auto const peaks = omnibal::peak_in_flight(schedule);
+    CHECK(std::ranges::max(peaks) <= static_cast<std::int64_t>(2 * stages));
+  }
+  // 1F1B with whole layers in one chunk takes (stages - 1) * 6 longer than its work.
+  for (std::size_t const stages : {4U, 8U, 16U}) {
+    std::size_t const micro_batches = 2 * stages;
+    auto const work = static_cast<std::int64_t>(6 * micro_batches);
+    auto const waiting = static_cast<std::int64_t>(6 * (stages - 1));
+    auto const half = omnibal::v_half(stages, micro_batches);
+    CHECK(simulate_pipeline(half, stage_time<>{1, 1, 1}).makespan < work + waiting * 3 / 5);
+    CHECK(std::ranges::max(omnibal::peak_in_flight(half)) <= static_cast<std::int64_t>(stages + 2));
+    auto const least = omnibal::v_min(stages, micro_batches);
+    CHECK(simulate_pipeline(least, stage_time<>{1, 1, 1}).makespan < work + waiting * 3 / 4);
+    CHECK(std::ranges::max(omnibal::peak_in_flight(least)) <=
+          static_cast<std::int64_t>((2 * stages + 2) / 3 + 2));
+  }
+}
+
+TEST_CASE("list_schedule is within a few percent of its bound") {
+  // Log-uniform times of every pass; memory of ZB-V for chunks in a V, of two pipelines for one.
+  omnibal::rng::engine random(13);
+  for (std::size_t const chunks : {std::size_t{1}, std::size_t{2}}) {
+    chunk_layout const layout{8, 32, chunks,
+                              chunks == 1 ? chunk_placement::looped : chunk_placement::v_shape};
+    table<stage_time<>> times(8 * chunks);
+    for (auto& stage : times) {
+      for (std::size_t m = 0; m != 32; ++m) {
+        std::int64_t const percent = 83 + below(random, 35);
+        stage.push_back({percent * 100, percent * 120, percent * 80});
+      }
+    }
+    std::vector<std::int64_t> const memory(8, 16);
+    auto const found = list_schedule(layout, times, std::int64_t{500}, std::int64_t{1}, memory);
+    CHECK(static_cast<double>(found.makespan) < 1.03 * static_cast<double>(found.lower_bound));
+  }
+}
+
+TEST_CASE("listed_schedule runs the lists of other schedules as they do") {
+  omnibal::interleaved_1f1b const schedule{3, 6, 2};
+  auto const lists = omnibal::detail::lists_of<false>(schedule);
+  listed_schedule<false> const listed({3, 6, 2}, lists);
+  auto const options = omnibal::simulate_pipeline_options{omnibal::timeline_policy::recorded};
+  auto const times = stage_time<>{3, 5};
+  auto const first = simulate_pipeline(schedule, times, std::int64_t{1}, std::int64_t{1}, options);
+  auto const second = simulate_pipeline(listed, times, std::int64_t{1}, std::int64_t{1}, options);
+  bool const is_same = first == second;
+  CHECK(is_same);
+  CHECK(omnibal::order_micro_batches(listed, times).makespan ==
+        omnibal::order_micro_batches(schedule, times).makespan);
+}
+
+TEST_CASE("listed_schedule and list_schedule refuse what no pipeline can run") {
+  using test::error_text;
+  auto const f = [](std::uint32_t m) { return listed_operation{operation_kind::forward, 0, m}; };
+  auto const b = [](std::uint32_t m) { return listed_operation{operation_kind::backward, 0, m}; };
+  chunk_layout const layout{1, 2};
+  auto const listed = [&](std::vector<listed_operation> list) {
+    return error_text<std::invalid_argument>(
+        [&] { listed_schedule<false>(layout, {std::move(list)}); });
+  };
+  CHECK(listed({f(0), f(1), b(0)}) ==
+        "omnibal::listed_schedule: lists[0] has 3 values for 4 operations");
+  CHECK(listed({f(0), f(0), b(0), b(1)}) ==
+        "omnibal::listed_schedule: lists[0][1], forward of micro-batch 0 in chunk 0, is listed "
+        "twice");
+  CHECK(listed({f(0), b(1), f(1), b(0)}) ==
+        "omnibal::listed_schedule: lists[0][1], backward of micro-batch 1 in chunk 0, has no "
+        "operation before it");
+  CHECK(listed({f(0), f(2)}) ==
+        "omnibal::listed_schedule: lists[0][1], forward of micro-batch 2 in chunk 0, does not "
+        "exist");
+  CHECK(error_text<std::invalid_argument>([&] {
+          listed_schedule<false>({2, 1}, {{f(0), b(0)}});
+        }) == "omnibal::listed_schedule: lists has 1 values for 2 stages");
+
+  auto const scheduled = [](chunk_layout const& given, std::int64_t bytes,
+                            std::vector<std::int64_t> const& memory) {
+    return error_text<std::invalid_argument>([&] {
+      static_cast<void>(
+          list_schedule(given, stage_time<>{1, 1, 1}, std::int64_t{0}, bytes, memory));
+    });
+  };
+  CHECK(scheduled({2, 2, 2, chunk_placement::bidirectional}, 1, {}) ==
+        "omnibal::list_schedule: chunks is 2, must be 1 if the placement is bidirectional");
+  CHECK(scheduled({2, 2, 2}, 3, {6, 5}) ==
+        "omnibal::list_schedule: memory[1] is 5, must be at least 6, which micro-batch 0 keeps");
+  CHECK(scheduled({2, 2}, 1, {6}) == "omnibal::list_schedule: memory has 1 values for 2 stages");
+  CHECK(scheduled({0, 2}, 1, {}).find("stages") != std::string::npos);
+  CHECK(error_text<std::overflow_error>([] {
+          static_cast<void>(list_schedule(
+              {2, 2}, stage_time<>{std::numeric_limits<std::int64_t>::max() / 3, 0, 0}));
+        }).find("the sum of all times") != std::string::npos);
+  listed_schedule<> const both =
+      list_schedule({2, 2, 1, chunk_placement::bidirectional}, stage_time<>{1, 1, 1}).schedule;
+  CHECK(error_text<std::invalid_argument>([&] {
+          static_cast<void>(omnibal::order_micro_batches(both, stage_time<>{1, 1, 1}));
+        }) ==
+        "omnibal::order_micro_batches: micro-batches 0 and 1 pass stage 0 as different virtual "
+        "stages, which is not supported");
+}
