@@ -149,7 +149,9 @@ void run(cut_options const& options) {
   if (!options.svg.empty()) {
     files.write(options.svg, [&](std::ostream& out) { write_cut_picture(models, out); });
   }
-  std::cout << "The slowest stage over the lower bound, by what is made even.\n";
+  std::cout << "The slowest stage over the lower bound, by what is made even.\n"
+            << (options.measured.empty() ? "Times are estimates of the cost model.\n"
+                                         : "Times are estimates from the measured layers.\n");
   for (std::size_t m = 0; m != models.size(); ++m) {
     std::cout << '\n' << models[m].name << ": layers " << kinds[m] << "\n\n";
     print_rules(models[m], options.machine.memory_bytes);

@@ -146,7 +146,8 @@ void compare_levels(long_context_options const& options, dataset const& data) {
 
   std::cout << counted(data.samples.size()) << " samples, " << options.ranks << " ranks, "
             << counted(plans[0].packed.oversized.size()) << " samples above "
-            << in_thousands(published.levels.back().length) << " tokens\n\n";
+            << in_thousands(published.levels.back().length)
+            << " tokens\nTimes are estimates of the cost model\n\n";
   print_levels("published rule", published.levels, search.layers);
   print_levels("least epoch time", least.levels, search.layers);
   std::cout << '\n';
@@ -220,7 +221,7 @@ void compare_steps(long_context_options const& options, dataset const& data) {
     std::cout << "left out, as they fit on no group: " << counted(comparison.oversized.size())
               << " samples\n";
   }
-  std::cout << '\n';
+  std::cout << "Times are estimates of the cost model\n\n";
   print_comparison(comparison);
   print_files(options, options.svg_step);
 }

@@ -189,7 +189,7 @@ void add_schedule_options(CLI::App& app, pack_options& options, typed_options& t
   group
       ->add_option("--max-dist-ratio", options.max_dist_ratio,
                    "Limit the average idle share of a step, for images and for tokens: 0 is most "
-                   "balanced, 1 is random order")
+                   "balanced, 1 gives random steps")
       ->type_name("SHARE")
       ->check(number_that_is("in [0, 1]", [](double value) { return value >= 0 && value <= 1; }))
       ->capture_default_str();

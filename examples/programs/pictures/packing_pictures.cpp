@@ -311,7 +311,7 @@ void write_pictures(dataset const& data, pack_options const& options, std::size_
   sheet.add_charts(shown(charts.fill));
   heading("How long do ranks wait?",
           "Ranks: " + counted(options.ranks) +
-              ". Each takes one group per step, before and after in random order: the share of a "
+              ". Each takes one group per step, before and after in random steps: the share of a "
               "step that a rank waits.");
   sheet.add_charts(shown(charts.waiting));
   drawing.write(

@@ -69,7 +69,7 @@ epoch_cost cost_of_epoch(std::span<std::uint32_t const> order, measured_batches 
 }
 
 void print_gain(pack_options const& options, epoch_costs const& costs, std::ostream& out) {
-  table rows({"in an epoch", "random, padded", "random order", "this plan"});
+  table rows({"in an epoch", "shuffled, padded", "shuffled", "this plan"});
   auto const add = [&](std::string name, auto const& text) {
     rows.add({std::move(name), text(costs.padded), text(costs.concatenated), text(costs.planned)});
   };
@@ -81,17 +81,17 @@ void print_gain(pack_options const& options, epoch_costs const& costs, std::ostr
   rows.add_rule();
   add("padding", share(&epoch_cost::padding));
   add("idle ranks", share(&epoch_cost::waiting));
-  add("time", [&](epoch_cost const& cost) {
+  add("estimated time", [&](epoch_cost const& cost) {
     return duration(cost.total() / static_cast<double>(options.ranks));
   });
   rows.print(out);
   if (!(costs.planned.total() > 0)) return;
   out << '\n'
       << fixed(costs.concatenated.total() / costs.planned.total(), 2)
-      << " times as fast as micro-batches filled in random order,\n"
+      << " times as fast as micro-batches filled in shuffled order, and\n"
       << fixed(costs.padded.total() / costs.planned.total(), 2)
-      << " times as fast with padding. All have the same limits. " << options.ranks
-      << (options.ranks == 1 ? " rank" : " ranks") << ",\n"
+      << " times as fast as padded ones, all under the same limits. Times are\nestimates for "
+      << options.ranks << (options.ranks == 1 ? " rank, from " : " ranks, from ")
       << options.times.ms_per_token << " ms per token";
   if (options.kind != sample_kind::text) {
     out << " and " << options.times.ms_per_tile << " ms per tile";

@@ -32,14 +32,14 @@ struct epoch_cost {
                                        measured_batches const& batches,
                                        pack_options const& options);
 
-/// The costs of batches that are filled in random order, padded and not, and of the plan.
+/// The costs of batches that are filled in shuffled order, padded and not, and of the plan.
 struct epoch_costs {
   epoch_cost padded;
   epoch_cost concatenated;
   epoch_cost planned;
 };
 
-/// Prints the shares of an epoch that are lost, its time, and how much faster the plan is.
+/// Prints the shares of an epoch that are lost, its estimated time, and the gain of the plan.
 void print_gain(pack_options const& options, epoch_costs const& costs, std::ostream& out);
 
 }  // namespace examples

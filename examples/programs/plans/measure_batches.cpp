@@ -64,9 +64,9 @@ omnibal::grouping cut(std::span<std::uint32_t const> items, std::size_t size) {
   return batches;
 }
 
-/// The samples of the groups in random order. The shuffle starts from the order of the input, so
+/// The samples of the groups in shuffled order. The shuffle starts from the order of the input, so
 /// that it does not depend on the packer.
-std::vector<std::uint32_t> random_order(omnibal::packing const& result, std::uint64_t seed) {
+std::vector<std::uint32_t> shuffled_order(omnibal::packing const& result, std::uint64_t seed) {
   std::vector<std::uint32_t> items(result.groups.items().begin(), result.groups.items().end());
   std::ranges::sort(items);
   omnibal::rng::fisher_yates{seed}(std::span(items), 0);
@@ -170,7 +170,7 @@ measured_batches measure_filled(dataset const& data, pack_options const& options
                                 omnibal::packing const& result, batch_layout layout) {
   if (result.groups.empty()) return {};
   omnibal::grouping const batches =
-      fill(random_order(result, options.seed), data, options.capacity, layout);
+      fill(shuffled_order(result, options.seed), data, options.capacity, layout);
   auto const used = omnibal::group_loads(batches.view(), data.samples, true_demand);
   measured_batches measured;
   if (layout == batch_layout::padded) {
@@ -185,7 +185,7 @@ measured_batches measure_filled(dataset const& data, pack_options const& options
 measured_batches measure_random(dataset const& data, pack_options const& options,
                                 omnibal::packing const& result) {
   if (result.groups.empty()) return {};
-  auto const items = random_order(result, options.seed);
+  auto const items = shuffled_order(result, options.seed);
   auto const size = static_cast<std::size_t>(samples_per_group(result.groups) + 0.5);
   omnibal::grouping const batches = cut(items, std::max<std::size_t>(1, size));
 

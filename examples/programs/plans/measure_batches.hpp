@@ -64,12 +64,12 @@ struct measured_batches {
                                               std::span<omnibal::resources<2> const> loads,
                                               std::span<std::uint32_t const> order);
 
-/// The same samples in random order, in batches of as many as fit under the capacity, padded to the
-/// longest sample of a batch or not: what training without a planner can do.
+/// The same samples in shuffled order, in batches of as many as fit under the capacity, padded to
+/// the longest sample of a batch or not: what training without a planner can do.
 [[nodiscard]] measured_batches measure_filled(dataset const& data, pack_options const& options,
                                               omnibal::packing const& result, batch_layout layout);
 
-/// The same samples in random order, in batches of a fixed number of samples, the mean number of
+/// The same samples in shuffled order, in batches of a fixed number of samples, the mean number of
 /// the packing, each padded to its longest sample: what training without packing does.
 [[nodiscard]] measured_batches measure_random(dataset const& data, pack_options const& options,
                                               omnibal::packing const& result);

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Groups to steps and ranks, in random order or by the scheduler.
+/// Groups to steps and ranks, at random or by the scheduler.
 
 #include "measure_batches.hpp"
 #include "pack_options.hpp"
@@ -26,17 +26,17 @@ struct measured_steps {
   /// The share of each step for which ranks wait for the slowest, and the mean over the steps.
   std::vector<amounts> waiting{};
   amounts dist_ratio{};
-  /// The pairs of groups that share a step in this epoch and in the next, over what random order
-  /// gives.
+  /// The pairs of groups that share a step in this epoch and in the next, over what random
+  /// steps give.
   double overlap = 1;
-  /// How much the totals of steps vary, over what random order gives.
+  /// How much the totals of steps vary, over what random steps give.
   amounts mix{};
 };
 
 /// The number of cells in the last step that repeat a group.
 [[nodiscard]] std::size_t repeats(omnibal::steps const& schedule);
 
-/// The epoch of the options in random order.
+/// The epoch of the options in random steps: groups are dealt at random.
 [[nodiscard]] measured_steps deal_at_random(pack_options const& options,
                                             std::span<omnibal::resources<2> const> loads);
 

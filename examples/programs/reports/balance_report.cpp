@@ -12,6 +12,8 @@ namespace examples {
 void print_summary(dataset const& data, pack_options const& options, omnibal::packing const& result,
                    std::ostream& out) {
   std::size_t const groups = result.groups.size();
+  std::size_t const oversized = result.oversized.size();
+  if (oversized != 0) out << counted(data.samples.size() - oversized) << " of ";
   out << counted(data.samples.size()) << " samples from ";
   if (data.sources.size() == 1) {
     out << data.sources.front().name;
@@ -22,9 +24,11 @@ void print_summary(dataset const& data, pack_options const& options, omnibal::pa
   if (options.kind != sample_kind::text) out << options.capacity[0] << " images and ";
   out << options.capacity[1] << " tokens; no packing has fewer than "
       << counted(result.report.lower_bound) << ".\n";
-  if (!result.oversized.empty()) {
-    out << counted(result.oversized.size())
-        << " samples exceed these limits and are in no micro-batch: oversized.npy.\n";
+  if (oversized != 0) {
+    out << counted(oversized)
+        << (oversized == 1 ? " sample exceeds these limits and is"
+                           : " samples exceed these limits and are")
+        << " in no micro-batch: oversized.npy.\n";
   }
   out << '\n';
 }
@@ -40,7 +44,7 @@ void print_report(pack_options const& options, omnibal::packing const& result,
 
   table rows({"", "before", "after"});
   bool const is_improved = options.improvement == improvement_kind::exchanges;
-  rows.add({"", "random batches", to_text(options.packer) + (is_improved ? ", improved" : "")});
+  rows.add({"", "shuffled batches", to_text(options.packer) + (is_improved ? ", improved" : "")});
   rows.add_rule();
   rows.add({"groups", counted(before.batches), counted(after.batches)});
   rows.add({"lower bound", none, counted(report.lower_bound)});
@@ -71,15 +75,17 @@ void print_report(pack_options const& options, omnibal::packing const& result,
   out << "\nCapacity: ";
   if (has_images) out << options.capacity[0] << " images and ";
   out << options.capacity[1] << " tokens per group.\n"
-      << "Waiting: average idle share of a step of " << options.ranks << " ranks.\n"
-      << "Random batches: the samples of the groups in random order, padded to the\n"
+      << "Waiting: average idle share of a step of " << options.ranks
+      << " ranks; a rank without a group has\nzero load. Random steps: groups are dealt to the "
+         "ranks at random.\n"
+      << "Shuffled batches: the samples of the groups in shuffled order, padded to the\n"
          "longest sample of a batch.\n";
 }
 
 void print_schedule(pack_options const& options, measured_steps const& random,
                     measured_steps const& scheduled, phase_seconds const& seconds,
                     std::ostream& out) {
-  table rows({"steps", "random order", "scheduled"});
+  table rows({"steps", "random", "scheduled"});
   auto const add = [&](std::string name, auto const& cell) {
     rows.add({std::move(name), cell(random), cell(scheduled)});
   };
@@ -104,7 +110,7 @@ void print_schedule(pack_options const& options, measured_steps const& random,
   out << '\n';
   rows.print(out);
   out << "\nEpoch " << options.epoch
-      << ", one group per rank and step. Relative to random order:\n"
+      << ", one group per rank and step. Relative to random steps:\n"
          "steps vary: the spread of the totals of steps (the mix);\n"
          "groups that meet again: pairs that also share a step in the next epoch (the\n"
          "overlap).\n";

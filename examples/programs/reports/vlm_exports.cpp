@@ -358,7 +358,8 @@ std::string heading_of(planned_scenario const& planned, std::string const& machi
          counted(samples.oversized) + " larger ones left out\n" + fixed(assumed.gpus(), 0) +
          " devices " + machine + ": " + std::to_string(assumed.stages) + " stages of " +
          std::to_string(assumed.tensor_ranks) + " tensor-parallel ranks, " +
-         std::to_string(assumed.data_ranks) + " data-parallel ranks\n";
+         std::to_string(assumed.data_ranks) + " data-parallel ranks\n" +
+         "Times and memory are estimates of the cost model\n";
 }
 
 std::string remark_on(dataset const& given, dataset const& planned) {

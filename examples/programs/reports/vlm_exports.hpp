@@ -82,7 +82,7 @@ void write_plan_files(staged_files& files, std::string const& name, planned_scen
 /// Whole GB, a space between them.
 [[nodiscard]] std::string gigabytes(std::vector<std::int64_t> const& bytes);
 
-/// The samples, the capacity and the devices of a plan: two lines.
+/// The samples, the capacity and the devices of a plan, and that times are estimates: three lines.
 [[nodiscard]] std::string heading_of(planned_scenario const& planned, std::string const& machine);
 
 /// A line if the samples are planned as text although they have images; else nothing.
