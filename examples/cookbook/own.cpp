@@ -51,8 +51,8 @@ struct every_other {
                                std::identity) const {
     omnibal::grouping result;
     for (std::size_t part = 0; part != parts; ++part, result.close()) {
-      for (std::uint32_t i = 0; i != costs.size(); ++i) {
-        if (i % parts == part) result.push(i);
+      for (std::size_t i = part; i < costs.size(); i += parts) {
+        result.push(static_cast<std::uint32_t>(i));
       }
     }
     return result;
@@ -84,35 +84,20 @@ void a_balancer_of_your_own() {
   print_counts(omnibal::make_plan(home, costs, costs, {}, two_thirds_to_the_last{}));
 }
 
-struct long_with_short {
+// At most two samples in a group: the second resource counts them.
+struct in_pairs {
   template <class Samples, class Demand>
   omnibal::packing operator()(Samples const& given, Demand const& demand, std::int64_t room) const {
-    auto const length = [&](std::uint32_t index) { return std::invoke(demand, given[index]); };
-    std::vector<std::uint32_t> order;
-    omnibal::packing result;
-    for (std::uint32_t index = 0; index != std::size(given); ++index) {
-      (length(index) > room ? result.oversized : order).push_back(index);
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](auto left, auto right) { return length(left) > length(right); });
-    for (std::span left(order); !left.empty(); result.groups.close()) {
-      std::int64_t load = length(left.front());
-      result.groups.push(left.front());
-      for (left = left.subspan(1); !left.empty() && load + length(left.back()) <= room;) {
-        load += length(left.back());
-        result.groups.push(left.back());
-        left = left.first(left.size() - 1);
-      }
-    }
-    return result;
+    auto const both = [&](auto const& one) {
+      return omnibal::resources<2>{std::int64_t{std::invoke(demand, one)}, 1};
+    };
+    return omnibal::best_fit_decreasing(given, both, omnibal::resources<2>{room, 2});
   }
 };
 
 void a_packer_of_your_own() {
   std::vector<std::int64_t> const lengths{900, 300, 2500, 100, 700, 200};
-  std::vector const levels{1000, 4000};
-  print(omnibal::split_long(lengths, std::identity{}, 1000, long_with_short{}).groups);
-  print(omnibal::pack_levels(lengths, std::identity{}, levels, long_with_short{}).groups);
+  print(omnibal::split_long(lengths, std::identity{}, 1000, in_pairs{}).groups);
 }
 
 void a_shuffle_and_a_rule_of_your_own() {
