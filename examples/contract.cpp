@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller must check: docs/reference/contract.md.
-
 #include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 
@@ -11,7 +9,7 @@
 
 int main() {
   std::vector<std::int64_t> const lengths{900, 5000, 700, 3000};
-  // A part of the samples without a view: their indices, and a functor that looks them up.
+  // A part of the samples: their indices, and a functor that looks them up.
   std::vector<std::uint32_t> const checked{0, 1, 3};
   auto const tokens = [&](std::uint32_t index) { return lengths[index]; };
 
