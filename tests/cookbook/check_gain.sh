@@ -40,6 +40,7 @@ awk -F ' *[|] *' '
                    time[lengths, "TRL\047s `_pack_bfd`, which also moves tokens"] / 1000))
     demand(sprintf("rewritten in Python, takes %.1f s",
                    time[lengths, "best fit of TRL and LightBinPack, written anew in Python"] / 1000))
+    demand(sprintf("`omnibal.compat.trl`, on lists, takes %.0f ms", time[lengths, "`omnibal.compat.trl.bfd`, lists"]))
     demand(sprintf("%.1f ms instead of %.0f and %.0f ms", ours,
                    time[lengths, "LightBinPack\047s `obfd`, C++ called from Python"],
                    time[lengths, "seqpacker\047s `obfd` on arrays, Rust called from Python"]))
