@@ -17,9 +17,9 @@ find include/omnibal \( -name '*.hpp' -o -name '*.cuh' \) -not -path '*/detail/*
   cat <<'TEXT'
 # Names and headers
 
-Every public name, what it is and its header below `omnibal/`; `<omnibal/omnibal.hpp>` has all that needs the standard
-library alone. Options and results stand with the function that takes and gives them. `scripts/api_map.sh` writes this
-page from the headers.
+This page lists every public name, what it is and its header below `omnibal/`. Read it to find a header or an option;
+`<omnibal/omnibal.hpp>` has all that needs the standard library alone. Options and results stand with the function that
+takes and gives them. `scripts/api_map.sh` writes this page from the headers.
 TEXT
   while read -r group; do
     title=$(group_title "$group")
