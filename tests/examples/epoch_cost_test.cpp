@@ -52,7 +52,7 @@ TEST_CASE("the time of an epoch is what samples, padding and waiting take") {
   CHECK(examples::cost_of_epoch({}, {}, options).total() == 0.0);
 }
 
-TEST_CASE("batches filled in random order stay below the capacity and hold each sample once") {
+TEST_CASE("batches filled in shuffled order stay below the capacity and hold each sample once") {
   auto const data = texts_of({4000, 30, 30, 700, 2500, 900, 1, 4096, 60, 60, 60, 1200});
   examples::pack_options options;
   options.typed_capacity = {4096};

@@ -38,7 +38,7 @@ std::string printed(pack_options const& options, examples::measured_steps const&
 
 }  // namespace
 
-TEST_CASE("the schedule waits less than random order and meets more of the same groups") {
+TEST_CASE("the schedule waits less than random steps and meets more of the same groups") {
   auto const loads = some_loads(4001);
   pack_options const options;
   auto const random = examples::deal_at_random(options, loads);
