@@ -109,6 +109,8 @@
 #include <omnibal/pipeline/order_micro_batches.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
+#include <omnibal/pipeline/slice_sequences.hpp>
+#include <omnibal/pipeline/sliced_1f1b.hpp>
 #include <omnibal/pipeline/write_schedule.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>

@@ -274,6 +274,30 @@ TEST_CASE("list_schedule stays within the memory and is never longer than known 
   }
 }
 
+TEST_CASE("list_schedule is never longer than ZB-H1 in the memory of 1F1B") {
+  omnibal::rng::engine random(5);
+  for (int round = 0; round != 300; ++round) {
+    std::size_t const stages = 2 + omnibal::rng::below(random, 4);
+    std::size_t const micro_batches = one_to(random, 9);
+    std::uint64_t const range = below(random, 2) == 1 ? 4 : 40;
+    table<stage_time<>> times(stages);
+    for (auto& stage : times) {
+      for (std::size_t m = 0; m != micro_batches; ++m) {
+        auto& time = stage.emplace_back();
+        time.forward = below(random, range);
+        time.backward = below(random, range);
+        time.weight = below(random, range);
+      }
+    }
+    std::vector<std::int64_t> const memory(stages, static_cast<std::int64_t>(stages));
+    auto const found =
+        list_schedule({stages, micro_batches}, times, std::int64_t{1}, std::int64_t{1}, memory);
+    auto const known =
+        simulate_pipeline(omnibal::zb_h1{stages, micro_batches}, times, std::int64_t{1});
+    CHECK(found.makespan <= known.makespan);
+  }
+}
+
 TEST_CASE("no list is shorter than the bound of list_schedule") {
   omnibal::rng::engine random(11);
   int best = 0;
