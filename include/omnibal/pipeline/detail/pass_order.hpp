@@ -44,6 +44,7 @@ class memory_guard {
         needed_[lane.micro_batch(i)] += bytes_of(lane, i);
       }
     }
+    most_needed_ = std::ranges::max(needed_);
   }
 
   /// Whether the forward pass of a unit may begin.
@@ -74,7 +75,7 @@ class memory_guard {
   /// Whether the micro-batches before `end` can be finished in ascending order.
   [[nodiscard]] bool can_finish(std::uint32_t end) const {
     std::int64_t left = free_;
-    for (std::uint32_t m = first_; m != end; ++m) {
+    for (std::uint32_t m = first_; m != end && left < most_needed_; ++m) {
       if (left < needed_[m]) return false;
       left += held_[m];
     }
@@ -85,6 +86,7 @@ class memory_guard {
   /// By micro-batch: the bytes that the stage keeps, and the bytes of its later forward passes.
   std::vector<std::int64_t> held_;
   std::vector<std::int64_t> needed_;
+  std::int64_t most_needed_ = 0;
   /// Micro-batches before `first_` are finished, those from `end_` on have not begun.
   std::uint32_t first_ = 0;
   std::uint32_t end_ = 0;
