@@ -140,7 +140,7 @@ class list_search {
   /// Tries the orders of patterns, and of all rules at several times. Equal times give orders
   /// without gaps, which often are the best ones even if the real times differ.
   void try_orders() {
-    constexpr std::array<stage_time<int>, 2> equal{{{5, 5, 5}, {5, 6, 4}}};
+    constexpr std::array<stage_time<int>, 3> equal{{{10, 10, 10}, {10, 14, 8}, {10, 11, 10}}};
     for (auto const& [forward, backward, weight] : equal) {
       stage_time<T> const time{static_cast<T>(forward), static_cast<T>(backward),
                                problem_.splits_backward ? static_cast<T>(weight) : T{}};
@@ -149,6 +149,7 @@ class list_search {
     try_patterns();
     try_rules(average_times(problem_));
     try_rules(problem_.times);
+    try_targets(best_passes_, 32);
   }
 
  private:
@@ -176,14 +177,19 @@ class list_search {
     }
   }
 
-  /// Fills the gaps of an order for several targets between the bound and the best time.
   void try_order(operation_lists const& passes) {
+    T const before = best_;
+    try_targets(passes, 3);
+    if (best_ < before) best_passes_ = passes;
+  }
+
+  /// Fills the gaps of an order for targets between the bound and the best time.
+  void try_targets(operation_lists const& passes, int count) {
+    if (best_ <= bound_) return;
     try_target(passes, bound_);
     if (!problem_.splits_backward) return;
-    T const gap = best_ - bound_;
-    for (T const target : {bound_ + gap / 3, bound_ + gap / 3 * 2, bound_ + gap}) {
-      try_target(passes, target);
-    }
+    T const step = (best_ - bound_) / static_cast<T>(count);
+    for (int k = 1; k <= count; ++k) try_target(passes, bound_ + step * static_cast<T>(k));
   }
   void try_target(operation_lists const& passes, T target) {
     list_times<T> const times = filler_.run(passes, target);
@@ -196,6 +202,8 @@ class list_search {
   T bound_;
   T best_ = std::numeric_limits<T>::max();
   operation_lists lists_;
+  /// The order of passes from which the lists were made.
+  operation_lists best_passes_;
 };
 
 /// Returns tables of the values of a pipeline. Errors: as `list_schedule`.
