@@ -389,10 +389,3 @@ TEST_CASE("the thinker of a model that speaks is read without its talker") {
   whole["listener_config"] = json::object();
   CHECK(complaint(whole).find("field \"listener_config\" of qwen2_5_omni") != std::string::npos);
 }
-
-TEST_CASE("audio towers with convolutions in each layer are refused") {
-  json gemma = config_of("Gemma 4");
-  gemma["audio_config"] = {{"hidden_size", 32}};
-  CHECK(complaint(gemma).find("field \"audio_config\" is an object, but audio towers with") !=
-        std::string::npos);
-}

@@ -42,6 +42,7 @@ void read_qwen2_audio(audio_draft& draft) {
   draft.tower = whisper_encoder(draft.fields);
   draft.tower.stem.positions = draft.fields.integer("max_source_positions");
   draft.connectors.push_back({1, pooled_connector(draft.tower.layer.hidden)});
+  draft.has_pooled_norm = true;
 }
 
 /// Chunks of `2 * n_window` frames, which become half as many tokens.
@@ -210,27 +211,34 @@ field_rules const& audio_rules() {
 
 }  // namespace
 
-std::vector<audio_family> const& audio_families() {
+std::vector<audio_family> transformer_audio_families() {
   constexpr std::string_view whisper = R"({"num_mel_bins": 128, "encoder_layers": 32,
     "encoder_attention_heads": 20, "encoder_ffn_dim": 5120, "d_model": 1280,
     "max_source_positions": 1500, "n_window": 100, "output_dim": 3584})";
-  static std::vector<audio_family> const families{
-      {{"qwen2_audio_encoder"}, read_qwen2_audio, whisper},
-      {{"qwen2_5_omni_audio_encoder"}, read_qwen2_omni, whisper},
-      {{"qwen3_omni_moe_audio_encoder"},
-       read_qwen3_omni,
-       R"({"num_mel_bins": 128, "encoder_layers": 32, "encoder_attention_heads": 20,
+  return {{{"qwen2_audio_encoder"}, read_qwen2_audio, whisper},
+          {{"qwen2_5_omni_audio_encoder"}, read_qwen2_omni, whisper},
+          {{"qwen3_omni_moe_audio_encoder"},
+           read_qwen3_omni,
+           R"({"num_mel_bins": 128, "encoder_layers": 32, "encoder_attention_heads": 20,
          "encoder_ffn_dim": 5120, "d_model": 1280, "n_window": 50, "n_window_infer": 800,
          "output_dim": 3584, "downsample_hidden_size": 480})"},
-      {{"qwen3_asr_encoder"},
-       read_qwen3_omni,
-       R"({"num_mel_bins": 128, "encoder_layers": 24, "encoder_attention_heads": 16,
+          {{"qwen3_asr_encoder"},
+           read_qwen3_omni,
+           R"({"num_mel_bins": 128, "encoder_layers": 24, "encoder_attention_heads": 16,
          "encoder_ffn_dim": 4096, "d_model": 1024, "n_window": 50, "n_window_infer": 800,
          "output_dim": 3584, "downsample_hidden_size": 480})"},
-      {{"voxtral_encoder"},
-       read_voxtral,
-       R"({"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32,
+          {{"voxtral_encoder"},
+           read_voxtral,
+           R"({"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32,
          "num_attention_heads": 20, "num_mel_bins": 128, "max_source_positions": 1500})"}};
+}
+
+std::vector<audio_family> const& audio_families() {
+  static std::vector<audio_family> const families = [] {
+    auto result = transformer_audio_families();
+    for (audio_family& family : conformer_families()) result.push_back(std::move(family));
+    return result;
+  }();
   return families;
 }
 
@@ -252,15 +260,20 @@ std::vector<speech_family> const& speech_families() {
 
 audio_part public_audio(json_fields const& given, std::string const& name, std::int64_t width) {
   auto const& family = family_in(audio_families(), given, name);
-  config_fields const fields(given, nlohmann::json::parse(family.defaults), {});
+  config_fields const fields(given, nlohmann::json::parse(family.defaults), family.aliases);
   audio_draft draft{.fields = fields};
   family.read(draft);
   field_rules rules = audio_rules();
   rules.add(common_rules());
   fields.check_all_read(name, rules);
+  if (width == 0 && draft.has_pooled_norm) draft.tower.has_last_norm = true;
   for (connector_run& run : draft.connectors) {
     if (run.layer.output == 0) run.layer.output = width;
     if (run.layer.hidden < 0) run.layer.hidden = width;
+  }
+  if (draft.has_spare_connector && width != 0) {
+    auto& last = draft.connectors.back().layer;
+    last.other_parameters += last.input * last.hidden + last.hidden + last.hidden * width + width;
   }
   return {.tower = draft.tower, .connectors = draft.connectors};
 }

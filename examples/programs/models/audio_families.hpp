@@ -21,6 +21,10 @@ struct audio_draft {
   omnibal::audio_model tower{};
   /// The connector of the class of the tower; its output is 0 where the language model decides.
   std::vector<connector_run> connectors{};
+  /// The norm of the connector belongs to the class of the tower.
+  bool has_pooled_norm = false;
+  /// A second connector of the same sizes works instead of the last one if there are images.
+  bool has_spare_connector = false;
 };
 
 /// A family of audio towers.
@@ -28,7 +32,12 @@ struct audio_family {
   std::vector<std::string_view> names;
   void (*read)(audio_draft&);
   std::string_view defaults = "{}";
+  std::vector<field_alias> aliases{};
 };
+
+/// Families of one file each: transformers, Conformers.
+[[nodiscard]] std::vector<audio_family> transformer_audio_families();
+[[nodiscard]] std::vector<audio_family> conformer_families();
 
 [[nodiscard]] std::vector<audio_family> const& audio_families();
 

@@ -25,6 +25,7 @@ inline constexpr std::array<std::string_view, 3> head_norm_names{"none", "each_h
                                                                  "whole_width"};
 inline constexpr std::array<std::string_view, 4> norm_placement_names{"before", "after", "both",
                                                                       "parallel"};
+inline constexpr std::array<std::string_view, 2> kernel_names{"flash", "unfused"};
 inline constexpr std::array<std::string_view, 3> training_names{"all", "input_gradients",
                                                                 "forward_only"};
 

@@ -124,22 +124,23 @@ struct model_description {
     void for_each_layer(Visit&& visit) const {
       if (model.cross) {
         model.cross->for_each_layer(*model.language, model.vision->connector.tile_tokens, visit);
+      } else if (model.audio) {
+        model.language->for_each_layer(
+            [&](auto const& layer, std::int64_t count) { visit_with_clips(layer, count, visit); });
+      } else if (model.vision && has_cross_attention(*model.language)) {
+        visit_with_tiles(*model.language, model.vision->connector.tile_tokens,
+                         model.vision->tower.layer().tiles_of_image, visit);
       } else {
-        model.language->for_each_layer([&](auto const& layer, std::int64_t count) {
-          visit_with_context(layer, count, visit);
-        });
+        model.language->for_each_layer(visit);
       }
     }
 
    private:
-    /// Gives a layer with cross-attention of its own the tokens of clips, or of tiles.
+    /// Gives a layer with cross-attention of its own the tokens of clips.
     template <class Layer, class Visit>
-    void visit_with_context(Layer const& layer, std::int64_t count, Visit&& visit) const {
+    void visit_with_clips(Layer const& layer, std::int64_t count, Visit&& visit) const {
       if constexpr (std::same_as<Layer, omnibal::transformer>) {
-        if (layer.cross.context_width != 0 && model.audio) return visit(heard_layer{layer}, count);
-        if (layer.cross.context_width != 0 && model.vision) {
-          return visit(cross_layer{layer, model.vision->connector.tile_tokens}, count);
-        }
+        if (layer.cross.context_width != 0) return visit(heard_layer{layer}, count);
       }
       visit(layer, count);
     }

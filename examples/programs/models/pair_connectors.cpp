@@ -22,9 +22,7 @@ using omnibal::norm_kind;
 constexpr std::int64_t most = max_of_model;
 
 /// Layers behind the one whose output is taken do not run. The norm behind them runs only if the
-
 /// class takes the output of the whole tower.
-
 void take_layer(pair_draft& draft, char const* name, std::int64_t otherwise, bool keeps_norm) {
   auto& tower = draft.vision.tower;
   std::int64_t const all = tower.layers();
@@ -46,7 +44,6 @@ void take_layer(pair_draft& draft, char const* name, std::int64_t otherwise, boo
 }
 
 /// A token of `side * side` patches goes through the connector.
-
 omnibal::projector connector_of_side(pair_draft const& draft, json_fields const& given,
                                      std::int64_t side) {
   auto result = connector_of(given, draft.vision.tower, side);
@@ -55,7 +52,6 @@ omnibal::projector connector_of_side(pair_draft const& draft, json_fields const&
 }
 
 /// The square of patches that becomes one token, each patch at a ratio.
-
 std::int64_t side_of_ratio(pair_draft const& draft) {
   double const ratio =
       draft.given.has("downsample_ratio") ? draft.given.number("downsample_ratio", 0.01, 1) : 0.5;
@@ -98,18 +94,6 @@ void connect_llava_at(pair_draft& draft, std::int64_t layer) {
   check_activation(draft.given, "projector_hidden_act");
 }
 
-/// Tiles of several sizes: their number is given. A learned token ends each line of an image.
-
-/// The patches of a token become one by a matrix before the connector.
-
-/// Tokens are means of squares of patches.
-
-/// The table of the visual vocabulary has the width that stands beside it.
-
-/// Two matrices for each patch, then two for the patches of a token.
-
-/// Versions of Qwen that train on the width of another language model are no models.
-
 }  // namespace
 
 void connect_internvl_class(pair_draft& draft) {
@@ -132,6 +116,7 @@ void connect_llava(pair_draft& draft) {
   check_sequence(draft);
 }
 
+/// Tiles of several sizes: their number is given. A learned token ends each line of an image.
 void connect_llava_next(pair_draft& draft) {
   connect_llava_at(draft, -2);
   draft.vision.connector.other_parameters = draft.width;
@@ -142,6 +127,7 @@ void connect_llava_onevision(pair_draft& draft) {
   draft.vision.connector.other_parameters = draft.width;
 }
 
+/// The patches of a token become one by a matrix before the connector.
 void connect_mistral3(pair_draft& draft) {
   take_layer(draft, "vision_feature_layer", -1, false);
   std::int64_t const side = draft.given.integer_or("spatial_merge_size", 2, 1, most);
@@ -161,6 +147,7 @@ void connect_mistral3(pair_draft& draft) {
   check_activation(draft.given, "projector_hidden_act");
 }
 
+/// Tokens are means of squares of patches.
 void connect_gemma3(pair_draft& draft) {
   std::int64_t const tokens = draft.given.integer_or("mm_tokens_per_image", 256, 1, most);
   auto const& layer = draft.vision.tower.layer();
@@ -205,11 +192,19 @@ void connect_lfm2(pair_draft& draft) {
   check_activation(draft.given, "projector_hidden_act");
 }
 
+/// The table of the visual vocabulary has the width that stands beside it.
 void connect_ovis2(pair_draft& draft) {
   draft.vision.connector.output = draft.given.integer_or("hidden_size", 1536, 1, most);
 }
 
 void connect_llama4(pair_draft& draft) { draft.vision.connector.output = draft.width; }
+
+void connect_mllama(pair_draft& draft) {
+  draft.vision.connector.output = draft.width;
+  if (!draft.given.flag_or("tie_word_embeddings", false)) return;
+  draft.given.refuse("tie_word_embeddings",
+                     "but the class has 8 more embeddings than logits, and ties none");
+}
 
 void connect_step(pair_draft& draft) {
   draft.vision.connector.output = draft.width;
@@ -223,6 +218,7 @@ void connect_kimi(pair_draft& draft) {
   check_activation(draft.given, "projection_hidden_act");
 }
 
+/// Two matrices for each patch, then two for the patches of a token.
 void connect_minimax(pair_draft& draft) {
   auto& connector = draft.vision.connector;
   auto const hidden = draft.given.has("projector_hidden_size")
@@ -240,6 +236,7 @@ void connect_minimax(pair_draft& draft) {
   check_activation(draft.given, "projector_hidden_act");
 }
 
+/// Versions of Qwen that train on the width of another language model are no models.
 void connect_qwen2(pair_draft& draft) {
   if (draft.vision.connector.output == draft.width) return;
   json_fields const vision = draft.given.object("vision_config");

@@ -21,6 +21,7 @@ void connect_idefics(pair_draft& draft);
 void connect_lfm2(pair_draft& draft);
 void connect_ovis2(pair_draft& draft);
 void connect_llama4(pair_draft& draft);
+void connect_mllama(pair_draft& draft);
 void connect_step(pair_draft& draft);
 void connect_kimi(pair_draft& draft);
 void connect_minimax(pair_draft& draft);

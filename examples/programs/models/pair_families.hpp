@@ -64,6 +64,8 @@ struct pair_family {
   std::vector<std::string_view> understood{};
   std::vector<neutral_field> neutral{};
   std::vector<ignored_fields> ignored{};
+  /// A file may have null instead of a tower.
+  bool has_optional_towers = false;
 };
 
 [[nodiscard]] std::vector<pair_family> const& pair_families();

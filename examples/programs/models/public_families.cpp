@@ -13,18 +13,12 @@ namespace examples {
 
 std::vector<refused_family> const& refused_families() {
   static std::vector<refused_family> const families{
-      {{"phi4_multimodal"}, "layers of its audio tower with convolutions (Conformer)"},
-      {{"mllama"}, "gates and tiles of its tower; a model file describes its cross-attention"},
-      {{"gemma3n", "gemma3n_text"},
-       "four streams of hidden numbers (AltUp) and low-rank products beside attention (LAuReL)"},
       {{"zaya"}, "convolutions within its attention (CCA) and routers of several layers"},
       {{"zamba2", "zamba"}, "layers that share their parameters"},
       {{"deepseek_v4"}, "attention to compressed tokens and several streams of hidden numbers"},
       {{"longcat_flash"}, "two attentions in each layer and experts without parameters"},
       {{"minimax_m3_vl_text"}, "sparse attention by blocks"},
       {{"recurrent_gemma", "rwkv", "xlstm"}, "recurrent layers of other kinds"},
-      {{"mllama_text_model"},
-       "layers of cross-attention; \"cross\" of a model file describes them"},
       {{"dbrx", "jetmoe", "doge", "diffllama", "bitnet"},
        "layers that are like no layer of the cost models"},
       {{"gpt2", "opt", "bloom", "mpt", "gptj", "codegen", "gpt_bigcode"},
@@ -42,6 +36,7 @@ std::vector<std::string> names_of_families() {
   add(text_families());
   add(pair_families());
   add(speech_families());
+  add(audio_families());
   add(clip_families());
   add(tower_families());
   return result;

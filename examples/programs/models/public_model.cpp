@@ -16,6 +16,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -31,6 +32,18 @@ bool is_tower_of(json_fields const& given, std::string const& name) {
 model_description lone_tower(vision_part const& vision) {
   model_description model;
   model.vision = vision;
+  // The hidden layer of its connector would have the width of a language model.
+  auto& connector = model.vision->connector;
+  if (connector.hidden < 0) connector.hidden = 0;
+  return model;
+}
+
+/// An audio tower without the connectors that need the width of a language model.
+model_description lone_audio(json_fields const& given, std::string const& name) {
+  model_description model;
+  model.audio = public_audio(given, name, 0);
+  std::erase_if(model.audio->connectors,
+                [](connector_run const& run) { return run.layer.output == 0; });
   return model;
 }
 
@@ -70,14 +83,16 @@ model_description public_model(json_fields const& given, std::string_view family
   std::string const name = family.empty() ? stated_family(given, "") : std::string(family);
   if (name.empty() && given.has("vision_cfg")) return open_clip_model(given);
   model_description model;
-  if (family_of(text_families(), name) != nullptr) {
-    model.language = public_text(given, name);
-  } else if (family_of(pair_families(), name) != nullptr && !is_tower_of(given, name)) {
+  if (family_of(pair_families(), name) != nullptr && !is_tower_of(given, name)) {
     model = public_pair(given, name, *family_of(pair_families(), name));
+  } else if (family_of(text_families(), name) != nullptr) {
+    model.language = public_text(given, name);
   } else if (auto const* const clip = family_of(clip_families(), name)) {
     model = clip_tower(given, name, *clip);
   } else if (family_of(speech_families(), name) != nullptr) {
     model = public_speech(given, name);
+  } else if (family_of(audio_families(), name) != nullptr) {
+    model = lone_audio(given, name);
   } else if (family_of(tower_families(), name) != nullptr) {
     model = lone_tower(public_tower(given, name));
   } else {

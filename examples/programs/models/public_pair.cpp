@@ -99,7 +99,10 @@ model_description public_pair(json_fields const& given, std::string const& name,
     return public_pair(inner, stated, family_in(pair_families(), inner, stated));
   }
   model_description model;
-  bool const has_vision = !family.tower_family.empty();
+  auto const has_tower = [&](std::string_view tower, char const* field) {
+    return !tower.empty() && (!family.has_optional_towers || given.has(field));
+  };
+  bool const has_vision = has_tower(family.tower_family, "vision_config");
   // Without a size of its own a tower is that of the class, which is known for some families.
   if (has_vision && family.vision_defaults == "{}") static_cast<void>(given.at("vision_config"));
   model.language = text_of_pair(given, name, family);
@@ -108,9 +111,11 @@ model_description public_pair(json_fields const& given, std::string const& name,
     model.vision = vision_of(given, family);
     pair_draft draft{.given = given, .width = width, .vision = *model.vision};
     if (family.connect != nullptr) family.connect(draft);
-    if (model.vision->connector.output == 0) model.vision->connector.output = width;
+    auto& connector = model.vision->connector;
+    if (connector.output == 0) connector.output = width;
+    if (connector.hidden < 0) connector.hidden = width;
   }
-  if (!family.audio_family.empty()) {
+  if (has_tower(family.audio_family, "audio_config")) {
     auto const audio = given.object("audio_config");
     model.audio = public_audio(audio, stated_family(audio, family.audio_family), width);
   }

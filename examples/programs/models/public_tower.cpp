@@ -40,8 +40,9 @@ std::vector<omnibal::vision_run> runs_of(tower_draft const& draft) {
 
 vision_part part_of(json_fields const& given, tower_draft const& draft) {
   vision_part result;
-  result.tower = {
-      .patches = draft.patches, .runs = runs_of(draft), .has_last_norm = draft.has_last_norm};
+  auto runs = runs_of(draft);
+  runs.insert(runs.end(), draft.last_runs.begin(), draft.last_runs.end());
+  result.tower = {.patches = draft.patches, .runs = runs, .has_last_norm = draft.has_last_norm};
   complete_patches(given, result.tower);
   if (draft.has_tile_positions) result.tower.patches.positions = draft.layer.tile_tokens();
   result.connector = draft.connector ? *draft.connector
@@ -81,7 +82,7 @@ field_rules const& open_clip_rules() {
 
 vision_part public_tower(json_fields const& given, std::string const& name) {
   auto const& family = family_in(tower_families(), given, name);
-  config_fields const fields(given, nlohmann::json::parse(family.defaults), {});
+  config_fields const fields(given, nlohmann::json::parse(family.defaults), family.aliases);
   tower_draft draft{.fields = fields};
   family.read(draft);
   field_rules rules{.neutral = family.neutral, .ignored = family.ignored};

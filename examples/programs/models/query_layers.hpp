@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <stdexcept>
 
 namespace examples {
@@ -45,15 +46,17 @@ struct query_layer {
   }
 };
 
-/// A layer of the documents whose tokens attend to those of one tile, the last one before them.
+/// A layer of the documents whose tokens attend to the tiles of one image, the last one before
+/// them. An image has up to `tiles_of_image` tiles.
 struct cross_layer {
   omnibal::transformer layer{};
   std::int64_t tile_tokens = 0;
+  std::int64_t tiles_of_image = 1;
 
   [[nodiscard]] omnibal::layer_cost operator()(omnibal::micro_batch_work const& batch,
                                                omnibal::parallel_degrees const& degrees = {},
                                                omnibal::byte_sizes const& bytes = {}) const {
-    std::int64_t const seen = batch.tiles == 0 ? 0 : tile_tokens;
+    std::int64_t const seen = product_of({std::min(batch.tiles, tiles_of_image), tile_tokens});
     return layer({.documents = batch.documents,
                   .context = {product_of({batch.tiles, tile_tokens}),
                               product_of({batch.documents.tokens, seen})}},
@@ -142,6 +145,33 @@ inline omnibal::transformer const& last_attention_layer(
 inline bool has_cross_attention(omnibal::mixed_language_model const& model) {
   return std::ranges::any_of(
       model.runs, [](omnibal::layer_run const& run) { return run.layer.cross.context_width != 0; });
+}
+
+/// Visits a language model some of whose layers attend to the tokens of tiles. A cut before the
+/// last of these layers also sends the tokens.
+template <class Visit>
+void visit_with_tiles(omnibal::mixed_language_model const& model, std::int64_t tile_tokens,
+                      std::int64_t tiles_of_image, Visit&& visit) {
+  auto const attends = [](omnibal::layer_run const& run) {
+    return run.layer.cross.context_width != 0;
+  };
+  auto const last = std::find_if(model.runs.rbegin(), model.runs.rend(), attends).base();
+  std::int64_t const passed = product_of({tile_tokens, std::prev(last)->layer.cross.context_width});
+  visit(passing<omnibal::embedding>{model.input, passed}, std::int64_t{1});
+  for (auto run = model.runs.begin(); run != model.runs.end(); ++run) {
+    bool const is_before = run < std::prev(last);
+    cross_layer const attending{run->layer, tile_tokens, tiles_of_image};
+    if (!attends(*run)) {
+      visit(passing<omnibal::transformer>{run->layer, is_before ? passed : 0}, run->count);
+    } else if (is_before || run->count == 1) {
+      visit(passing<cross_layer>{attending, is_before ? passed : 0}, run->count);
+    } else {
+      visit(passing<cross_layer>{attending, passed}, run->count - 1);
+      visit(passing<cross_layer>{attending, 0}, std::int64_t{1});
+    }
+  }
+  visit(model.output, std::int64_t{1});
+  if (model.prediction_layers != 0) visit(model.prediction, model.prediction_layers);
 }
 
 /// Layers of cross-attention to the tokens of tiles, one before each run of so many layers of a

@@ -337,6 +337,17 @@ std::vector<class_defaults> second_text_defaults() {
         "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh",
         "tie_word_embeddings": true, "sliding_window": 512,
         "vocab_size_per_layer_input": 262144, "hidden_size_per_layer_input": 256})"},
+    {"gemma3n_text",
+     R"({"vocab_size": 262400, "hidden_size": 2048, "intermediate_size": 16384,
+        "num_hidden_layers": 35, "num_attention_heads": 8, "num_key_value_heads": 2,
+        "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh",
+        "tie_word_embeddings": true, "sliding_window": 512,
+        "vocab_size_per_layer_input": 262144, "hidden_size_per_layer_input": 256,
+        "altup_num_inputs": 4, "num_kv_shared_layers": 15, "laurel_rank": 64})"},
+    {"mllama_text_model",
+     R"({"vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336,
+        "num_hidden_layers": 40, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38]})"},
   };
 }
 // clang-format on

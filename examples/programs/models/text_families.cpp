@@ -12,7 +12,8 @@ std::vector<text_family> const& text_families() {
     std::vector<text_family> result;
     for (auto* const part : {dense_text_families, windowed_text_families, sparse_text_families,
                              mixed_sparse_text_families, latent_text_families, linear_text_families,
-                             state_space_text_families, gemma4_text_families}) {
+                             state_space_text_families, gemma4_text_families, cross_text_families,
+                             gemma3n_text_families}) {
       for (text_family& family : part()) result.push_back(std::move(family));
     }
     return result;

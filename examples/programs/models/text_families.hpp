@@ -24,7 +24,7 @@ struct text_family {
 };
 
 /// Families of one file each: layers that are alike, windows, experts, experts with windows,
-/// latent attention, linear attention, state spaces, Gemma 4.
+/// latent attention, linear attention, state spaces, Gemma 4, attention to tiles, Gemma 3n.
 [[nodiscard]] std::vector<text_family> dense_text_families();
 [[nodiscard]] std::vector<text_family> windowed_text_families();
 [[nodiscard]] std::vector<text_family> sparse_text_families();
@@ -33,6 +33,8 @@ struct text_family {
 [[nodiscard]] std::vector<text_family> linear_text_families();
 [[nodiscard]] std::vector<text_family> state_space_text_families();
 [[nodiscard]] std::vector<text_family> gemma4_text_families();
+[[nodiscard]] std::vector<text_family> cross_text_families();
+[[nodiscard]] std::vector<text_family> gemma3n_text_families();
 
 [[nodiscard]] std::vector<text_family> const& text_families();
 

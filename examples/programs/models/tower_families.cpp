@@ -11,7 +11,9 @@ namespace examples {
 std::vector<tower_family> const& tower_families() {
   static std::vector<tower_family> const families = [] {
     auto result = tile_tower_families();
-    for (tower_family& family : image_tower_families()) result.push_back(std::move(family));
+    for (auto* const part : {image_tower_families, joined_tile_tower_families}) {
+      for (tower_family& family : part()) result.push_back(std::move(family));
+    }
     return result;
   }();
   return families;

@@ -37,6 +37,8 @@ struct tower_draft {
   std::optional<omnibal::projector> connector{};
   std::vector<connector_run> further{};
   std::int64_t idle_parameters = 0;
+  /// Layers of another kind behind the others.
+  std::vector<omnibal::vision_run> last_runs{};
 
   [[nodiscard]] std::int64_t patches_of_tile() const {
     std::int64_t const side = layer.image_size / layer.patch_size;
@@ -58,11 +60,14 @@ struct tower_family {
   std::string_view defaults = "{}";
   std::vector<neutral_field> neutral{};
   std::vector<ignored_fields> ignored{};
+  std::vector<field_alias> aliases{};
 };
 
-/// Families of one file each: tiles of one size, images of their own size.
+/// Families of one file each: tiles of one size, images of their own size, tiles that attend to one
+/// another.
 [[nodiscard]] std::vector<tower_family> tile_tower_families();
 [[nodiscard]] std::vector<tower_family> image_tower_families();
+[[nodiscard]] std::vector<tower_family> joined_tile_tower_families();
 
 [[nodiscard]] std::vector<tower_family> const& tower_families();
 

@@ -21,6 +21,8 @@ namespace {
 constexpr std::int64_t most = max_of_model;
 constexpr std::int64_t max_layers = max_layers_of_model;
 constexpr std::array<std::string_view, 2> source_names{"images", "clips"};
+/// By `relative_positions`.
+constexpr std::array<std::string_view, 3> distance_names{"none", "table", "projected"};
 
 /// The numbers in which the layers of one tower may differ.
 template <class Io, class Layer>
@@ -48,6 +50,7 @@ void visit_vision(Io const& io, Model& model, omnibal::vision_transformer& layer
   io("patch_parameters", model.patches.other_parameters, 0);
   io("first_norm", model.patches.has_norm);
   io("last_norm", model.has_last_norm);
+  io("tiles_of_image", layer.tiles_of_image, 1);
 }
 
 template <class Io>
@@ -70,6 +73,22 @@ void visit_audio(Io const& io, omnibal::audio_model& model) {
   io("stem_norm", model.stem.has_norm);
   io("stem_parameters", model.stem.other_parameters, 0);
   io("last_norm", model.has_last_norm);
+  io("kernel", layer.kernel, kernel_names);
+  io("norm_placement", layer.placement, norm_placement_names);
+}
+
+template <class Io>
+void visit_conformer(Io const& io, omnibal::conformer_parts& parts) {
+  io("kernel", parts.kernel, 1);
+  io("width", parts.width, 0);
+  io("bias", parts.has_bias);
+  io("kernel_bias", parts.kernel_bias);
+  io("has_norm", parts.has_norm);
+  io("norm", parts.norm, norm_names);
+  io("separable", parts.is_separable);
+  io("distances", parts.distances, distance_names);
+  io("positions", parts.positions, 0);
+  io("seen_keys", parts.seen_keys, 0);
 }
 
 template <class Io>
@@ -80,6 +99,9 @@ void visit_convolution(Io const& io, omnibal::stem_convolution& one) {
   io("stride", one.stride, 1);
   io("bias", one.has_bias);
   io("activation", one.has_activation);
+  io("groups", one.groups, 1);
+  io("has_norm", one.has_norm);
+  io("norm", one.norm, norm_names);
 }
 
 template <class Io>
@@ -158,13 +180,19 @@ omnibal::mixed_vision_model own_vision(json_fields const& given) {
 omnibal::audio_model own_audio(json_fields const& given) {
   omnibal::audio_model model;
   auto const visit = [&](auto const& io) { visit_audio(io, model); };
-  allow_fields(given, visit, {"convolutions", "chunk"});
+  allow_fields(given, visit, {"convolutions", "chunk", "conformer"});
   visit(field_reader{given});
+  if (given.has("conformer")) {
+    auto const fields = given.object("conformer");
+    auto const visit_parts = [&](auto const& io) { visit_conformer(io, model.layer.conformer); };
+    allow_fields(fields, visit_parts);
+    visit_parts(field_reader{fields});
+  }
   read_chunk(given, model.layer.span);
   model.stem.training = model.layer.training;
   auto const convolutions = objects_of(given, "convolutions");
   if (convolutions.size() > model.stem.convolutions.size()) {
-    given.refuse("convolutions", "must be at most four convolutions");
+    given.refuse("convolutions", "must be at most eight convolutions");
   }
   for (std::size_t i = 0; i != convolutions.size(); ++i) {
     auto const visit_one = [&](auto const& io) {
@@ -220,6 +248,9 @@ nlohmann::ordered_json audio_json(omnibal::audio_model const& model) {
   omnibal::audio_model shown = model;
   visit_audio(field_writer{result}, shown);
   write_chunk(result, model.layer.span);
+  if (model.layer.conformer.kernel != 0) {
+    visit_conformer(field_writer{result["conformer"]}, shown.layer.conformer);
+  }
   for (omnibal::stem_convolution& convolution : shown.stem.convolutions) {
     if (convolution.outputs == 0) continue;
     nlohmann::ordered_json one;

@@ -49,6 +49,30 @@ void read_siglip(tower_draft& draft) {
   }
 }
 
+/// Phi-4 multimodal: the means of squares of four patches of an inner layer. The layers behind it,
+/// the norm and the head never run.
+void read_phi4(tower_draft& draft) {
+  read_usual_sizes(draft);
+  draft.has_tile_positions = true;
+  auto const& layer = draft.layer;
+  std::int64_t const all = draft.layers;
+  std::int64_t feature = draft.fields.integer("feature_layer", -all);
+  if (feature < 0) feature += all + 1;
+  if (feature < 1 || feature > all) {
+    draft.fields.refuse("feature_layer", "but there are " + std::to_string(all) + " layers");
+  }
+  draft.layers = feature;
+  draft.idle_parameters = attention_pooling(layer.hidden, layer.mlp) + 2 * layer.hidden +
+                          (all - feature) * layer({}).parameters;
+  std::int64_t const side = layer.image_size / layer.patch_size;
+  std::int64_t const squares = (side + 1) / 2 * ((side + 1) / 2);
+  draft.connector = omnibal::projector{.input = layer.hidden,
+                                       .hidden = -1,
+                                       .tile_tokens = squares,
+                                       .patches_per_token = 4,
+                                       .other_parameters = 2 * layer.hidden};
+}
+
 /// Idefics3 and SmolVLM: SigLIP without a head.
 void read_idefics(tower_draft& draft) {
   read_usual_sizes(draft);
@@ -315,6 +339,11 @@ std::vector<tower_family> tile_tower_families() {
        .read = read_siglip,
        .defaults = siglip,
        .ignored = {pooling()}},
+      {.names = {"phi4_multimodal_vision"},
+       .read = read_phi4,
+       .defaults = R"({"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27,
+         "num_attention_heads": 16, "image_size": 448, "patch_size": 14, "feature_layer": -2})",
+       .ignored = {{"how images become tiles, and ids", {"crop_size", "image_token_id"}}}},
       {.names = {"siglip2_vision_model"},
        .read = read_siglip2,
        .defaults = siglip,

@@ -29,6 +29,11 @@ struct stem_convolution {
   bool has_bias = true;
   /// True if an activation follows.
   bool has_activation = true;
+  /// The groups of channels; as many as inputs for a convolution of each channel.
+  std::int64_t groups = 1;
+  /// True if a norm of the channels precedes the activation.
+  bool has_norm = false;
+  norm_kind norm = norm_kind::layer;
 };
 
 /// The first layer of an audio tower: convolutions of the spectrum (or of the samples), learned
@@ -36,12 +41,12 @@ struct stem_convolution {
 /// `micro_batch_work::clips`. Every tensor-parallel rank has the whole layer.
 ///
 /// Whisper has `{.convolutions = {{{128, h, 3, 1}, {h, h, 3, 2}}}, .positions = 1500}`. Forward
-/// FLOPs are 2 * positions * kernel * inputs * outputs for each convolution. The inputs of the
+/// FLOPs are 2 * positions * kernel * inputs * outputs / groups for each convolution. The inputs of the
 /// convolutions are kept, and the inputs of the activations. Padding is not counted. Complexity,
 /// memory, determinism and errors as `transformer`.
 struct audio_stem {
   /// The convolutions from the first to the last; entries without outputs stand at the end.
-  std::array<stem_convolution, 4> convolutions{};
+  std::array<stem_convolution, 8> convolutions{};
   /// The number of learned positions of the width of the last convolution; 0 means none.
   std::int64_t positions = 0;
   /// True if a norm of the outputs of the first convolution follows it (Moonshine).
@@ -76,7 +81,7 @@ struct audio_stem {
     for (std::size_t i = convolutions.size(); i-- > 0;) {
       stem_convolution const& one = convolutions[i];
       if (one.outputs == 0) continue;
-      int128 const numbers = int128{one.kernel} * one.inputs * one.outputs;
+      int128 const numbers = int128{one.kernel} * (one.inputs / one.groups) * one.outputs;
       int128 const output_bytes = tally.activation_bytes(places * one.outputs);
       tally.parameters(numbers + (one.has_bias ? one.outputs : 0), tensor_sharding::whole);
       tally.linear_flops(2 * places * numbers, tensor_sharding::whole);
@@ -84,6 +89,7 @@ struct audio_stem {
         tally.keep(output_bytes, tensor_sharding::whole);
         tally.moved(2 * output_bytes, tensor_sharding::whole);
       }
+      if (one.has_norm) detail::add_output_norm(tally, places, one.outputs, one.norm);
       if (i == 0 && has_norm) detail::add_output_norm(tally, places, one.outputs, norm);
       places *= one.stride;
       input_bytes = tally.activation_bytes(places * one.inputs);
@@ -113,6 +119,9 @@ struct audio_stem {
       }
       detail::check_width(name, "convolutions.inputs", one.inputs);
       detail::check_width(name, "convolutions.outputs", one.outputs);
+      detail::check_width(name, "convolutions.groups", one.groups);
+      detail::check_multiple(name, "convolutions.inputs", one.inputs, "groups", one.groups);
+      detail::check_multiple(name, "convolutions.outputs", one.outputs, "groups", one.groups);
       detail::check_between(name, "convolutions.kernel", one.kernel, 1, max_positions);
       detail::check_between(name, "convolutions.stride", one.stride, 1, max_positions);
       width = one.outputs;

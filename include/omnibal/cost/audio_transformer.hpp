@@ -6,6 +6,8 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cost/attention_span.hpp>
+#include <omnibal/cost/conformer.hpp>
+#include <omnibal/cost/detail/conformer_block.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -40,13 +42,21 @@ struct audio_transformer {
   attention_span span{};
   /// Learned numbers of the layer that belong to no product, norm or bias.
   std::int64_t other_parameters = 0;
+  /// Makes the layer a Conformer, with a convolution and two feed-forward parts.
+  conformer_parts conformer{};
+  /// The norms of attention and feed-forward parts; a Conformer has them before or both.
+  norm_placement placement = norm_placement::before;
 
   /// Returns the cost of the layer for `batch.clips`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     detail::check_sequences("audio_transformer", "clips", batch.clips);
-    return block().cost("clips", batch.clips, {}, degrees, bytes);
+    if (conformer.kernel == 0) return block().cost("clips", batch.clips, {}, degrees, bytes);
+    auto sums = block().tally(degrees, bytes);
+    conformer_block().add_to(sums, "clips", batch.clips);
+    auto const output = block().output_of(sums, batch.clips);
+    return sums.result(output, output);
   }
 
   /// Returns the forward and backward FLOPs of the whole layer by the tokens of a clip.
@@ -59,8 +69,22 @@ struct audio_transformer {
     auto made = detail::tower_block("audio_transformer", *this);
     made.self->key_bias = key_bias;
     made.span = span;
+    made.placement = placement;
     made.other_parameters = other_parameters;
     return made;
+  }
+
+  [[nodiscard]] detail::conformer_block conformer_block() const {
+    auto const made = block();
+    return {.function = made.function,
+            .hidden = hidden,
+            .norm = norm,
+            .placement = placement,
+            .self = *made.self,
+            .span = span,
+            .dense = *made.dense,
+            .parts = conformer,
+            .other_parameters = other_parameters};
   }
 };
 

@@ -17,6 +17,23 @@
 
 namespace omnibal::inline v0 {
 
+namespace detail {
+
+/// Adds square matrices of streams, which read so many inputs of the width. Their outputs are scaled
+/// to the length of the first stream and kept.
+inline void add_stream_products(layer_tally& tally, int128 rows, std::int64_t hidden,
+                                std::int64_t count, std::int64_t inputs) {
+  if (count == 0) return;
+  add_whole(tally, rows, hidden, int128{hidden} * count, false);
+  tally.keep(tally.matrix_input_bytes(rows * hidden * inputs), tensor_sharding::at_norm,
+             backward_use::for_weights);
+  int128 const outputs = tally.activation_bytes(rows * hidden * count);
+  tally.keep(outputs, tensor_sharding::at_norm);
+  tally.moved(2 * outputs, tensor_sharding::at_norm);
+}
+
+}  // namespace detail
+
 /// Further embeddings of a token, one for each layer (Gemma 3n, Gemma 4). The embedding adds a
 /// product of the usual one to them, with a norm, and each layer multiplies its part by a gate
 /// (`transformer::layer_input_size`). There are none if `size` is 0.
@@ -44,6 +61,8 @@ struct embedding {
   layer_embeddings for_layers{};
   /// Learned numbers in addition to the matrix, such as a norm of the embeddings.
   std::int64_t other_parameters = 0;
+  /// Streams of residual sums (`residual_streams`), of which matrices make all but the first.
+  std::int64_t streams = 1;
 
   /// Returns the cost of the embedding for `batch.documents`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -66,11 +85,13 @@ struct embedding {
     detail::check_between(name, "other_parameters", other_parameters, 0, detail::max_width);
     tally.parameters(other_parameters, tensor_sharding::whole);
     if (for_layers.size != 0) add_layer_inputs(tally, rows);
+    detail::check_between(name, "streams", streams, 1, detail::max_streams);
+    detail::add_stream_products(tally, rows, hidden, streams - 1, 1);
     tally.keep(index_bytes * rows, tensor_sharding::whole, detail::backward_use::for_weights);
     tally.moved(2 * output_bytes, tensor_sharding::at_norm);
     tally.widest(output_bytes, tensor_sharding::at_norm);
     return tally.result({index_bytes * rows, tensor_sharding::whole},
-                        {output_bytes, tensor_sharding::at_norm});
+                        {streams * output_bytes, tensor_sharding::at_norm});
   }
 
  private:
@@ -230,6 +251,9 @@ struct language_head {
   std::int64_t loss_chunk = 0;
   /// True if the logits have a bias for each word.
   bool has_bias = false;
+  /// Streams of residual sums (`residual_streams`), of which matrices change all but the first
+  /// before their mean.
+  std::int64_t streams = 1;
 
   /// Returns the cost of the head for `batch.documents`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -251,7 +275,10 @@ struct language_head {
         .has_bias = has_bias,
         .owns_matrix = weights == head_weights::own || degrees.pipeline > 1};
     head.add_to(tally, rows);
-    return tally.result({tally.activation_bytes(rows * hidden), tensor_sharding::at_norm}, {});
+    detail::check_between(name, "streams", streams, 1, detail::max_streams);
+    detail::add_stream_products(tally, rows, hidden, streams - 1, streams - 1);
+    return tally.result({tally.activation_bytes(rows * hidden * streams), tensor_sharding::at_norm},
+                        {});
   }
 
   /// Returns the forward and backward FLOPs of the whole head by the length of a document.

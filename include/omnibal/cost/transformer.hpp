@@ -9,6 +9,7 @@
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/cost/residual_streams.hpp>
 #include <omnibal/cost/token_mixers.hpp>
 #include <omnibal/detail/model_limits.hpp>
 
@@ -92,6 +93,7 @@ struct transformer {
   /// The numbers of a token that `embedding::for_layers` has for this layer; 0 means none. A gate
   /// from the layer multiplies them, and a matrix with a norm adds the product to the layer.
   std::int64_t layer_input_size = 0;
+  residual_streams streams{};
 
   /// Returns the cost of the layer for `batch.documents` and `batch.context`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -143,6 +145,7 @@ struct transformer {
     made.adapters = adapters;
     made.other_parameters = other_parameters;
     made.layer_input_size = layer_input_size;
+    made.streams = streams;
     if (cross.context_width != 0) {
       made.cross = self;
       made.cross->context_width = cross.context_width;

@@ -50,6 +50,9 @@ struct vision_transformer {
   norm_placement placement = norm_placement::before;
   /// Learned numbers of the layer that belong to no product, norm or bias.
   std::int64_t other_parameters = 0;
+  /// The tiles of an image, whose tokens attend to one another (Llama 3.2 Vision: 4). With 1 a tile
+  /// attends only to itself. The tiles of a micro-batch are those of images in a row.
+  std::int64_t tiles_of_image = 1;
 
   /// Returns the number of patches and class tokens of a tile. Errors: `std::invalid_argument` if
   /// patches do not fill the tile.
@@ -61,7 +64,8 @@ struct vision_transformer {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    auto const tokens = detail::image_tokens(name, batch, image_size == 0 ? 0 : tile_tokens());
+    auto const tokens =
+        detail::image_tokens(name, batch, image_size == 0 ? 0 : tile_tokens(), tiles_of_image);
     return block().cost("images", tokens, {}, degrees, bytes);
   }
 

@@ -19,6 +19,9 @@ inline constexpr std::int64_t max_tokens = std::int64_t{1} << 40;
 /// bits.
 inline constexpr std::int64_t max_width = std::int64_t{1} << 24;
 
+/// The largest number of streams of residual sums.
+inline constexpr std::int64_t max_streams = 64;
+
 /// Throws unless a number of a configuration is positive and at most `max_width`.
 constexpr void check_width(std::string_view function, std::string_view argument,
                            std::int64_t value) {

@@ -82,21 +82,21 @@ struct attention {
 
   /// Adds the attention. Queries, keys and values are kept as the kernel needs them.
   void add_to(layer_tally& tally, attended_tokens const& tokens) const {
-    int128 const query_width = int128{heads} * key_size();
+    int128 const queries = query_width();
     int128 const output_width = int128{heads} * size_of_value();
     int128 const key_width = key_heads(tally) * key_size();
     int128 const value_width = key_heads(tally) * size_of_value();
     if (is_latent()) {
       add_latent_inputs(tally, tokens.rows, tokens.context_rows);
     } else {
-      add_inputs(tally, tokens, query_width, key_width, value_width);
+      add_inputs(tally, tokens, queries, key_width, value_width);
     }
     int128 const numbers =
-        tokens.rows * query_width + tokens.context_rows * own_width(key_width, value_width);
+        tokens.rows * queries + tokens.context_rows * own_width(key_width, value_width);
     int128 const inputs = tally.activation_bytes(numbers);
     tally.keep(inputs, tensor_sharding::split);
     int128 const own_keys = source == key_value_source::earlier_layer ? int128{0} : key_width;
-    add_head_norms(tally, tokens.rows * query_width, tokens.context_rows * own_keys);
+    add_head_norms(tally, tokens.rows * queries, tokens.context_rows * own_keys);
     if (indexer.heads != 0) add_indexer(tally, tokens);
     if (sinks) tally.parameters(heads, tensor_sharding::split);
     add_scores(tally, tokens.pairs);
@@ -106,6 +106,9 @@ struct attention {
     tally.widest(inputs + tally.activation_bytes(outputs), tensor_sharding::split);
     add_split_rows(tally, tokens.rows, output_width, hidden, output_bias);
   }
+
+  /// Returns the numbers of all queries of a token.
+  [[nodiscard]] int128 query_width() const { return int128{heads} * key_size(); }
 
  private:
   [[nodiscard]] bool is_latent() const { return latent.key_value_rank > 0; }
@@ -130,9 +133,9 @@ struct attention {
     return source == key_value_source::earlier_layer ? int128{0} : key_width + value_width;
   }
 
-  void add_inputs(layer_tally& tally, attended_tokens const& tokens, int128 query_width,
+  void add_inputs(layer_tally& tally, attended_tokens const& tokens, int128 queries,
                   int128 key_width, int128 value_width) const {
-    add_split_columns(tally, tokens.rows, hidden, query_width, input_bias);
+    add_split_columns(tally, tokens.rows, hidden, queries, input_bias);
     if (source == key_value_source::earlier_layer) return;
     add_split_columns(tally, tokens.context_rows, context_width, key_width, input_bias && key_bias);
     if (source == key_value_source::keys) return;
@@ -142,13 +145,12 @@ struct attention {
   /// Adds the projections of latent attention: every rank projects down and normalizes its tokens,
   /// and projects up its heads.
   void add_latent_inputs(layer_tally& tally, int128 rows, int128 context_rows) const {
-    int128 const query_width = int128{heads} * key_size();
     if (latent.query_rank > 0) {
       add_whole(tally, rows, hidden, latent.query_rank, false);
       add_norm(tally, rows, latent.query_rank, norm);
-      add_split_columns(tally, rows, latent.query_rank, query_width, input_bias);
+      add_split_columns(tally, rows, latent.query_rank, query_width(), input_bias);
     } else {
-      add_split_columns(tally, rows, hidden, query_width, input_bias);
+      add_split_columns(tally, rows, hidden, query_width(), input_bias);
     }
     add_whole(tally, context_rows, context_width, latent.key_value_rank + latent.rope_size, false);
     add_norm(tally, context_rows, latent.key_value_rank, norm);

@@ -38,15 +38,20 @@ constexpr void check_images(std::string_view function, micro_batch_work const& b
   }
 }
 
-/// Returns all tokens of tiles and images.
+/// Returns all tokens of tiles and images. The tokens of `together` tiles in a row are one sequence.
 [[nodiscard]] constexpr sequences image_tokens(std::string_view function,
                                                micro_batch_work const& batch,
-                                               std::int64_t tokens_of_tile) {
+                                               std::int64_t tokens_of_tile,
+                                               std::int64_t together = 1) {
   check_images(function, batch, tokens_of_tile);
+  check_width(function, "tiles_of_image", together);
+  std::int64_t const groups = batch.tiles / together;
+  std::int64_t const of_last = batch.tiles % together * tokens_of_tile;
+  int128 const of_group = int128{together} * tokens_of_tile;
   int128 const tokens = int128{batch.tiles} * tokens_of_tile + batch.images.tokens;
   int128 const squares =
-      int128{batch.tiles} * tokens_of_tile * tokens_of_tile + batch.images.squares;
-  sequences result{.count = batch.tiles + batch.images.count,
+      groups * of_group * of_group + int128{of_last} * of_last + batch.images.squares;
+  sequences result{.count = groups + (of_last == 0 ? 0 : 1) + batch.images.count,
                    .tokens = checked_cast<std::int64_t>(function, "the number of tokens", tokens),
                    .squares = checked_cast<std::int64_t>(
                        function, "the sum of the squares of the tokens", squares),
@@ -54,7 +59,8 @@ constexpr void check_images(std::string_view function, micro_batch_work const& b
   for (span_squares& within : result.spans) {
     // No more than the sum of all squares.
     if (within.span.kind == span_kind::whole) continue;
-    within.squares += batch.tiles * within.span.squares(tokens_of_tile);
+    if (groups != 0) within.squares += groups * within.span.squares(together * tokens_of_tile);
+    if (of_last != 0) within.squares += within.span.squares(of_last);
   }
   return result;
 }

@@ -12,6 +12,7 @@
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/detail/recurrent_parts.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/residual_streams.hpp>
 #include <omnibal/detail/model_limits.hpp>
 
 #include <cstdint>
@@ -45,6 +46,7 @@ struct transformer_block {
   bool layer_scale = false;
   bool dropout = false;
   training_mode training = training_mode::all;
+  residual_streams streams{};
 
   [[nodiscard]] layer_cost cost(std::string_view argument, sequences const& tokens,
                                 cross_context const& context, parallel_degrees const& degrees,
@@ -63,7 +65,8 @@ struct transformer_block {
 
   /// Returns the bytes of the residual sums behind the layer.
   [[nodiscard]] placed_bytes output_of(layer_tally const& sums, sequences const& tokens) const {
-    return {sums.activation_bytes(sums.in_sequence(tokens.tokens) * hidden),
+    int128 const width = int128{streams.count == 0 ? 1 : streams.count} * hidden;
+    return {sums.activation_bytes(sums.in_sequence(tokens.tokens) * width),
             tensor_sharding::at_norm};
   }
 
@@ -72,6 +75,7 @@ struct transformer_block {
     check(sums);
     int128 const rows = sums.in_sequence(tokens.tokens);
     sums.parameters(other_parameters, tensor_sharding::whole);
+    if (streams.count != 0) add_streams(sums, rows);
     if (has_mixer()) {
       sums.adapt(self ? rank_for(adapter_targets::attention) : 0);
       add_input(sums, rows);
@@ -133,6 +137,8 @@ struct transformer_block {
       throw_number(function, "adapters.rank", adapters.rank, "but training is not input_gradients");
     }
     check_between(function, "other_parameters", other_parameters, 0, max_width);
+    check_between(function, "streams.count", streams.count, 0, max_streams);
+    check_between(function, "streams.low_rank", streams.low_rank, 0, max_width);
     check_between(function, "layer_input_size", layer_input_size, 0, max_width);
   }
 
@@ -144,6 +150,30 @@ struct transformer_block {
       sums.keep(sums.matrix_input_bytes(rows * hidden), tensor_sharding::at_norm,
                 backward_use::for_weights);
     }
+  }
+
+  /// Adds the prediction and the correction of the streams, and the product beside attention.
+  void add_streams(layer_tally& sums, int128 rows) const {
+    int128 const count = streams.count;
+    int128 const stream = sums.activation_bytes(rows * hidden);
+    sums.keep(count * stream, tensor_sharding::at_norm);
+    // The router reads the stream before and behind the parts of the layer.
+    sums.parameters(numbers_of(norm) * hidden + hidden * count, tensor_sharding::whole);
+    sums.linear_flops(4 * rows * hidden * count, tensor_sharding::at_norm);
+    sums.keep(3 * stream, tensor_sharding::at_norm, backward_use::always);
+    add_small(sums, rows, count, count * count, false);
+    add_small(sums, rows, count, count, false);
+    sums.score_flops(2 * rows * hidden * count * count);
+    // The difference that corrects the streams, and a scale of each number.
+    sums.parameters(hidden, tensor_sharding::whole);
+    sums.keep(2 * stream, tensor_sharding::at_norm);
+    sums.moved((4 * count + 6) * stream, tensor_sharding::at_norm);
+    if (streams.low_rank == 0) return;
+    add_whole(sums, rows, hidden, streams.low_rank, false);
+    sums.keep(sums.matrix_input_bytes(rows * streams.low_rank), tensor_sharding::at_norm,
+              backward_use::for_weights);
+    add_whole(sums, rows, streams.low_rank, hidden, false);
+    add_output_norm(sums, rows, hidden, norm);
   }
 
   /// Adds the product of a gate with the numbers that the embedding has for the layer.
