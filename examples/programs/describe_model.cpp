@@ -15,6 +15,21 @@ namespace {
 
 using namespace examples;
 
+/// Prints the parts of a model that no layer counts, with their parameters.
+void print_omitted(std::ostream& out, model_description const& model) {
+  auto const print = [&](std::string const& name, std::int64_t parameters) {
+    out << name;
+    if (parameters != 0)
+      out << ", " << counted(static_cast<std::uint64_t>(parameters)) << " parameters";
+    out << '\n';
+  };
+  for (omitted_part const& part : model.omitted) print("Not read: " + part.name, part.parameters);
+  std::int64_t const of_vision = model.vision ? model.vision->idle_parameters : 0;
+  std::int64_t const of_audio = model.audio ? model.audio->idle_parameters : 0;
+  if (of_vision != 0) print("Never run: parts of the vision tower", of_vision);
+  if (of_audio != 0) print("Never run: parts of the audio tower", of_audio);
+}
+
 /// Describes all models. Returns the number of models that could not be read.
 int describe(describe_options const& options) {
   std::vector<model_description> models;
@@ -37,6 +52,7 @@ int describe(describe_options const& options) {
   for (model_description const& model : models) {
     std::cout << model.name << '\n';
     print_layers(std::cout, model, options.length);
+    print_omitted(std::cout, model);
   }
   return refused;
 }

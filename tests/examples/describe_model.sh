@@ -34,11 +34,11 @@ else
   complain "windows: it fails"
 fi
 
-echo '{"model_type": "gemma3n", "hidden_size": 8}' >other.json
+echo '{"model_type": "zaya", "hidden_size": 8}' >other.json
 "$program" --table llama3-8b other.json deepseek-v2 >output 2>message &&
   complain "a family that is not read: exit status 0"
 [ "$(grep -c '^| ' output)" -eq 3 ] || complain "table: not a header and two rows"
-grep -q 'gemma3n' message || complain "a family that is not read: the message does not name it"
+grep -q 'zaya' message || complain "a family that is not read: the message does not name it"
 
 "$program" --help >output 2>message || complain "--help: it fails"
 awk 'length($0) > 80 { exit 1 }' output || complain "--help: a line is too long"

@@ -42,7 +42,29 @@ void read_qwen2_audio(audio_draft& draft) {
   draft.tower = whisper_encoder(draft.fields);
   draft.tower.stem.positions = draft.fields.integer("max_source_positions");
   draft.connectors.push_back({1, pooled_connector(draft.tower.layer.hidden)});
-  draft.has_pooled_norm = true;
+  draft.owns_only_norm = true;
+}
+
+/// The mean of two tokens behind the norm of the tower goes through two matrices.
+void read_audio_flamingo(audio_draft& draft) {
+  draft.tower = whisper_encoder(draft.fields);
+  draft.tower.stem.positions = draft.fields.integer("max_source_positions");
+  draft.tower.has_last_norm = true;
+  draft.connectors.push_back({1,
+                              {.input = draft.tower.layer.hidden,
+                               .hidden = -1,
+                               .patches_per_token = 2,
+                               .source = omnibal::projector_source::clips}});
+}
+
+/// The encoder of Parakeet and the scores of words of each of its tokens.
+void read_parakeet_ctc(config_fields const& fields, model_description& model) {
+  model.audio = public_audio(fields.object("encoder_config"), "parakeet_encoder", 0);
+  model.audio->connectors.push_back({1,
+                                     {.input = model.audio->tower.layer.hidden,
+                                      .output = fields.integer("vocab_size"),
+                                      .source = omnibal::projector_source::clips}});
+  fields.skip({"ctc_loss_reduction", "ctc_zero_infinity"});
 }
 
 /// Chunks of `2 * n_window` frames, which become half as many tokens.
@@ -88,6 +110,12 @@ void read_qwen3_omni(audio_draft& draft) {
                                .output = fields.integer("output_dim"),
                                .has_norm = true,
                                .source = omnibal::projector_source::clips}});
+}
+
+/// As Qwen3-Omni, but the connector stands outside.
+void read_qwen3_asr(audio_draft& draft) {
+  read_qwen3_omni(draft);
+  draft.owns_only_norm = true;
 }
 
 /// Whisper under the names of language models; four tokens become one.
@@ -216,6 +244,12 @@ std::vector<audio_family> transformer_audio_families() {
     "encoder_attention_heads": 20, "encoder_ffn_dim": 5120, "d_model": 1280,
     "max_source_positions": 1500, "n_window": 100, "output_dim": 3584})";
   return {{{"qwen2_audio_encoder"}, read_qwen2_audio, whisper},
+          {{"audioflamingo3_encoder"},
+           read_audio_flamingo,
+           whisper,
+           {{"hidden_size", "d_model"},
+            {"num_attention_heads", "encoder_attention_heads"},
+            {"intermediate_size", "encoder_ffn_dim"}}},
           {{"qwen2_5_omni_audio_encoder"}, read_qwen2_omni, whisper},
           {{"qwen3_omni_moe_audio_encoder"},
            read_qwen3_omni,
@@ -223,7 +257,7 @@ std::vector<audio_family> transformer_audio_families() {
          "encoder_ffn_dim": 5120, "d_model": 1280, "n_window": 50, "n_window_infer": 800,
          "output_dim": 3584, "downsample_hidden_size": 480})"},
           {{"qwen3_asr_encoder"},
-           read_qwen3_omni,
+           read_qwen3_asr,
            R"({"num_mel_bins": 128, "encoder_layers": 24, "encoder_attention_heads": 16,
          "encoder_ffn_dim": 4096, "d_model": 1024, "n_window": 50, "n_window_infer": 800,
          "output_dim": 3584, "downsample_hidden_size": 480})"},
@@ -250,6 +284,7 @@ std::vector<speech_family> const& speech_families() {
          "encoder_attention_heads": 6, "decoder_layers": 4, "decoder_attention_heads": 6,
          "decoder_ffn_dim": 1536, "encoder_ffn_dim": 1536, "d_model": 384,
          "max_source_positions": 1500, "max_target_positions": 448})"},
+      {.names = {"parakeet_ctc"}, .read = read_parakeet_ctc, .defaults = R"({"vocab_size": 1025})"},
       {.names = {"moonshine"},
        .read = read_moonshine,
        .defaults = R"({"vocab_size": 32768, "hidden_size": 288, "intermediate_size": 1152,
@@ -266,7 +301,10 @@ audio_part public_audio(json_fields const& given, std::string const& name, std::
   field_rules rules = audio_rules();
   rules.add(common_rules());
   fields.check_all_read(name, rules);
-  if (width == 0 && draft.has_pooled_norm) draft.tower.has_last_norm = true;
+  if (width == 0 && draft.owns_only_norm) {
+    draft.tower.has_last_norm = true;
+    draft.connectors.clear();
+  }
   for (connector_run& run : draft.connectors) {
     if (run.layer.output == 0) run.layer.output = width;
     if (run.layer.hidden < 0) run.layer.hidden = width;

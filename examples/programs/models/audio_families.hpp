@@ -21,8 +21,8 @@ struct audio_draft {
   omnibal::audio_model tower{};
   /// The connector of the class of the tower; its output is 0 where the language model decides.
   std::vector<connector_run> connectors{};
-  /// The norm of the connector belongs to the class of the tower.
-  bool has_pooled_norm = false;
+  /// The class of the tower has the norm of the connector and no more of it.
+  bool owns_only_norm = false;
   /// A second connector of the same sizes works instead of the last one if there are images.
   bool has_spare_connector = false;
 };

@@ -65,6 +65,13 @@ struct audio_part {
   }
 };
 
+/// A part of a file that is not read.
+struct omitted_part {
+  std::string name;
+  /// 0 if they are not counted.
+  std::int64_t parameters = 0;
+};
+
 /// A model in the order in which a pipeline has its layers. It has at least one of the parts; a
 /// tower by itself has a connector without an output.
 struct model_description {
@@ -76,6 +83,8 @@ struct model_description {
   std::optional<cross_layers> cross;
   /// Runs between the vision part and the language model.
   std::optional<audio_part> audio;
+  /// What the file has besides; no layer counts it.
+  std::vector<omitted_part> omitted;
 
   model_description() = default;
   model_description(omnibal::vision_language_model const& model)

@@ -23,12 +23,9 @@ constexpr std::int64_t most = max_of_model;
 
 /// Layers behind the one whose output is taken do not run. The norm behind them runs only if the
 /// class takes the output of the whole tower.
-void take_layer(pair_draft& draft, char const* name, std::int64_t otherwise, bool keeps_norm) {
+void keep_layers(pair_draft& draft, std::int64_t kept, bool keeps_norm) {
   auto& tower = draft.vision.tower;
   std::int64_t const all = tower.layers();
-  std::int64_t const taken =
-      draft.given.has(name) ? draft.given.integer(name, -all, all) : otherwise;
-  std::int64_t const kept = taken < 0 ? all + 1 + taken : taken;
   std::int64_t const before = omnibal::count_parameters(tower).total;
   std::int64_t dropped = all - kept;
   while (dropped > 0) {
@@ -39,8 +36,15 @@ void take_layer(pair_draft& draft, char const* name, std::int64_t otherwise, boo
     // The first run stays: it has the sizes of the tower.
     if (last.count == 0 && tower.runs.size() > 1) tower.runs.pop_back();
   }
-  tower.has_last_norm &= keeps_norm && taken == -1;
+  tower.has_last_norm &= keeps_norm;
   draft.vision.idle_parameters += before - omnibal::count_parameters(tower).total;
+}
+
+void take_layer(pair_draft& draft, char const* name, std::int64_t otherwise, bool keeps_norm) {
+  std::int64_t const all = draft.vision.tower.layers();
+  std::int64_t const taken =
+      draft.given.has(name) ? draft.given.integer(name, -all, all) : otherwise;
+  keep_layers(draft, taken < 0 ? all + 1 + taken : taken, keeps_norm && taken == -1);
 }
 
 /// A token of `side * side` patches goes through the connector.
@@ -127,15 +131,17 @@ void connect_llava_onevision(pair_draft& draft) {
   draft.vision.connector.other_parameters = draft.width;
 }
 
-/// The patches of a token become one by a matrix before the connector.
-void connect_mistral3(pair_draft& draft) {
-  take_layer(draft, "vision_feature_layer", -1, false);
+namespace {
+
+/// The patches of a token become one by a matrix before the connector, behind a norm.
+void connect_merged(pair_draft& draft, bool has_bias) {
   std::int64_t const side = draft.given.integer_or("spatial_merge_size", 2, 1, most);
   auto& connector = draft.vision.connector;
   connector = connector_of_side(draft, draft.given, side);
   std::int64_t const hidden = draft.vision.tower.layer().hidden;
   auto merger = connector;
   merger.output = hidden;
+  merger.has_norm = true;
   merger.norm = norm_kind::rms;
   merger.norm_width = hidden;
   merger.has_bias = false;
@@ -143,7 +149,70 @@ void connect_mistral3(pair_draft& draft) {
   connector.input = hidden;
   connector.hidden = draft.width;
   connector.has_norm = false;
-  connector.has_bias = draft.given.flag_or("multimodal_projector_bias", false);
+  connector.has_bias = has_bias;
+}
+
+/// Two matrices with a gate between them, which halves the width.
+void connect_gated(pair_draft& draft, std::int64_t otherwise, bool has_norm) {
+  auto& connector = draft.vision.connector;
+  connector = connector_of_side(draft, draft.given,
+                                draft.given.integer_or("downsample_factor", 2, 1, most));
+  std::int64_t const width =
+      draft.given.integer_or("alignment_intermediate_size", otherwise, 1, most);
+  if (width % 2 != 0) draft.given.refuse("alignment_intermediate_size", "must be even");
+  connector.hidden = width / 2;
+  connector.feed_forward = omnibal::mlp_kind::gated;
+  connector.has_norm = has_norm;
+}
+
+}  // namespace
+
+void connect_mistral3(pair_draft& draft) {
+  take_layer(draft, "vision_feature_layer", -1, false);
+  connect_merged(draft, draft.given.flag_or("multimodal_projector_bias", false));
+  check_activation(draft.given, "projector_hidden_act");
+}
+
+void connect_lighton(pair_draft& draft) { connect_merged(draft, false); }
+
+void connect_aya(pair_draft& draft) {
+  take_layer(draft, "vision_feature_layer", -1, false);
+  connect_gated(draft, draft.width, true);
+}
+
+void connect_cohere2(pair_draft& draft) { connect_gated(draft, 36864, false); }
+
+/// The outputs of several layers stand side by side. The layers behind the last of them do not run.
+void connect_vipllava(pair_draft& draft) {
+  std::int64_t const all = draft.vision.tower.layers();
+  std::int64_t outputs = 5;
+  std::int64_t last = all - 1;
+  if (draft.given.has("vision_feature_layer")) {
+    if (draft.given.at("vision_feature_layer").is_array()) {
+      outputs = 0;
+      last = 0;
+      for (auto const& element : draft.given.at("vision_feature_layer")) {
+        std::int64_t const l = element.is_number_integer() ? element.get<std::int64_t>() : all + 1;
+        if (l < -all || l > all) {
+          draft.given.refuse(
+              "vision_feature_layer",
+              "must have layers from -" + std::to_string(all) + " to " + std::to_string(all));
+        }
+        last = std::max(last, l < 0 ? all + 1 + l : l);
+        ++outputs;
+      }
+    } else {
+      outputs = 1;
+      last = draft.given.integer("vision_feature_layer", -all, all);
+      if (last < 0) last += all + 1;
+    }
+  }
+  keep_layers(draft, last, false);
+  auto& connector = draft.vision.connector;
+  connector = connector_of_side(draft, draft.given, 1);
+  connector.input *= outputs;
+  connector.hidden = draft.width;
+  connector.has_norm = true;
   check_activation(draft.given, "projector_hidden_act");
 }
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,11 @@ model_description lone_tower(vision_part const& vision) {
   // The hidden layer of its connector would have the width of a language model.
   auto& connector = model.vision->connector;
   if (connector.hidden < 0) connector.hidden = 0;
+  std::int64_t further = 0;
+  for (connector_run const& run : vision.further) further += run.count * run.layer({}).parameters;
+  if (connector.output == 0 && further != 0) {
+    model.omitted.push_back({"connector of the class of the tower", further});
+  }
   return model;
 }
 
@@ -56,8 +62,15 @@ model_description clip_tower(json_fields const& given, std::string const& name,
           {"the space that texts and images share", {"projection_dim", "max_logit_scale"}}}};
   rules.add(common_rules());
   check_fields(given, name, rules);
-  auto const vision = given.object("vision_config");
-  return lone_tower(public_tower(vision, stated_family(vision, family.tower_family)));
+  auto const defaults = nlohmann::json::object();
+  json_fields const vision =
+      given.has("vision_config")
+          ? given.object("vision_config")
+          : json_fields(given.file(), given.path_of("vision_config"), defaults);
+  auto model = lone_tower(public_tower(vision, stated_family(vision, family.tower_family)));
+  model.omitted.push_back({"tower of texts and projections",
+                           family.omitted_parameters(given, model.vision->tower.layer().hidden)});
+  return model;
 }
 
 model_description open_clip_model(json_fields const& given) {
@@ -68,7 +81,9 @@ model_description open_clip_model(json_fields const& given) {
   check_fields(given, "open_clip", rules);
   auto const fields = given.object("vision_cfg");
   auto const tower = open_clip_tower(fields);
-  return lone_tower({tower, connector_of(fields, tower, usual_side(tower))});
+  auto model = lone_tower({tower, connector_of(fields, tower, usual_side(tower))});
+  if (given.has("text_cfg")) model.omitted.push_back({"text_cfg"});
+  return model;
 }
 
 }  // namespace

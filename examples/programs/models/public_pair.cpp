@@ -96,7 +96,15 @@ model_description public_pair(json_fields const& given, std::string const& name,
     check_fields(given, name, rules);
     auto const inner = given.object(std::string(family.inner).c_str());
     std::string const stated = stated_family(inner, name + "_thinker");
-    return public_pair(inner, stated, family_in(pair_families(), inner, stated));
+    auto model = public_pair(inner, stated, family_in(pair_families(), inner, stated));
+    for (ignored_fields const& group : family.ignored) {
+      for (std::string_view const field : group.names) {
+        std::string const part(field);
+        if (!given.has(part.c_str()) || !given.at(part.c_str()).is_object()) continue;
+        model.omitted.push_back({part});
+      }
+    }
+    return model;
   }
   model_description model;
   auto const has_tower = [&](std::string_view tower, char const* field) {

@@ -26,7 +26,9 @@ void read_heads(text_draft& draft) {
   auto& base = draft.base;
   base.heads = draft.given.integer("num_attention_heads");
   base.kv_heads = draft.given.integer_or("num_key_value_heads", 0, 1);
-  base.head_size = draft.given.integer_or("head_dim", 0, 1);
+  // The classes round the width of a head down if the heads do not divide the width.
+  std::int64_t const rounded = base.hidden % base.heads == 0 ? 0 : base.hidden / base.heads;
+  base.head_size = draft.given.integer_or("head_dim", rounded, 1);
 }
 
 void read_latent(text_draft& draft) {

@@ -19,14 +19,6 @@ std::vector<tower_family> const& tower_families() {
   return families;
 }
 
-std::vector<clip_family> const& clip_families() {
-  static std::vector<clip_family> const families{{{"clip"}, "clip_vision_model"},
-                                                 {{"siglip"}, "siglip_vision_model"},
-                                                 {{"siglip2"}, "siglip2_vision_model"},
-                                                 {{"aimv2"}, "aimv2_vision_model"}};
-  return families;
-}
-
 std::int64_t side_of(config_fields const& fields, std::string_view name) {
   if (!fields.at(name).is_array()) return fields.integer(name);
   auto const sides = fields.integers(name);

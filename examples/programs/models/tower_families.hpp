@@ -75,6 +75,9 @@ struct tower_family {
 struct clip_family {
   std::vector<std::string_view> names;
   std::string_view tower_family;
+  /// The parameters of the tower of texts and of what joins both towers, by the whole file and the
+  /// width of the tower of images.
+  std::int64_t (*omitted_parameters)(json_fields const&, std::int64_t);
 };
 
 [[nodiscard]] std::vector<clip_family> const& clip_families();

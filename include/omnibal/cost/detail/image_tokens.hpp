@@ -59,8 +59,8 @@ constexpr void check_images(std::string_view function, micro_batch_work const& b
   for (span_squares& within : result.spans) {
     // No more than the sum of all squares.
     if (within.span.kind == span_kind::whole) continue;
-    if (groups != 0) within.squares += groups * within.span.squares(together * tokens_of_tile);
-    if (of_last != 0) within.squares += within.span.squares(of_last);
+    within.squares += groups * within.span.squares(groups == 0 ? 0 : together * tokens_of_tile) +
+                      within.span.squares(of_last);
   }
   return result;
 }
