@@ -42,6 +42,7 @@
 #include <omnibal/cost/attention_span.hpp>
 #include <omnibal/cost/audio_stem.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
+#include <omnibal/cost/conformer.hpp>
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -52,6 +53,7 @@
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/resampler.hpp>
+#include <omnibal/cost/residual_streams.hpp>
 #include <omnibal/cost/token_mixers.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>

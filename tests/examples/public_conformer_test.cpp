@@ -60,7 +60,16 @@ std::vector<test::counted_family> const models{
        "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
        "head_dim": 16, "global_head_dim": 32, "vocab_size": 200,
        "vocab_size_per_layer_input": 120, "hidden_size_per_layer_input": 8}})",
-     300'320}};
+     300'320},
+    {"granite_speech", R"({"model_type": "granite_speech", "encoder_config": {"model_type":
+       "granite_speech_encoder", "hidden_dim": 64, "num_heads": 4, "num_layers": 2,
+       "input_dim": 20, "output_dim": 12, "context_size": 20, "max_pos_emb": 32,
+       "conv_kernel_size": 15}, "projector_config": {"model_type": "blip_2_qformer",
+       "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4,
+       "intermediate_size": 48, "encoder_hidden_size": 64}, "text_config": {"model_type":
+       "granite", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2,
+       "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 200}})",
+     337'724}};
 
 std::string const phi4 = R"({"model_type": "phi4_multimodal", "hidden_size": 64,
   "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -142,6 +151,19 @@ TEST_CASE("a layer of Granite speech has a vector for each distance within a chu
   auto const cost = cost_of(4, omnibal::equal_sequences({.count = 1, .length = tokens}));
   std::int64_t const products = 2 * 2 * 64 * 256 + 4 * 64 * 64 + 64 * 256 + 128 * 15 + 128 * 64;
   CHECK(cost.forward.flops == 2 * tokens * products + 6 * 64 * tokens * 20);
+}
+
+TEST_CASE("queries see the tokens of their window of a clip") {
+  auto const resampler = *read(json::parse(models[2].text)).audio->resampler;
+  std::vector<std::int64_t> flops;
+  // Three windows of 15 tokens, the last one not full, with three queries each.
+  omnibal::micro_batch_work const batch{.clips =
+                                            omnibal::equal_sequences({.count = 1, .length = 40})};
+  resampler.for_each_layer(
+      [&](auto const& layer, std::int64_t) { flops.push_back(layer(batch).forward.flops); });
+  std::int64_t const own = 2 * 9 * (4 * 32 * 32 + 2 * 32 * 48) + 4 * 32 * 3 * 9;
+  std::int64_t const seen = 2 * 9 * 2 * 32 * 32 + 2 * 45 * 2 * 64 * 32 + 4 * 32 * 3 * 3 * 15;
+  CHECK(flops == std::vector<std::int64_t>{own + seen, own, own + seen});
 }
 
 TEST_CASE("a layer of Gemma 3n counts its streams") {

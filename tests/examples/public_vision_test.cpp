@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Llama 3.2 Vision and towers beside texts: small configurations of the classes of transformers 5.24.0, whose parameters
-// were counted on the meta device.
+// SPDX-License-Identifier: Apache-2.0 Llama 3.2 Vision and towers beside texts: small
+// configurations of the classes of transformers 5.24.0, whose parameters were counted on the meta
+// device.
 
 #include "counted_family.hpp"
 #include "input_error.hpp"

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_file.hpp"
 
-#include "file_text.hpp"
 #include "input_error.hpp"
 #include "json_fields.hpp"
 #include "language_file.hpp"
 #include "layer_fields.hpp"
-#include "progress.hpp"
 #include "public_model.hpp"
 #include "tower_connector.hpp"
 #include "tower_file.hpp"
@@ -16,13 +14,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cmath>
-#include <cstddef>
 #include <exception>
 #include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -44,31 +38,23 @@ void visit_resampler(Io const& io, Tower& tower) {
   io("cross_every", tower.cross_every, 1);
 }
 
+template <class Io>
+void visit_windows(Io const& io, window_tower& tower) {
+  io("queries", tower.queries, 1);
+  io("window", tower.window, 1);
+  io("layers", tower.layers, 1);
+  visit_layer(io, tower.layer);
+  io("norm_placement", tower.layer.placement, norm_placement_names);
+  io("width", tower.layer.cross.context_width, 1);
+  io("cross_every", tower.cross_every, 1);
+}
+
 template <class Io, class Cross>
 void visit_cross(Io const& io, Cross& cross) {
   io("every", cross.every, 1);
   visit_layer(io, cross.layer);
   io("kv_heads", cross.layer.kv_heads, 0);
   io("width", cross.layer.cross.context_width, 1);
-}
-
-/// Leads the connectors to the language model. Behind a resampler there is a single matrix.
-void connect(model_description& model) {
-  if (!model.language) return;
-  std::int64_t const width =
-      model.cross ? model.cross->layer.cross.context_width : model.language->input.hidden;
-  if (!model.vision) return;
-  auto& connector = model.vision->connector;
-  if (connector.output != 0 && connector.output == width) return;
-  // Mergers within the tower are like the last one.
-  for (connector_run& run : model.vision->further) {
-    bool const is_merger = run.layer.input == connector.input &&
-                           run.layer.hidden == connector.hidden &&
-                           run.layer.output == connector.output;
-    if (is_merger) run.layer.output = width;
-  }
-  connector.hidden = model.vision->resampler ? 0 : width;
-  connector.output = width;
 }
 
 // The files of this project.
@@ -91,6 +77,19 @@ query_tower own_resampler(json_fields const& given, omnibal::vision_transformer 
   if (result.is_perceiver() && result.cross_every != 1) {
     given.refuse("cross_every", "must be 1 where the kind is \"perceiver\"");
   }
+  return result;
+}
+
+/// Queries of each window of a clip.
+window_tower own_windows(json_fields const& given, std::int64_t width) {
+  window_tower result;
+  result.layer.feed_forward = omnibal::mlp_kind::plain;
+  result.layer.norm = omnibal::norm_kind::layer;
+  result.layer.mask = omnibal::attention_mask::full;
+  result.layer.cross.context_width = width;
+  auto const visit = [&](auto const& io) { visit_windows(io, result); };
+  allow_fields(given, visit);
+  visit(field_reader{given});
   return result;
 }
 
@@ -140,7 +139,7 @@ model_description part_of(json_fields const& given, char const* name) {
 
 model_description own_model(json_fields const& given) {
   given.allow({"name", "vision", "vision_as", "resampler", "projector", "further_projectors",
-               "audio", "audio_projectors", "language", "language_as"});
+               "audio", "audio_projectors", "audio_resampler", "language", "language_as"});
   for (char const* const part : {"vision", "language"}) {
     std::string const as = part + std::string("_as");
     if (!given.has(as.c_str()) || (given.has(part) && given.at(part).is_string())) continue;
@@ -157,6 +156,11 @@ model_description own_model(json_fields const& given) {
     }
   }
   if (given.has("audio")) model.audio = {.tower = own_audio(given.object("audio"))};
+  if (given.has("audio_resampler")) {
+    if (!model.audio) given.refuse("audio_resampler", "but there is no audio tower");
+    model.audio->resampler =
+        own_windows(given.object("audio_resampler"), model.audio->tower.layer.hidden);
+  }
   if (given.has("resampler")) {
     if (!model.vision) given.refuse("resampler", "but there is no vision tower");
     auto const resampler = own_resampler(given.object("resampler"), model.vision->tower.layer());
@@ -176,7 +180,7 @@ model_description own_model(json_fields const& given) {
   if (given.has("projector")) {
     auto const fields = given.object("projector");
     if (!model.vision) given.refuse("projector", "but there is no vision tower");
-    connect(model);
+    lead_connectors(model);
     auto& connector = model.vision->connector;
     if (fields.has("patches_per_token") && !model.vision->resampler) {
       std::int64_t const patches = fields.integer("patches_per_token", 1, most);
@@ -218,183 +222,24 @@ void check_costs(model_description const& model) {
   });
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-model_description const* known_model(std::string const& name) {
-  for (model_description const& model : known_models()) {
-    if (lower(model.name) == lower(name)) return &model;
-  }
-  return nullptr;
-}
-
-bool names_file(std::string const& given) {
-  return given.ends_with(".json") || given.find('/') != std::string::npos;
-}
-
-/// Python's json writes `NaN`, `Infinity` and `-Infinity`, which are no JSON: the text with these
-/// as texts. A field that needs a number refuses a text.
-std::string without_constants(std::string_view text) {
-  constexpr std::array<std::string_view, 3> constants{"-Infinity", "Infinity", "NaN"};
-  std::string result;
-  result.reserve(text.size());
-  bool is_text = false;
-  for (std::size_t at = 0; at < text.size();) {
-    std::string_view const rest = text.substr(at);
-    auto const* const found =
-        is_text ? constants.end() : std::ranges::find_if(constants, [&](std::string_view one) {
-          return rest.starts_with(one);
-        });
-    if (found != constants.end()) {
-      result.append(1, '"').append(*found).append(1, '"');
-      at += found->size();
-      continue;
-    }
-    bool const is_escaped = is_text && rest.front() == '\\' && rest.size() > 1;
-    if (rest.front() == '"') is_text = !is_text;
-    result.append(rest.substr(0, is_escaped ? 2 : 1));
-    at += is_escaped ? 2 : 1;
-  }
-  return result;
-}
-
-/// Refuses a file that is read while it is read: model files that name each other.
-class open_model_file {
- public:
-  explicit open_model_file(std::string const& path)
-      : path_(std::filesystem::weakly_canonical(path).string()) {
-    if (std::ranges::find(open(), path_) != open().end()) {
-      fail({path}, "is named by itself, or by a model file that it names");
-    }
-    open().push_back(path_);
-  }
-  open_model_file(open_model_file const&) = delete;
-  open_model_file& operator=(open_model_file const&) = delete;
-  ~open_model_file() { open().pop_back(); }
-
- private:
-  static std::vector<std::string>& open() {
-    thread_local std::vector<std::string> paths;
-    return paths;
-  }
-
-  std::string path_;
-};
-
-model_description read_model_file(std::string const& path, std::string_view family) {
-  open_model_file const guard(path);
-  progress hidden(visibility::hidden);
-  file_text const text(path, hidden);
-  std::string const strict = without_constants(text.view());
-  model_description model = model_of(path, "", parse_json(text.name(), strict), family);
-  if (!model.name.empty()) return model;
-  // A configuration is called config.json, its folder as the model.
-  std::filesystem::path const whole = std::filesystem::absolute(path);
-  bool const is_in_folder = whole.stem() == "config" && whole.has_parent_path();
-  model.name = (is_in_folder ? whole.parent_path().filename() : whole.stem()).string();
-  return model;
-}
-
-/// One name or file. Precondition: it is one.
-model_description single_model(std::string const& given, std::string_view family) {
-  auto const* const known = known_model(given);
-  return known != nullptr ? *known : read_model_file(given, family);
-}
-
-bool is_single_model(std::string const& given) {
-  return known_model(given) != nullptr || names_file(given);
-}
-
-[[noreturn]] void fail_unknown(std::string const& given) {
-  std::vector<std::string> names;
-  for (model_description const& model : known_models()) names.push_back(model.name);
-  throw input_error("there is no model \"" + given + "\"" + hint_at(given, names, "models"));
-}
-
-/// The first place where a plus has a name or a file on either side, or on one side of it if there
-/// is none; `npos` where nothing is known.
-std::size_t border_of(std::string const& given) {
-  std::size_t half = std::string::npos;
-  for (std::size_t plus = given.find('+'); plus != std::string::npos;
-       plus = given.find('+', plus + 1)) {
-    bool const is_first = is_single_model(given.substr(0, plus));
-    bool const is_second = is_single_model(given.substr(plus + 1));
-    if (is_first && is_second) return plus;
-    if ((is_first || is_second) && half == std::string::npos) half = plus;
-  }
-  return half;
-}
-
-model_description joined(std::string const& given, std::size_t plus, std::string_view family) {
-  std::string const first = given.substr(0, plus);
-  std::string const second = given.substr(plus + 1);
-  for (std::string const& name : {first, second}) {
-    if (!is_single_model(name)) fail_unknown(name);
-  }
-  if (!family.empty() && known_model(first) != nullptr && known_model(second) != nullptr) {
-    throw input_error("\"" + given + "\" is two known models: --as is for public configurations");
-  }
-  auto result = single_model(first, family);
-  auto const language = single_model(second, family);
-  if (!result.vision) throw input_error("model \"" + first + "\" has no vision tower");
-  if (!language.language) throw input_error("model \"" + second + "\" has no language model");
-  result.language = language.language;
-  result.cross.reset();
-  if (result.audio && !result.audio->connectors.empty()) {
-    result.audio->connectors.back().layer.output = language.language->input.hidden;
-  }
-  result.name += '+' + language.name;
-  connect(result);
-  return result;
-}
-
-/// A name, a file that there is, two of these, or a file that there is not.
-model_description any_model(std::string const& given, std::string_view family) {
-  std::error_code ignored;
-  if (known_model(given) != nullptr && !family.empty()) {
-    throw input_error("\"" + given + "\" is a known model: --as is for public configurations");
-  }
-  if (known_model(given) != nullptr || std::filesystem::exists(given, ignored)) {
-    return single_model(given, family);
-  }
-  std::size_t const plus = border_of(given);
-  if (plus != std::string::npos) return joined(given, plus, family);
-  if (names_file(given)) return single_model(given, family);
-  fail_unknown(given);
-}
-
 }  // namespace
 
-model_description find_model(std::string const& given, model_parts needed,
-                             std::string_view family) {
-  model_description model = any_model(given, family);
-  if (needed == model_parts::any) return model;
-  if (needed != model_parts::vision && !model.language) {
-    throw input_error("model \"" + given +
-                      "\" is a vision tower alone; add a language model, as in " + model.name +
-                      "+llama3-8b");
+void lead_connectors(model_description& model) {
+  if (!model.language) return;
+  std::int64_t const width =
+      model.cross ? model.cross->layer.cross.context_width : model.language->input.hidden;
+  if (!model.vision) return;
+  auto& connector = model.vision->connector;
+  if (connector.output != 0 && connector.output == width) return;
+  // Mergers within the tower are like the last one.
+  for (connector_run& run : model.vision->further) {
+    bool const is_merger = run.layer.input == connector.input &&
+                           run.layer.hidden == connector.hidden &&
+                           run.layer.output == connector.output;
+    if (is_merger) run.layer.output = width;
   }
-  if (needed != model_parts::language && !model.vision) {
-    throw input_error("model \"" + given + "\" has no vision tower; add one, as in internvit-6b+" +
-                      model.name);
-  }
-  return model;
-}
-
-model_description padded(model_description model, std::int64_t tensor_ranks) {
-  auto const pad = [&](auto& layer) {
-    std::int64_t const odd = layer.heads % tensor_ranks;
-    if (odd == 0) return;
-    if (layer.head_size == 0) layer.head_size = layer.hidden / layer.heads;
-    layer.heads += tensor_ranks - odd;
-  };
-  if (!model.vision) return model;
-  for (omnibal::vision_run& run : model.vision->tower.runs) pad(run.layer);
-  if (model.vision->resampler) pad(model.vision->resampler->layer);
-  return model;
+  connector.hidden = model.vision->resampler ? 0 : width;
+  connector.output = width;
 }
 
 nlohmann::ordered_json model_json(model_description const& model) {
@@ -411,6 +256,10 @@ nlohmann::ordered_json model_json(model_description const& model) {
   }
   if (model.audio) {
     result["audio"] = audio_json(model.audio->tower);
+    if (model.audio->resampler) {
+      window_tower shown = *model.audio->resampler;
+      visit_windows(field_writer{result["audio_resampler"]}, shown);
+    }
     if (!model.audio->connectors.empty()) {
       result["audio_projectors"] = connectors_json(model.audio->connectors);
     }
@@ -439,7 +288,7 @@ model_description model_of(std::string const& file, std::string const& field,
   try {
     model_description model = is_own ? own_model(given) : public_model(given, family);
     // A public configuration states the widths of its connectors.
-    if (is_own) connect(model);
+    if (is_own) lead_connectors(model);
     if (is_own && given.has("name")) model.name = given.text("name");
     std::ranges::replace(model.name, '/', '-');
     check_costs(model);

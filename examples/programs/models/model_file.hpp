@@ -57,11 +57,16 @@ struct audio_part {
   std::vector<connector_run> connectors{};
   /// As `vision_part::idle_parameters`.
   std::int64_t idle_parameters = 0;
+  /// Runs before the last connector.
+  std::optional<window_tower> resampler{};
 
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
     tower.for_each_layer(visit);
-    for (connector_run const& run : connectors) visit(run.layer, run.count);
+    for (connector_run const& run : connectors) {
+      if (resampler && &run == &connectors.back()) resampler->for_each_layer(visit);
+      visit(run.layer, run.count);
+    }
   }
 };
 
@@ -176,6 +181,9 @@ enum class model_parts { vision, language, both, any };
 /// The model with the heads of its vision tower padded so that the tensor-parallel ranks divide
 /// them.
 [[nodiscard]] model_description padded(model_description model, std::int64_t tensor_ranks);
+
+/// Leads the connectors of a model to its language model.
+void lead_connectors(model_description& model);
 
 /// A model as a file describes it, and back. Errors of `model_of`: `input_error`; `file` is for
 /// them, `field` is where the model stands in it.

@@ -30,5 +30,6 @@ void connect_step(pair_draft& draft);
 void connect_kimi(pair_draft& draft);
 void connect_minimax(pair_draft& draft);
 void connect_qwen2(pair_draft& draft);
+void connect_granite_speech(json_fields const& given, std::int64_t width, audio_part& audio);
 
 }  // namespace examples

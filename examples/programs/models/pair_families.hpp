@@ -66,6 +66,9 @@ struct pair_family {
   std::vector<ignored_fields> ignored{};
   /// A file may have null instead of a tower.
   bool has_optional_towers = false;
+  std::string_view audio_field = "audio_config";
+  /// Completes the audio part, by the whole file and the width of the language model.
+  void (*connect_audio)(json_fields const&, std::int64_t, audio_part&) = nullptr;
 };
 
 [[nodiscard]] std::vector<pair_family> const& pair_families();

@@ -26,7 +26,7 @@ field_rules pair_rules(json_fields const& given, pair_family const& family, json
       .understood = family.understood, .neutral = family.neutral, .ignored = family.ignored};
   rules.understood.insert(rules.understood.end(), {family.text_field, "tie_word_embeddings"});
   if (!family.tower_family.empty()) rules.understood.emplace_back("vision_config");
-  if (!family.audio_family.empty()) rules.understood.emplace_back("audio_config");
+  if (!family.audio_family.empty()) rules.understood.push_back(family.audio_field);
   rules.add(common_rules());
   if (text == nullptr) return rules;
   for (std::string const& field : text->names()) {
@@ -123,9 +123,11 @@ model_description public_pair(json_fields const& given, std::string const& name,
     if (connector.output == 0) connector.output = width;
     if (connector.hidden < 0) connector.hidden = width;
   }
-  if (has_tower(family.audio_family, "audio_config")) {
-    auto const audio = given.object("audio_config");
+  std::string const audio_field(family.audio_field);
+  if (has_tower(family.audio_family, audio_field.c_str())) {
+    auto const audio = given.object(audio_field.c_str());
     model.audio = public_audio(audio, stated_family(audio, family.audio_family), width);
+    if (family.connect_audio != nullptr) family.connect_audio(given, width, *model.audio);
   }
   return model;
 }

@@ -64,6 +64,45 @@ struct cross_layer {
   }
 };
 
+/// A layer of the queries of each window of a clip. They attend to one another, and to the tokens
+/// of their window if the layer has cross-attention. All clips together are cut into windows.
+struct window_layer {
+  omnibal::transformer layer{};
+  std::int64_t queries = 0;
+  std::int64_t window = 1;
+
+  [[nodiscard]] omnibal::layer_cost operator()(omnibal::micro_batch_work const& batch,
+                                               omnibal::parallel_degrees const& degrees = {},
+                                               omnibal::byte_sizes const& bytes = {}) const {
+    std::int64_t const tokens = batch.clips.tokens;
+    std::int64_t const windows = tokens / window + (tokens % window == 0 ? 0 : 1);
+    bool const attends = layer.cross.context_width != 0;
+    return layer({.documents = omnibal::equal_sequences({.count = windows, .length = queries}),
+                  .context = {attends ? product_of({windows, window}) : 0,
+                              attends ? product_of({windows, queries, window}) : 0}},
+                 degrees, bytes);
+  }
+};
+
+/// Layers of queries of each window of a clip (Granite speech). The first of so many layers sees
+/// the window.
+struct window_tower {
+  std::int64_t queries = 0;
+  std::int64_t window = 1;
+  std::int64_t layers = 0;
+  omnibal::transformer layer{};
+  std::int64_t cross_every = 1;
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    for (std::int64_t l = 0; l != layers; ++l) {
+      window_layer one{layer, queries, window};
+      if (l % cross_every != 0) one.layer.cross = {};
+      visit(one, std::int64_t{1});
+    }
+  }
+};
+
 /// A layer of the documents whose tokens attend to one clip, such as the speech that they write
 /// down.
 struct heard_layer {

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Defaults of the classes of transformers 5.24.0, second half of the families: the fields that change
-// what a layer is.
+// SPDX-License-Identifier: Apache-2.0 Defaults of the classes of transformers 5.24.0, second half
+// of the families: the fields that change what a layer is.
 #include "text_defaults.hpp"
 
 namespace examples {

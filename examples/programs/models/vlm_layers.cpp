@@ -31,6 +31,7 @@ constexpr std::string_view kind_of(omnibal::transformer const&) { return tower_k
 constexpr std::string_view kind_of(omnibal::language_head const&) { return "head"; }
 constexpr std::string_view kind_of(omnibal::prediction_layer const&) { return "prediction layer"; }
 constexpr std::string_view kind_of(query_layer const&) { return "resampler layer"; }
+constexpr std::string_view kind_of(window_layer const&) { return "resampler layer"; }
 constexpr std::string_view kind_of(heard_layer const&) { return tower_kinds[1]; }
 constexpr std::string_view kind_of(cross_layer const&) { return "cross-attention layer"; }
 template <class Layer>

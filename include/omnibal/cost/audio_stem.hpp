@@ -41,9 +41,9 @@ struct stem_convolution {
 /// `micro_batch_work::clips`. Every tensor-parallel rank has the whole layer.
 ///
 /// Whisper has `{.convolutions = {{{128, h, 3, 1}, {h, h, 3, 2}}}, .positions = 1500}`. Forward
-/// FLOPs are 2 * positions * kernel * inputs * outputs / groups for each convolution. The inputs of the
-/// convolutions are kept, and the inputs of the activations. Padding is not counted. Complexity,
-/// memory, determinism and errors as `transformer`.
+/// FLOPs are 2 * positions * kernel * inputs * outputs / groups for each convolution. The inputs of
+/// the convolutions are kept, and the inputs of the activations. Padding is not counted.
+/// Complexity, memory, determinism and errors as `transformer`.
 struct audio_stem {
   /// The convolutions from the first to the last; entries without outputs stand at the end.
   std::array<stem_convolution, 8> convolutions{};

@@ -6,8 +6,8 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cost/attention_span.hpp>
+#include <omnibal/cost/audio_transformer/conformer_block.hpp>
 #include <omnibal/cost/conformer.hpp>
-#include <omnibal/cost/detail/conformer_block.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>

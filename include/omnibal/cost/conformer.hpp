@@ -19,14 +19,14 @@ enum class relative_positions {
 };
 
 /// The parts that make an audio layer a Conformer. There are none if `kernel` is 0. Otherwise the
-/// layer is a feed-forward part, attention, a convolution and a second feed-forward part, and a norm
-/// of the result. Both feed-forward parts have the widths of the layer.
+/// layer is a feed-forward part, attention, a convolution and a second feed-forward part, and a
+/// norm of the result. Both feed-forward parts have the widths of the layer.
 ///
 /// The convolution is a norm, a gated product to `width`, a convolution of each channel over
 /// `kernel` tokens, optionally a norm, an activation, and a product back. Forward FLOPs of T tokens
-/// are 2T (2h * width + width * kernel + width * h), and with `is_separable` 2T * width^2 more. Kept
-/// bytes of a token in bf16 are 4h for the first norm and 10 width, and 2 width more each for a norm
-/// behind the convolution and for `is_separable`.
+/// are 2T (2h * width + width * kernel + width * h), and with `is_separable` 2T * width^2 more.
+/// Kept bytes of a token in bf16 are 4h for the first norm and 10 width, and 2 width more each for
+/// a norm behind the convolution and for `is_separable`.
 ///
 /// Distances add 2 * heads * head_size FLOPs for each pair of a token and a vector, and keep one
 /// score for each head and pair. With `projected` there are 2L vectors for L tokens, which are

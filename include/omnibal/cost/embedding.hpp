@@ -19,8 +19,8 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Adds square matrices of streams, which read so many inputs of the width. Their outputs are scaled
-/// to the length of the first stream and kept.
+/// Adds square matrices of streams, which read so many inputs of the width. Their outputs are
+/// scaled to the length of the first stream and kept.
 inline void add_stream_products(layer_tally& tally, int128 rows, std::int64_t hidden,
                                 std::int64_t count, std::int64_t inputs) {
   if (count == 0) return;

@@ -51,7 +51,7 @@ struct vision_transformer {
   /// Learned numbers of the layer that belong to no product, norm or bias.
   std::int64_t other_parameters = 0;
   /// The tiles of an image, whose tokens attend to one another (Llama 3.2 Vision: 4). With 1 a tile
-  /// attends only to itself. The tiles of a micro-batch are those of images in a row.
+  /// attends only to itself. A micro-batch has the tiles of one image after another.
   std::int64_t tiles_of_image = 1;
 
   /// Returns the number of patches and class tokens of a tile. Errors: `std::invalid_argument` if

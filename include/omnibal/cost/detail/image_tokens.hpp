@@ -38,7 +38,8 @@ constexpr void check_images(std::string_view function, micro_batch_work const& b
   }
 }
 
-/// Returns all tokens of tiles and images. The tokens of `together` tiles in a row are one sequence.
+/// Returns all tokens of tiles and images. The tokens of `together` tiles in a row are one
+/// sequence.
 [[nodiscard]] constexpr sequences image_tokens(std::string_view function,
                                                micro_batch_work const& batch,
                                                std::int64_t tokens_of_tile,
