@@ -3,6 +3,7 @@
 
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layered_model.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/prediction_layer.hpp>
 #include <omnibal/cost/transformer.hpp>
 
@@ -64,6 +65,68 @@ TEST_CASE("a prediction layer joins two norms, and has a layer and a head") {
   auto owning = prediction;
   owning.owns_embeddings = true;
   CHECK(owning(documents).parameters == cost.parameters + 2 * 100 * 32);
+}
+
+TEST_CASE("the head may compute the losses of prediction layers, which stand on any stage then") {
+  for (bool const owns : {false, true}) {
+    omnibal::prediction_layer const whole{.layer = {.hidden = 32, .heads = 8, .mlp = 20},
+                                          .vocabulary = 100,
+                                          .loss_chunk = 4,
+                                          .owns_embeddings = owns};
+    auto layer = whole;
+    layer.part = omnibal::prediction_part::before_loss;
+    omnibal::language_head const head{.vocabulary = 100, .hidden = 32, .loss_chunk = 4};
+    auto all_losses = head;
+    all_losses.predictions = {.count = 2, .loss_chunk = 4, .owns_matrices = owns};
+    for (std::int64_t const pipeline : {1, 4}) {
+      omnibal::parallel_degrees const degrees{.tensor = 2, .data = 3, .pipeline = pipeline};
+      auto const apart = layer(documents, degrees);
+      auto const losses = all_losses(documents, degrees);
+      auto const one = head(documents, degrees);
+      auto const joined = whole(documents, degrees);
+      CHECK(2 * joined.parameters + one.parameters == 2 * apart.parameters + losses.parameters);
+      CHECK(2 * joined.forward.flops + one.forward.flops ==
+            2 * apart.forward.flops + losses.forward.flops);
+      CHECK(2 * joined.backward.flops + one.backward.flops ==
+            2 * apart.backward.flops + losses.backward.flops);
+      CHECK(2 * joined[none].kept_bytes + one[none].kept_bytes ==
+            2 * apart[none].kept_bytes + losses[none].kept_bytes);
+      CHECK(losses.forward.flops == 3 * one.forward.flops);
+      CHECK(losses.parameters == one.parameters + 2 * (32 + (owns ? 50 * 32 : 0)));
+      // The outputs of three layers are the input. Nothing is sent behind the losses.
+      CHECK(losses[full].kept_bytes == 3 * tokens * 32 * 2);
+      CHECK(apart.cut_bytes == tokens * 32 * 2);
+      CHECK(losses.cut_bytes == 0);
+    }
+  }
+}
+
+TEST_CASE("layers of multi-token prediction stand behind the head or before it") {
+  omnibal::transformer const layer{.hidden = 32, .heads = 8, .mlp = 20};
+  omnibal::mixed_language_model model{.input = {.vocabulary = 100, .hidden = 32},
+                                      .runs = {{3, layer}},
+                                      .output = {.vocabulary = 100, .hidden = 32},
+                                      .prediction_layers = 2,
+                                      .prediction = {.layer = layer, .vocabulary = 100}};
+  auto const total = omnibal::count_parameters(model);
+  auto const behind = omnibal::layer_costs(model, documents);
+  model.order = omnibal::prediction_order::before_head;
+  CHECK(omnibal::count_parameters(model) == total);
+  auto const before = omnibal::layer_costs(model, documents);
+  REQUIRE(behind.size() == 7);
+  REQUIRE(before.size() == 7);
+  CHECK(before[4] == before[5]);
+  CHECK(before[4].flops() < behind[5].flops());
+  CHECK(before[6].flops() == 3 * behind[4].flops());
+  auto const flops = [](auto const& costs) {
+    std::int64_t sum = 0;
+    for (auto const& cost : costs) sum += cost.flops();
+    return sum;
+  };
+  CHECK(flops(before) == flops(behind));
+  model.prediction.owns_embeddings = true;
+  auto const owning = omnibal::count_parameters(model);
+  CHECK(owning.total == total.total + 2 * 2 * 100 * 32);
 }
 
 TEST_CASE("the prediction layer of DeepSeek-V3 has a sparse layer, a matrix and three norms") {

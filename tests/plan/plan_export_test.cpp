@@ -110,8 +110,45 @@ TEST_CASE("write_megatron_layout writes a letter for each layer") {
   CHECK(layout_of({0, 1, 1, 8}, letters) == "E||t*6L");
   CHECK(layout_of({0, 8}, letters) == "Et*6L");
   CHECK(layout_of({0}, letters).empty());
-  auto const with_prediction = [](std::uint32_t layer) { return layer < 2 ? 't' : 'm'; };
-  CHECK(layout_of({0, 3, 4}, with_prediction) == "t*2m|m");
+  CHECK(layout_of({0, 8, 8}, letters) == "Et*6L|");
+  CHECK(layout_of({0, 0, 8}, letters) == "|Et*6L");
+}
+
+TEST_CASE("write_megatron_layout writes multi-token prediction, also on a stage of its own") {
+  omnibal::language_model_letters const letters{.layers = 7, .prediction_layers = 2};
+  CHECK(layout_of({0, 7}, letters) == "Et*3m*2L");
+  CHECK(layout_of({0, 2, 7}, letters) == "Et|t*2m*2L");
+  CHECK(layout_of({0, 4, 6, 7}, letters) == "Et*3|m*2|L");
+  CHECK(layout_of({0, 4, 4, 6, 7, 7}, letters) == "Et*3||m*2|L|");
+  CHECK(layout_of({0, 1, 3, 6, 7}, letters) == "E|t*2|tm*2|L");
+  // DeepSeek-V3 with 16 stages of two chunks, the example of Megatron-LM.
+  numbers boundaries{0, 4};
+  for (int i = 0; i != 29; ++i) boundaries.push_back(boundaries.back() + 2);
+  boundaries.insert(boundaries.end(), {63, 64});
+  auto const stages = parsed_layout(
+      layout_of(boundaries, omnibal::language_model_letters{.layers = 64, .prediction_layers = 1}));
+  REQUIRE(stages.size() == 32);
+  CHECK(stages[0] == "Ettt");
+  CHECK(stages[29] == "tt");
+  CHECK(stages[30] == "m");
+  CHECK(stages[31] == "L");
+}
+
+TEST_CASE("write_megatron_layout refuses what Megatron-LM cannot run") {
+  auto const error_of = [](numbers const& boundaries, std::string const& letters) {
+    return test::error_text<std::invalid_argument>(
+        [&] { layout_of(boundaries, [&](std::uint32_t layer) { return letters[layer]; }); });
+  };
+  std::string const name = "omnibal::write_megatron_layout: layer ";
+  std::string const end = ", which Megatron-LM cannot run";
+  CHECK(error_of({0, 3, 5}, "EtmmL") == name + "3 is m behind m of another stage" + end);
+  CHECK(error_of({0, 3, 4}, "EtLL") == name + "3 is L behind L of another stage" + end);
+  CHECK(error_of({0, 4}, "EtLL") == name + "3 is L behind L" + end);
+  CHECK(error_of({0, 4}, "EtmtL") == name + "3 is t behind m" + end);
+  CHECK(error_of({0, 4}, "EtLm") == name + "3 is m behind L" + end);
+  CHECK(error_of({0, 4}, "EtLt") == name + "3 is t behind L" + end);
+  CHECK(error_of({0, 3}, "EEt") == name + "1 is E behind E" + end);
+  CHECK(error_of({0, 3}, "tEL") == name + "1 is E behind t" + end);
 }
 
 TEST_CASE("write_megatron_layout is read back as the stages of the plan") {

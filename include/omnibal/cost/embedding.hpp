@@ -227,6 +227,19 @@ enum class head_weights {
   tied,
 };
 
+/// The losses of layers of multi-token prediction. Each has a norm and the logits of the head.
+struct prediction_losses {
+  std::int64_t count = 0;
+  norm_kind norm = norm_kind::rms;
+  /// The tokens of a rank whose logits exist at a time; 0 means all tokens.
+  std::int64_t loss_chunk = 0;
+  /// True if each loss owns a matrix, as in checkpoints that keep a copy.
+  bool owns_matrices = false;
+
+  [[nodiscard]] friend bool operator==(prediction_losses const&,
+                                       prediction_losses const&) = default;
+};
+
 /// The last layer of a language model: norm, logits, softmax and loss of every token.
 ///
 /// V is the vocabulary, rounded up to a multiple of the tensor-parallel ranks, which share it.
@@ -238,6 +251,9 @@ enum class head_weights {
 /// and not kept, and the backward pass computes the logits again, another 2ThV. Kernels that
 /// compute the gradients in the forward pass (Liger) do not compute the logits again, but hold the
 /// gradients of the matrix and of the inputs, h for each token, until the backward pass.
+///
+/// With `predictions` the layer also computes the losses of multi-token prediction, each at the cost
+/// of the main loss.
 ///
 /// Complexity, memory, determinism and errors as `transformer`. Source: Korthikanti et al., 2022
 /// (arXiv 2205.05198); Wijmans et al., "Cut your losses", 2024 (arXiv 2411.09009).
@@ -254,6 +270,8 @@ struct language_head {
   /// Streams of residual sums (`residual_streams`), of which matrices change all but the first
   /// before their mean.
   std::int64_t streams = 1;
+  /// The losses of multi-token prediction that the stage of the head computes.
+  prediction_losses predictions{};
 
   /// Returns the cost of the head for `batch.documents`.
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
@@ -277,8 +295,15 @@ struct language_head {
     head.add_to(tally, rows);
     detail::check_between(name, "streams", streams, 1, detail::max_streams);
     detail::add_stream_products(tally, rows, hidden, streams - 1, streams - 1);
-    return tally.result({tally.activation_bytes(rows * hidden * streams), tensor_sharding::at_norm},
-                        {});
+    detail::check_between(name, "predictions.count", predictions.count, 0, detail::max_width);
+    detail::head_part const further{.vocabulary = vocabulary,
+                                    .hidden = hidden,
+                                    .norm = predictions.norm,
+                                    .loss_chunk = predictions.loss_chunk,
+                                    .owns_matrix = predictions.owns_matrices};
+    for (std::int64_t i = 0; i != predictions.count; ++i) further.add_to(tally, rows);
+    int128 const inputs = (int128{streams} + predictions.count) * rows * hidden;
+    return tally.result({tally.activation_bytes(inputs), tensor_sharding::at_norm}, {});
   }
 
   /// Returns the forward and backward FLOPs of the whole head by the length of a document.

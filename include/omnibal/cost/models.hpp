@@ -24,9 +24,17 @@ struct layer_run {
   transformer layer{};
 };
 
+/// The place of the layers of multi-token prediction.
+enum class prediction_order {
+  behind_head,  ///< whole layers behind the head
+  /// Layers before the head, which computes all losses, as in Megatron-LM. A stage of its own may
+  /// run the layers.
+  before_head,
+};
+
 /// A language model whose layers differ in any order, such as linear attention in three of four
-/// layers, windows in five of six, or dense layers among sparse ones. Layers of multi-token
-/// prediction may follow the head.
+/// layers, windows in five of six, or dense layers among sparse ones. The model may have layers of
+/// multi-token prediction.
 struct mixed_language_model {
   embedding input{};
   /// The layers from the first to the last.
@@ -34,8 +42,10 @@ struct mixed_language_model {
   language_head output{};
   std::int64_t prediction_layers = 0;
   prediction_layer prediction{};
+  prediction_order order = prediction_order::behind_head;
 
-  /// Returns the number of layers between the embedding and the head.
+  /// Returns the number of layers between the embedding and the head, without multi-token
+  /// prediction.
   [[nodiscard]] std::int64_t layers() const {
     std::int64_t sum = 0;
     for (layer_run const& run : runs) sum += run.count;
@@ -46,8 +56,27 @@ struct mixed_language_model {
   void for_each_layer(Visit&& visit) const {
     visit(input, std::int64_t{1});
     for (layer_run const& run : runs) visit(run.layer, run.count);
-    visit(output, std::int64_t{1});
-    if (prediction_layers != 0) visit(prediction, prediction_layers);
+    visit_output(visit);
+  }
+
+  /// Visits the head and the layers of multi-token prediction.
+  template <class Visit>
+  void visit_output(Visit&& visit) const {
+    if (prediction_layers == 0) return visit(output, std::int64_t{1});
+    if (order == prediction_order::behind_head) {
+      visit(output, std::int64_t{1});
+      visit(prediction, prediction_layers);
+      return;
+    }
+    prediction_layer before = prediction;
+    before.part = prediction_part::before_loss;
+    visit(before, prediction_layers);
+    language_head head = output;
+    head.predictions = {.count = prediction_layers,
+                        .norm = prediction.layer.norm,
+                        .loss_chunk = prediction.loss_chunk,
+                        .owns_matrices = prediction.owns_embeddings};
+    visit(head, std::int64_t{1});
   }
 };
 

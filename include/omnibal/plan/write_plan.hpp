@@ -79,14 +79,15 @@ struct recompute_lists_fn {
 inline constexpr recompute_lists_fn recompute_lists{};
 
 /// A functor from the number of a layer to the letter of its kind: `E` embedding, `t` transformer
-/// layer, `m` layer for multi-token prediction, `L` loss.
+/// layer, `m` layer of multi-token prediction, `L` all losses.
 template <class Function>
 concept layer_letter = std::regular_invocable<Function const&, std::uint32_t> && std::same_as <
                        std::remove_cvref_t<std::invoke_result_t<Function const&, std::uint32_t>>,
 char > ;
 
-/// The letters of a language model whose first layer is the embedding and whose last layer is the
-/// loss, with layers of multi-token prediction before the loss, as Megatron-LM has them.
+/// The letters of a language model whose first layer is the embedding and whose last layer computes
+/// all losses, with layers of multi-token prediction before it, as in Megatron-LM and as
+/// `prediction_order::before_head` orders them.
 struct language_model_letters {
   std::uint32_t layers = 0;
   std::uint32_t prediction_layers = 0;
@@ -105,14 +106,16 @@ struct write_megatron_layout_fn {
   /// order of the model.
   ///
   /// Complexity: linear. Memory: a few strings. Determinism: portable. Errors:
-  /// `std::invalid_argument` if the boundaries do not start at zero or are not ascending, and if a
-  /// letter is not E, t, m or L. Source: Megatron-LM,
+  /// `std::invalid_argument` if the boundaries do not start at zero or are not ascending, if a
+  /// letter is not E, t, m or L, and if Megatron-LM cannot run the order of the letters: it has one
+  /// E first, then t, then all m on one stage, and one L last. Source: Megatron-LM,
   /// megatron/core/transformer/pipeline_parallel_layer_layout.py.
   template <sample_range Boundaries, layer_letter Letter, std::output_iterator<char> Out>
   requires std::integral<std::ranges::range_value_t<Boundaries const>> Out
   operator()(Boundaries const& boundaries, Letter const& letter, Out out) const {
     detail::check_boundaries(name, boundaries);
     std::size_t const stages = std::ranges::size(boundaries) - 1;
+    check_order(boundaries, letter);
     for (std::size_t s = 0; s != stages; ++s) {
       auto const first = static_cast<std::uint32_t>(std::ranges::begin(boundaries)[at(s)]);
       auto const last = static_cast<std::uint32_t>(std::ranges::begin(boundaries)[at(s + 1)]);
@@ -125,9 +128,41 @@ struct write_megatron_layout_fn {
 
  private:
   static constexpr std::string_view name = "write_megatron_layout";
+  static constexpr std::string_view order = "EtmL";
 
   [[nodiscard]] static std::ptrdiff_t at(std::size_t index) {
     return static_cast<std::ptrdiff_t>(index);
+  }
+
+  /// Throws unless the letters are those of a model that Megatron-LM can run, or of some of its
+  /// layers in a row.
+  template <class Boundaries, class Letter>
+  static void check_order(Boundaries const& boundaries, Letter const& letter) {
+    std::size_t const stages = std::ranges::size(boundaries) - 1;
+    std::uint32_t layer = 0;
+    std::size_t stage_before = 0;
+    char before = '\0';
+    for (std::size_t s = 0; s != stages; ++s) {
+      auto const end = static_cast<std::uint32_t>(std::ranges::begin(boundaries)[at(s + 1)]);
+      for (; layer != end; ++layer) {
+        char const kind = checked_letter(letter, layer);
+        bool const is_first = before == '\0';
+        bool const may_repeat = kind == 't' || (kind == 'm' && s == stage_before);
+        bool const is_right =
+            is_first || (kind == before ? may_repeat : order.find(kind) > order.find(before));
+        if (!is_right) throw_order(layer, kind, before, s != stage_before);
+        before = kind;
+        stage_before = s;
+      }
+    }
+  }
+
+  [[noreturn]] static void throw_order(std::uint32_t layer, char kind, char before,
+                                       bool is_next_stage) {
+    detail::throw_invalid(name, "layer " + detail::to_text(layer) + " is " + std::string(1, kind) +
+                                    " behind " + std::string(1, before) +
+                                    (is_next_stage ? " of another stage" : "") +
+                                    ", which Megatron-LM cannot run");
   }
 
   template <class Letter>
@@ -146,7 +181,7 @@ struct write_megatron_layout_fn {
   template <class Letter>
   [[nodiscard]] static char checked_letter(Letter const& letter, std::uint32_t layer) {
     char const kind = std::invoke(letter, layer);
-    if (std::string_view("EtmL").find(kind) != std::string_view::npos) return kind;
+    if (order.find(kind) != std::string_view::npos) return kind;
     detail::throw_invalid(name, "the letter of layer " + detail::to_text(layer) + " is '" +
                                     std::string(1, kind) + "', must be E, t, m or L");
   }
