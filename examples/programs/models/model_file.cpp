@@ -192,7 +192,9 @@ model_description own_model(json_fields const& given) {
   }
   if (given.has("further_projectors")) {
     if (!model.vision) given.refuse("further_projectors", "but there is no vision tower");
-    model.vision->further = own_connectors(given, "further_projectors", model.vision->connector);
+    lead_connectors(model);
+    model.vision->further = own_connectors(given, "further_projectors", model.vision->connector,
+                                           model.vision->tower.layers());
   }
   if (given.has("audio_projectors")) {
     if (!model.audio) given.refuse("audio_projectors", "but there is no audio tower");
@@ -200,7 +202,8 @@ model_description own_model(json_fields const& given) {
         own_connectors(given, "audio_projectors",
                        {.input = model.audio->tower.layer.hidden,
                         .output = model.language ? model.language->input.hidden : 0,
-                        .source = omnibal::projector_source::clips});
+                        .source = omnibal::projector_source::clips},
+                       0);
   }
   return model;
 }
@@ -289,6 +292,7 @@ model_description model_of(std::string const& file, std::string const& field,
     model_description model = is_own ? own_model(given) : public_model(given, family);
     // A public configuration states the widths of its connectors.
     if (is_own) lead_connectors(model);
+    if (model.language) model.language->order = omnibal::prediction_order::before_head;
     if (is_own && given.has("name")) model.name = given.text("name");
     std::ranges::replace(model.name, '/', '-');
     check_costs(model);

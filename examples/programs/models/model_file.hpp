@@ -5,6 +5,7 @@
 /// Models by name or from a file: a description of towers and layers, or the public configuration
 /// of a model as it is published. docs/reference/models.md describes both.
 
+#include "carried_features.hpp"
 #include "query_layers.hpp"
 
 #include <omnibal/cost/models.hpp>
@@ -26,6 +27,10 @@ namespace examples {
 struct connector_run {
   std::int64_t count = 1;
   omnibal::projector layer{};
+  /// For each of these connectors the layer of the tower, from 0, whose output it merges
+  /// (DeepStack). The language model adds the output of its mergers behind its first layers, one
+  /// behind each. Empty if the connectors follow the tower and one another.
+  std::vector<std::int64_t> inner_layers{};
 };
 
 /// A vision tower, and what makes tokens of the language model of its patches.
@@ -34,8 +39,8 @@ struct vision_part {
   /// The last connector, which leads to the language model.
   omnibal::projector connector{};
   std::optional<query_tower> resampler{};
-  /// Connectors before the last one: its first steps, or mergers of the outputs of layers within
-  /// the tower (DeepStack). They run behind the tower here.
+  /// Connectors before the last one: mergers of the outputs of layers within the tower, and then
+  /// the first steps of the last one. All of them run behind the tower here.
   std::vector<connector_run> further{};
   /// Numbers that the class has and that never run in the model: pooling, layers behind the one
   /// whose output is taken. No layer counts them.
@@ -123,8 +128,16 @@ struct model_description {
     return document_tokens / of_tile;
   }
 
+  /// Visits all layers. A layer is `passing` if a cut behind it also sends what later layers read.
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
+    visit_carrying(
+        carried_features(*this), [this](auto&& each) { for_each_part(each); }, visit);
+  }
+
+  /// Visits the layers of all parts, each as its part has it.
+  template <class Visit>
+  void for_each_part(Visit&& visit) const {
     if (vision) vision->for_each_layer(visit);
     if (audio) audio->for_each_layer(visit);
     if (language) language_layers().for_each_layer(visit);

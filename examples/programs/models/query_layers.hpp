@@ -29,6 +29,15 @@ inline std::int64_t product_of(std::initializer_list<std::int64_t> factors) {
   return result;
 }
 
+/// Errors: `std::overflow_error` above 2^63 - 1.
+inline std::int64_t sum_of(std::int64_t first, std::int64_t second) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(first, second, &result)) {
+    throw std::overflow_error("the bytes that a cut sends exceed 2^63 - 1");
+  }
+  return result;
+}
+
 /// A layer of the queries of each tile. They attend to one another, where it has an attention of
 /// its own, and to `seen` tokens of their tile.
 struct query_layer {
@@ -121,11 +130,32 @@ struct heard_layer {
   }
 };
 
-/// A layer behind which a cut also sends what later layers attend to: so many numbers of each tile.
+/// Numbers that later layers read and that a cut sends, in addition to the output of the layer
+/// before the cut.
+struct carried_numbers {
+  std::int64_t of_tile = 0;
+  /// Of a token of the audio tower.
+  std::int64_t of_clip_token = 0;
+  /// Of a token of the documents.
+  std::int64_t of_token = 0;
+  /// Of a token of the documents, in keys and values, which tensor-parallel ranks share by heads.
+  std::int64_t of_token_in_heads = 0;
+
+  [[nodiscard]] friend bool operator==(carried_numbers const&, carried_numbers const&) = default;
+  carried_numbers& operator+=(carried_numbers const& other) {
+    for (auto const member : {&carried_numbers::of_tile, &carried_numbers::of_clip_token,
+                              &carried_numbers::of_token, &carried_numbers::of_token_in_heads}) {
+      this->*member = sum_of(this->*member, other.*member);
+    }
+    return *this;
+  }
+};
+
+/// A layer behind which a cut also sends numbers that later layers read.
 template <class Layer>
 struct passing {
   Layer layer{};
-  std::int64_t numbers = 0;
+  carried_numbers carried{};
 
   [[nodiscard]] omnibal::layer_cost operator()(omnibal::micro_batch_work const& batch,
                                                omnibal::parallel_degrees const& degrees = {},
@@ -133,12 +163,21 @@ struct passing {
     omnibal::layer_cost cost = layer(batch, degrees, bytes);
     bool const is_split = degrees.norms == omnibal::norm_regions::split;
     std::int64_t const ranks = degrees.sequence * (is_split ? degrees.tensor : 1);
-    std::int64_t const passed = product_of({batch.tiles, numbers, bytes.activation});
-    std::int64_t const share = passed / ranks + (passed % ranks == 0 ? 0 : 1);
-    if (__builtin_add_overflow(cost.cut_bytes, share, &cost.cut_bytes)) {
-      throw std::overflow_error("what a cut sends exceeds 2^63 - 1 bytes");
-    }
+    std::int64_t const whole =
+        sum_of(sum_of(product_of({batch.tiles, carried.of_tile, bytes.activation}),
+                      product_of({batch.clips.tokens, carried.of_clip_token, bytes.activation})),
+               product_of({batch.documents.tokens, carried.of_token, bytes.activation}));
+    std::int64_t const in_heads =
+        product_of({batch.documents.tokens, carried.of_token_in_heads, bytes.activation});
+    cost.cut_bytes = sum_of(cost.cut_bytes, share_of(whole, ranks));
+    cost.cut_bytes = sum_of(cost.cut_bytes, share_of(in_heads, degrees.sequence * degrees.tensor));
     return cost;
+  }
+
+ private:
+  /// The share of the rank with the most.
+  static std::int64_t share_of(std::int64_t amount, std::int64_t ranks) {
+    return amount / ranks + (amount % ranks == 0 ? 0 : 1);
   }
 };
 
@@ -164,8 +203,8 @@ struct query_tower {
     for (std::int64_t l = 0; l != layers; ++l) {
       query_layer one{layer, queries, seen};
       if (l % cross_every != 0) one.layer.cross = {};
-      visit(passing<query_layer>{one, l < last ? product_of({patches, tower.hidden}) : 0},
-            std::int64_t{1});
+      std::int64_t const passed = l < last ? product_of({patches, tower.hidden}) : 0;
+      visit(passing<query_layer>{one, {.of_tile = passed}}, std::int64_t{1});
     }
   }
 };
@@ -223,12 +262,12 @@ struct cross_layers {
   void for_each_layer(omnibal::mixed_language_model const& model, std::int64_t tile_tokens,
                       Visit&& visit) const {
     std::int64_t const last = (model.layers() - 1) / every * every;
-    std::int64_t const passed = product_of({tile_tokens, layer.cross.context_width});
+    carried_numbers const passed{.of_tile = product_of({tile_tokens, layer.cross.context_width})};
     visit(passing<omnibal::embedding>{model.input, passed}, std::int64_t{1});
     std::int64_t l = 0;
     for (omnibal::layer_run const& run : model.runs) {
       for (std::int64_t const run_end = l + run.count; l < run_end;) {
-        std::int64_t const numbers = l < last ? passed : 0;
+        carried_numbers const numbers = l < last ? passed : carried_numbers{};
         if (l % every == 0) {
           visit(passing<cross_layer>{{layer, tile_tokens}, numbers}, std::int64_t{1});
         }
@@ -237,8 +276,7 @@ struct cross_layers {
         l = end;
       }
     }
-    visit(model.output, std::int64_t{1});
-    if (model.prediction_layers != 0) visit(model.prediction, model.prediction_layers);
+    model.visit_output(visit);
   }
 };
 

@@ -145,6 +145,16 @@ std::vector<json_fields> objects_of(json_fields const& given, char const* name) 
   return result;
 }
 
+/// A layer of the tower for each of the connectors.
+void read_inner_layers(json_fields const& given, std::int64_t tower_layers, connector_run& run) {
+  if (tower_layers == 0) given.refuse("inner_layers", "but only images have them");
+  run.inner_layers = given.integers<std::int64_t>("inner_layers", 0, tower_layers - 1);
+  if (static_cast<std::int64_t>(run.inner_layers.size()) != run.count) {
+    given.refuse("inner_layers",
+                 "must have " + std::to_string(run.count) + " layers, one for each connector");
+  }
+}
+
 }  // namespace
 
 omnibal::mixed_vision_model own_vision(json_fields const& given) {
@@ -215,14 +225,20 @@ void read_projector(json_fields const& given, omnibal::projector& connector) {
 }
 
 std::vector<connector_run> own_connectors(json_fields const& given, char const* name,
-                                          omnibal::projector const& base) {
+                                          omnibal::projector const& base,
+                                          std::int64_t tower_layers) {
   std::vector<connector_run> result;
   for (json_fields const& fields : objects_of(given, name)) {
     connector_run run{.layer = base};
     auto const visit = [&](auto const& io) { visit_projector(io, run.layer); };
-    allow_fields(fields, visit, {"count"});
+    allow_fields(fields, visit, {"count", "inner_layers"});
     run.count = fields.integer_or("count", 1, 1, max_layers);
     visit(field_reader{fields});
+    if (fields.has("inner_layers")) read_inner_layers(fields, tower_layers, run);
+    bool const is_behind_step = !result.empty() && result.back().inner_layers.empty();
+    if (is_behind_step && !run.inner_layers.empty()) {
+      fields.refuse("inner_layers", "but a connector without inner layers stands before");
+    }
     result.push_back(run);
   }
   return result;
@@ -272,6 +288,7 @@ nlohmann::ordered_json connectors_json(std::vector<connector_run> const& connect
   for (connector_run const& run : connectors) {
     nlohmann::ordered_json one{{"count", run.count}};
     one.update(projector_json(run.layer));
+    if (!run.inner_layers.empty()) one["inner_layers"] = run.inner_layers;
     result.push_back(std::move(one));
   }
   return result;

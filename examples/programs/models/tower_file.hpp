@@ -22,10 +22,12 @@ namespace examples {
 /// Changes a connector as the fields say. Errors: `input_error` that names the field.
 void read_projector(json_fields const& given, omnibal::projector& connector);
 
-/// Reads a list of connectors, each with the numbers of `base` unless it states others. Errors:
-/// `input_error` that names the field.
+/// Reads a list of connectors, each with the numbers of `base` unless it states others.
+/// `tower_layers` are the layers of the tower whose outputs connectors may merge, 0 for none.
+/// Errors: `input_error` that names the field.
 [[nodiscard]] std::vector<connector_run> own_connectors(json_fields const& given, char const* name,
-                                                        omnibal::projector const& base);
+                                                        omnibal::projector const& base,
+                                                        std::int64_t tower_layers);
 
 /// Writes parts so that reading gives equal ones.
 [[nodiscard]] nlohmann::ordered_json vision_json(omnibal::mixed_vision_model const& model);

@@ -98,9 +98,14 @@ void read_qwen3(tower_draft& draft) {
   auto const layers = draft.fields.integers("deepstack_visual_indexes");
   auto merger = *draft.connector;
   merger.norm_width = 0;
-  std::int64_t const used =
-      std::ranges::count_if(layers, [&](std::int64_t l) { return l < draft.layers; });
-  if (used != 0) draft.further.push_back({used, merger});
+  connector_run mergers{.count = 0, .layer = merger};
+  for (std::int64_t const inner : layers) {
+    if (inner >= draft.layers) continue;
+    mergers.inner_layers.push_back(inner);
+    ++mergers.count;
+  }
+  std::int64_t const used = mergers.count;
+  if (used != 0) draft.further.push_back(mergers);
   std::int64_t const one =
       (merger.input + 1) * merger.hidden + (merger.hidden + 1) * merger.output + 2 * merger.input;
   draft.idle_parameters = (static_cast<std::int64_t>(layers.size()) - used) * one;

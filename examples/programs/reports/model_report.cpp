@@ -137,6 +137,8 @@ void print_layers(std::ostream& out, model_description const& model, std::int64_
   described_model{model}.for_each_layer([&](auto const& layer, std::int64_t count) {
     layer_row made{first, count, std::string(kinds[first]), parts_within(layer),
                    layer(batch, {}, {})};
+    // Cuts are no part of a layer: equal layers may carry different features of others.
+    made.cost.cut_bytes = 0;
     first += static_cast<std::size_t>(count);
     auto const known = std::ranges::find_if(rows, [&](layer_row const& row) {
       return row.kind == made.kind && row.parts == made.parts && row.cost == made.cost;
