@@ -8,6 +8,7 @@
 #include "options/cut_options.hpp"
 #include "pictures/cut_picture.hpp"
 #include "plans/vlm_cuts.hpp"
+#include "reports/pipeline_layout.hpp"
 #include "reports/staged_files.hpp"
 #include "reports/table.hpp"
 
@@ -20,6 +21,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -118,6 +120,33 @@ model_cuts cut_model(model_description const& given, cut_options const& options)
   return result;
 }
 
+/// Writes a layout for each number of stages that fits, with the cuts of the last rule. Returns the
+/// number of layouts.
+std::size_t write_layouts(staged_files& files, model_description const& given,
+                          model_cuts const& cuts, cut_options const& options) {
+  auto const kinds = layer_kinds(given);
+  std::vector<std::uint32_t> choices;
+  for (std::string_view const kind : kinds) {
+    auto const choice = choice_of(kind, options.training.recomputed);
+    choices.push_back(static_cast<std::uint32_t>(choice));
+  }
+  std::size_t written = 0;
+  for (stage_comparison const& one : cuts.by_stages) {
+    auto const& plan = one[cut_rule::memory];
+    if (!plan.is_feasible()) continue;
+    auto const layout = layout_of(given.name, kinds, given.language->prediction_layers,
+                                  plan.boundaries, choices, one.stages);
+    std::string const obstacle = megatron_obstacle(given, plan.boundaries);
+    auto const megatron = obstacle.empty() ? megatron_letters(given, plan.boundaries)
+                                           : megatron_export{"", "none: " + obstacle};
+    auto const path =
+        options.output / (given.name + "." + std::to_string(one.stages) + ".layout.json");
+    files.write(path, [&](std::ostream& out) { write_layout(layout, megatron, out); });
+    ++written;
+  }
+  return written;
+}
+
 /// Never replaces an input by an output.
 void check_output(cut_options const& options) {
   namespace fs = std::filesystem;
@@ -149,6 +178,10 @@ void run(cut_options const& options) {
   if (!options.svg.empty()) {
     files.write(options.svg, [&](std::ostream& out) { write_cut_picture(models, out); });
   }
+  std::size_t layouts = 0;
+  for (std::size_t m = 0; m != models.size() && !options.output.empty(); ++m) {
+    layouts += write_layouts(files, options.models[m], models[m], options);
+  }
   std::cout << "The slowest stage over the lower bound, by what is made even.\n"
             << (options.measured.empty() ? "Times are estimates of the cost model.\n"
                                          : "Times are estimates from the measured layers.\n");
@@ -159,6 +192,9 @@ void run(cut_options const& options) {
     print_cuts(models[m]);
   }
   if (!options.svg.empty()) std::cout << "\nPicture: " << options.svg.string() << '\n';
+  if (!options.output.empty()) {
+    std::cout << "\nLayouts: " << layouts << " in " << options.output.string() << '\n';
+  }
   flush_output();
   files.commit();
 }

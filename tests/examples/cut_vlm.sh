@@ -81,6 +81,23 @@ for stages in 1 2 4; do
   [ $same = $expected ] || complain "a tied head on $stages stages needs another memory"
 done
 
+# A layout for each number of stages, with towers, language model and all losses.
+echo '{"name": "mixed", "vision": {"layers": 6, "hidden": 768, "heads": 12, "mlp": 3072,
+  "image_size": 224}, "language": {"layers": 4, "hidden": 1024, "heads": 8, "mlp": 4096,
+  "vocabulary": 32000, "prediction": {"layers": 1}}}' >mixed.json
+"$program" --model mixed.json --stages 2 3 --output layouts >output 2>message ||
+  complain "layouts: it fails: $(cat message)"
+grep -q '^Layouts: 2 in layouts$' output || complain "layouts: another number"
+for stages in 2 3; do
+  layout=layouts/mixed.$stages.layout.json
+  [ "$(grep -c '"device":' "$layout")" -eq $stages ] || complain "layouts: not $stages stages"
+  [ "$(tr -d ' \n' <"$layout" | grep -o '"losses":\["main","prediction1"\]' | wc -l)" -eq 2 ] ||
+    complain "layouts: the losses are not on one stage"
+done
+"$program" --model mixed.json --stages 2 2 --memory 1 --output none >output 2>message ||
+  complain "layouts that do not fit: it fails"
+grep -q '^Layouts: 0 in none$' output || complain "layouts that do not fit: one is written"
+
 # Measured bytes take the place of the modeled ones.
 printf 'layer,forward_ms,backward_ms,kept_mb,state_mb\n0-18,1,2,10,1000\n' >bytes.csv
 "$program" --model mine.json --stages 2 2 --measured bytes.csv >output 2>message ||
@@ -158,6 +175,7 @@ refuses "memory that is no integer" '--memory|is 80.5' --memory 80.5
 refuses "no documents" '--documents|is 0' --documents 0
 refuses "too much work" 'exceeds the largest value' --documents 1024 --length 1048576
 refuses "measured times of two models" '--measured|--model' --measured times.csv
+refuses "layouts without a directory" '--output is empty' --output ''
 refuses "measured times without a name" '--measured is empty' --model 6+20B --measured ''
 refuses "absent file" 'absent.csv: cannot open' --model 6+20B --measured absent.csv
 printf 'layer,forward_ms,backward_ms\n1-45,3,4\n96,1,x\n' >bad.csv

@@ -9,7 +9,7 @@
 "$program" --synthetic 4096 --output plan >output 2>message || complain "default: it fails"
 grep -q '^Plan: plan$' output || complain "default: the output names no plan"
 for model in 6+20B 6+34B; do
-  for suffix in plan.json recompute.csv steps.jsonl trace.json svg; do
+  for suffix in plan.json recompute.csv steps.jsonl trace.json svg layout.json; do
     [ -s "plan/$model.$suffix" ] || complain "default: no $model.$suffix"
   done
   "$program" --replay "plan/$model.plan.json" >replayed 2>message || complain "$model: other figures"
@@ -68,6 +68,21 @@ grep -q '^Megatron layout: none, .*cross-attention' output || complain "cross-at
   complain "cross-attention: other layers"
 "$program" --replay crossed/crossed.plan.json >replayed 2>message ||
   complain "cross-attention: other figures"
+
+# Multi-token prediction is before the head, which computes all losses; stages share their layers.
+echo '{"name": "predicting", "vision": {"layers": 6, "hidden": 768, "heads": 12, "mlp": 3072,
+  "image_size": 224}, "language": {"layers": 6, "hidden": 1024, "heads": 8, "mlp": 4096,
+  "vocabulary": 32000, "prediction": {"layers": 2}}}' >predicting.json
+"$program" --synthetic 4096 --model predicting.json --stages 3 --output predicting >output \
+  2>message || complain "multi-token prediction: it fails: $(cat message)"
+grep -qE '^  E.*m(\*2\|?L|L)$' output || complain "multi-token prediction: no layout with m"
+tail -n 1 predicting/predicting.recompute.csv | grep -q ',head,' ||
+  complain "multi-token prediction: the head is not last"
+tr -d ' \n' <predicting/predicting.layout.json |
+  grep -q '"losses":\["main","prediction1","prediction2"\]' ||
+  complain "multi-token prediction: the layout lacks a loss"
+"$program" --replay predicting/predicting.plan.json >replayed 2>message ||
+  complain "multi-token prediction: other figures"
 
 # Layers that take twice as long as modeled: all take a multiple, and the plan remembers it.
 printf 'layer,forward_ms,backward_ms,kept_mb\n0-11,20,40,300\n' >times.csv

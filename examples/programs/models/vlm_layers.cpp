@@ -56,13 +56,17 @@ std::size_t first_language_layer(std::span<std::string_view const> kinds) {
   return static_cast<std::size_t>(std::ranges::find(kinds, "embedding") - kinds.begin());
 }
 
+omnibal::recompute_choice choice_of(std::string_view kind, omnibal::recompute_choice recomputed) {
+  return is_one_of_many(kind) ? recomputed : omnibal::recompute_choice::none;
+}
+
 std::vector<vlm_layer> model_layers(model_description const& model,
                                     training_setting const& setting) {
   std::vector<vlm_layer> result;
   padded(model, setting.degrees.tensor).for_each_layer([&](auto const& layer, std::int64_t count) {
     omnibal::layer_cost const cost = layer(setting.batch, setting.degrees);
     std::string_view const kind = kind_of(layer);
-    auto const choice = is_one_of_many(kind) ? setting.recomputed : omnibal::recompute_choice::none;
+    auto const choice = choice_of(kind, setting.recomputed);
     vlm_layer const made{.kind = kind,
                          .parameters = cost.parameters,
                          .nanoseconds = omnibal::layer_time{setting.device, choice}(cost),

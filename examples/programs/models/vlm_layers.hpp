@@ -53,6 +53,11 @@ struct training_setting {
   omnibal::recompute_choice recomputed = omnibal::recompute_choice::selective;
 };
 
+/// The choice of a layer of this kind where a program recomputes the layers of which a model has
+/// many: the others keep everything.
+[[nodiscard]] omnibal::recompute_choice choice_of(std::string_view kind,
+                                                  omnibal::recompute_choice recomputed);
+
 /// The modeled layers, from the first to the last. Where the tensor-parallel ranks do not divide
 /// the heads of the vision tower, heads are added until they do.
 [[nodiscard]] std::vector<vlm_layer> model_layers(model_description const& model,

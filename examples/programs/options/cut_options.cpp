@@ -34,6 +34,7 @@ struct typed_options {
   std::int64_t micro_batches = 64;
   std::string measured;
   std::string svg;
+  std::string output;
 };
 
 omnibal::recompute_choice recompute_choice_of(std::string const& name) {
@@ -153,7 +154,7 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
   options.machine = {.memory_bytes = machine.memory_bytes,
                      .link_bytes_per_second = machine.link_bytes,
                      .micro_batches = typed.micro_batches};
-  for (char const* const option : {"--measured", "--svg"}) {
+  for (char const* const option : {"--measured", "--svg", "--output"}) {
     if (app.count(option) != 0 && app[option]->as<std::string>().empty()) {
       throw std::runtime_error(std::string(option) + " is empty, must be the name of a file");
     }
@@ -163,6 +164,7 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
   }
   options.measured = typed.measured;
   options.svg = typed.svg;
+  options.output = typed.output;
   return options;
 }
 
@@ -178,13 +180,20 @@ std::optional<cut_options> parse_cut_options(int count, char const* const* words
       "cut_vlm");
   app.footer(example_and_status(
       "cut_vlm --model 6+20B --stages 4 8 --memory 80",
-      "0 if the table is complete, even if no cuts fit the memory; otherwise 1, and no picture is "
+      "0 if the table is complete, even if no cuts fit the memory; otherwise 1, and no file is "
       "written."));
   add_model_options(app, typed);
   add_machine_options(app, typed);
-  app.add_option_group("Output")
-      ->add_option("--svg", typed.svg, "Draw the table into this file. Default: no picture")
+  auto* const output = app.add_option_group("Output");
+  output->add_option("--svg", typed.svg, "Draw the table into this file. Default: no picture")
       ->type_name("FILE");
+  output
+      ->add_option(
+          "--output", typed.output,
+          "Write the stages of each model and number of stages that fit, by the last rule, "
+          "into this directory as layouts for trainers (docs/reference/files.md). "
+          "Default: no files")
+      ->type_name("DIRECTORY");
   if (!parse_words(app, count, words)) return std::nullopt;
   if (typed.describes) {
     print_models(typed.models, typed.family);

@@ -25,6 +25,8 @@ struct cut_options {
   std::filesystem::path measured;
   /// The file of the picture; empty for none.
   std::filesystem::path svg;
+  /// The directory of layouts; empty for none.
+  std::filesystem::path output;
 };
 
 /// The options of a command line, or nothing where it asked for help, which has been printed then.

@@ -34,17 +34,24 @@ plan_type const& last_plan(planned_scenario const& planned) {
   return planned.plan[omnibal::training_lever::memory].plan;
 }
 
-/// The best plan with a stage that begins with the language model, whichever it is.
-plan_type plan_with_border(planned_scenario const& planned, std::uint32_t border) {
+/// The best plan with a stage that begins with the language model, whichever it is, and with all
+/// layers of multi-token prediction on one stage.
+plan_type plan_for_megatron(planned_scenario const& planned, std::uint32_t border) {
   auto const layers = omnibal::shape_costs(planned.plan.balanced_data.batches,
                                            planned.machine.device, planned.cost);
+  auto const count = static_cast<std::uint32_t>(layers.size());
+  auto const predicted = static_cast<std::uint32_t>(planned.cost.model.language->prediction_layers);
+  omnibal::partition_constraints constraints;
+  if (predicted > 1) constraints.tied = {{count - 1 - predicted, count - 2}};
   plan_type best;
   best.status = omnibal::solve_status::infeasible;
-  for (std::uint32_t stage = 1; stage < planned.machine.stages; ++stage) {
+  // Without a tower one plan has all stages.
+  std::uint32_t const stages = border == 0 ? 2 : static_cast<std::uint32_t>(planned.machine.stages);
+  for (std::uint32_t stage = 1; stage < stages; ++stage) {
+    if (border != 0) constraints.pinned = {{border - 1, stage - 1}, {border, stage}};
     auto plan = omnibal::plan_pipeline(
         layers, planned.machine,
-        {.micro_batches = planned.assumed.micro_batches,
-         .constraints = {.pinned = {{border - 1, stage - 1}, {border, stage}}}});
+        {.micro_batches = planned.assumed.micro_batches, .constraints = constraints});
     if (plan.status != omnibal::solve_status::solved) continue;
     bool const is_better =
         best.status != omnibal::solve_status::solved || plan.step_time < best.step_time;
@@ -53,37 +60,9 @@ plan_type plan_with_border(planned_scenario const& planned, std::uint32_t border
   return best;
 }
 
-/// Precondition: a stage begins at the border.
-std::string layout_of(plan_type const& plan, std::uint32_t border, model_description const& model) {
-  std::vector<std::uint32_t> boundaries;
-  for (std::uint32_t const boundary : plan.boundaries) {
-    if (boundary >= border) boundaries.push_back(boundary - border);
-  }
-  auto const predicted = static_cast<std::uint32_t>(model.language->prediction_layers);
-  std::string layout;
-  omnibal::write_megatron_layout(boundaries,
-                                 omnibal::language_model_letters{boundaries.back(), predicted},
-                                 std::back_inserter(layout));
-  return layout;
-}
-
 std::size_t stage_of(plan_type const& plan, std::uint32_t layer) {
   auto const after = std::ranges::upper_bound(plan.boundaries, layer);
   return static_cast<std::size_t>(after - plan.boundaries.begin()) - 1;
-}
-
-/// The parts before the language model.
-std::string towers_of(model_description const& model) {
-  if (!model.audio) return "the vision tower";
-  return model.vision ? "the vision and audio part" : "the audio tower";
-}
-
-std::string whose_stages(plan_type const& plan, std::uint32_t border,
-                         model_description const& model) {
-  if (border == 0) return "all stages";
-  std::size_t const count = stage_of(plan, border);
-  return "the language model, on the stages from " + std::to_string(count) + " on; " +
-         towers_of(model) + " is on those before";
 }
 
 /// A rate in the machine, null where what it is for takes no time.
@@ -222,6 +201,13 @@ json head_json(std::string const& name, planned_scenario const& planned, vlm_inp
           {"left_out", left.left_out}};
 }
 
+/// The letters for the cuts of the last plan itself, or why there are none.
+megatron_export letters_of_plan(model_description const& model, plan_type const& plan) {
+  std::string const obstacle = megatron_obstacle(model, plan.boundaries);
+  return obstacle.empty() ? megatron_letters(model, plan.boundaries)
+                          : megatron_export{"", "none: " + obstacle};
+}
+
 }  // namespace
 
 void write_recompute_list(plan_type const& plan, std::span<omnibal::plan_layer<> const> layers,
@@ -250,31 +236,22 @@ void write_recompute_list(plan_type const& plan, std::span<omnibal::plan_layer<>
 
 megatron_export export_to_megatron(planned_scenario const& planned) {
   auto const& best = last_plan(planned);
+  auto const& model = planned.cost.model;
   if (best.status != omnibal::solve_status::solved) return {"", "none, as no plan fits the memory"};
-  if (planned.cost.model.cross) {
-    return {"", "none, as the layout has no letter for layers of cross-attention"};
-  }
-  auto const border =
-      static_cast<std::uint32_t>(first_language_layer(layer_kinds(planned.cost.model)));
-  std::size_t const stage = stage_of(best, border);
-  if (best.boundaries[stage] == border)
-    return {layout_of(best, border, planned.cost.model),
-            whose_stages(best, border, planned.cost.model)};
-
-  std::string const reason = "the last plan has none: its stage " + std::to_string(stage) +
-                             " has the layers " + std::to_string(best.boundaries[stage]) + " to " +
-                             std::to_string(best.boundaries[stage + 1] - 1) +
-                             ", of which those before " + std::to_string(border) + " belong to " +
-                             towers_of(planned.cost.model) +
-                             ", and the layout has letters for language models only";
-  auto const cut = plan_with_border(planned, border);
+  std::string const obstacle = megatron_obstacle(model, best.boundaries);
+  if (obstacle.empty()) return megatron_letters(model, best.boundaries);
+  if (model.cross || has_cross_attention(*model.language)) return {"", "none, as " + obstacle};
+  std::string const reason = "the last plan has none: " + obstacle;
+  auto const cut = plan_for_megatron(
+      planned, static_cast<std::uint32_t>(first_language_layer(layer_kinds(model))));
   if (cut.status != omnibal::solve_status::solved) {
     return {"", reason + "; no plan with a cut there fits the memory"};
   }
   double const loss = static_cast<double>(cut.step_time) / static_cast<double>(best.step_time) - 1;
-  return {layout_of(cut, border, planned.cost.model),
-          reason + ". With a cut there a step takes " + percent(loss, 1) + " longer; this is " +
-              whose_stages(cut, border, planned.cost.model)};
+  auto result = megatron_letters(model, cut.boundaries);
+  result.remark = reason + ". With a cut there a step takes " + percent(loss, 1) +
+                  " longer; this is " + result.remark;
+  return result;
 }
 
 omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,
@@ -327,6 +304,12 @@ void write_plan_files(staged_files& files, std::string const& name, planned_scen
   if (!megatron.layout.empty()) {
     files.write(path(".megatron.txt"), [&](std::ostream& out) { out << megatron.layout << '\n'; });
   }
+  auto const layout = layout_of(name, layer_kinds(planned.cost.model),
+                                planned.cost.model.language->prediction_layers, best.boundaries,
+                                best.choices, planned.machine.stages);
+  files.write(path(".layout.json"), [&](std::ostream& out) {
+    write_layout(layout, letters_of_plan(planned.cost.model, best), out);
+  });
   files.write(path(".plan.json"),
               [&](std::ostream& out) { out << head_json(name, planned, inputs).dump(2) << '\n'; });
 }

@@ -6,6 +6,7 @@
 /// the figures of OmniBal's paper.
 
 #include "dataset.hpp"
+#include "pipeline_layout.hpp"
 #include "staged_files.hpp"
 #include "vlm_scenarios.hpp"
 
@@ -25,18 +26,10 @@
 
 namespace examples {
 
-/// Stages of the language model in Megatron-LM's letters.
-struct megatron_export {
-  /// The argument of --pipeline-model-parallel-layout; empty where there is none.
-  std::string layout;
-  /// What the layout is for, or why there is none. A sentence.
-  std::string remark;
-};
-
-/// Megatron-LM's layout has letters for a language model: embedding, layers, loss. It can say where
-/// a plan cuts if no stage has layers of both the tower and the language model; the stages of the
-/// tower are then those before. Where the best plan has such a stage, the best one without is taken
-/// instead, and the remark says what it costs.
+/// Megatron-LM's layout has letters for a language model: embedding, layers, multi-token prediction,
+/// losses. It can say where a plan cuts if there is no `megatron_obstacle`; the stages of the tower
+/// are then those before. If the best plan has one, the best plan without is taken instead, and the
+/// remark says what it costs.
 [[nodiscard]] megatron_export export_to_megatron(planned_scenario const& planned);
 
 /// What stands in a plan file as its `format`.
@@ -65,7 +58,7 @@ struct vlm_inputs {
   std::uint64_t seed;
 };
 
-/// Writes trace, picture, recompute list, steps, layout and plan of the last lever for a directory,
+/// Writes trace, picture, recompute list, steps, layouts and plan of the last lever for a directory,
 /// where they appear when the files are committed; docs/reference/files.md describes them. Errors:
 /// `std::runtime_error`, also where no plan fits the memory.
 void write_plan_files(staged_files& files, std::string const& name, planned_scenario const& planned,
