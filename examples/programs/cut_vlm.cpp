@@ -99,11 +99,21 @@ std::vector<vlm_layer> layers_for(model_description const& given, std::size_t st
                                   cut_options const& options) {
   training_setting setting = options.training;
   setting.degrees.pipeline = static_cast<std::int64_t>(stages);
-  auto& batch = setting.batch;
-  batch.tiles = std::min(batch.tiles, given.max_tiles(batch.documents.tokens));
+  setting.batch.tiles = tiles_of(given, options);
+  setting.batch.clips = omnibal::equal_sequences(clips_of(given, options));
   auto layers = model_layers(given, setting);
   if (!options.measured.empty()) use_measured_layers(options.measured, layers);
   return layers;
+}
+
+/// A line for a model with an audio tower, whose clips the other options limit.
+void print_clips(model_description const& given, cut_options const& options) {
+  if (!given.audio) return;
+  auto const clips = clips_of(given, options);
+  std::cout << "A micro-batch has " << clips.count << " clips of " << clips.length
+            << " tokens of the audio tower";
+  if (given.vision) std::cout << " and " << tiles_of(given, options) << " tiles";
+  std::cout << '\n';
 }
 
 model_cuts cut_model(model_description const& given, cut_options const& options) {
@@ -186,7 +196,9 @@ void run(cut_options const& options) {
             << (options.measured.empty() ? "Times are estimates of the cost model.\n"
                                          : "Times are estimates from the measured layers.\n");
   for (std::size_t m = 0; m != models.size(); ++m) {
-    std::cout << '\n' << models[m].name << ": layers " << kinds[m] << "\n\n";
+    std::cout << '\n' << models[m].name << ": layers " << kinds[m] << '\n';
+    print_clips(options.models[m], options);
+    std::cout << '\n';
     print_rules(models[m], options.machine.memory_bytes);
     print_traffic(models[m]);
     print_cuts(models[m]);

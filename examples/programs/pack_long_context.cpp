@@ -228,6 +228,10 @@ void compare_steps(long_context_options const& options, dataset const& data) {
 
 void run(long_context_options const& options) {
   dataset const data = load(options);
+  if (options.model.vision) {
+    std::cout << "The vision tower of " << options.model.name
+              << " does not run: samples are texts\n";
+  }
   if (options.task == long_context_task::steps) {
     compare_steps(options, data);
   } else {

@@ -98,6 +98,30 @@ done
   complain "layouts that do not fit: it fails"
 grep -q '^Layouts: 0 in none$' output || complain "layouts that do not fit: one is written"
 
+# Clips: an audio tower costs what they need, and their tokens stand in the documents.
+echo '{"name": "hearing", "vision": {"layers": 4, "hidden": 256, "heads": 4, "mlp": 512,
+  "image_size": 224}, "audio": {"layers": 8, "hidden": 256, "heads": 4, "mlp": 1024,
+  "convolutions": [{"inputs": 80, "outputs": 256, "stride": 2}]},
+  "audio_projectors": [{"patches_per_token": 2}], "language": {"layers": 4, "hidden": 512,
+  "heads": 8, "mlp": 2048, "vocabulary": 32000}}' >hearing.json
+hearing=(--model hearing.json --stages 2 2)
+"$program" "${hearing[@]}" >output 2>message || complain "clips: it fails: $(cat message)"
+# Four clips become 750 tokens each, which leaves 1096 of 4096 to tiles of 64.
+grep -q '^A micro-batch has 4 clips of 1500 tokens of the audio tower and 15 tiles$' output ||
+  complain "clips: another micro-batch: $(grep clips output)"
+"$program" "${hearing[@]}" --clips 5 >output 2>message || complain "five clips: it fails"
+grep -q ' 5 clips of 1500 tokens of the audio tower and 5 tiles$' output ||
+  complain "five clips: tiles have their tokens: $(grep clips output)"
+"$program" "${hearing[@]}" --clips 0 --tiles 5 >none 2>message || complain "no clips: it fails"
+"$program" "${hearing[@]}" --clips 5 --tiles 5 >five 2>message || complain "five clips: it fails"
+bound() { awk '$1 == 2 && NF > 6 { print $2; exit }' "$1"; }
+awk -v none="$(bound none)" -v five="$(bound five)" 'BEGIN { exit !(none > 0 && five > none) }' ||
+  complain "five clips cost nothing: $(bound none), $(bound five)"
+"$program" "${hearing[@]}" --clip-length 9000 >output 2>message &&
+  complain "clips of more tokens than the documents have: exit status 0"
+grep -qF -- '--clips: is 1, must be at most 0, because a clip becomes 4500 tokens of hearing' message ||
+  complain "clips of more tokens than the documents have: $(cat message)"
+
 # Measured bytes take the place of the modeled ones.
 printf 'layer,forward_ms,backward_ms,kept_mb,state_mb\n0-18,1,2,10,1000\n' >bytes.csv
 "$program" --model mine.json --stages 2 2 --measured bytes.csv >output 2>message ||
@@ -169,6 +193,13 @@ refuses "experts of a dense model" '--expert: is 8|no model has experts' --model
 refuses "tiles without a tower" '--tiles: is 4|no model has a vision tower' --model llama3-8b --tiles 4
 refuses "tiles of more tokens than the documents have" \
   '--tiles: is 17, must be at most 16|256 tokens of 6+20B|4096' --model 6+20B --tiles 17
+refuses "clips without a tower" '--clips: is 4, but no model has an audio tower' --clips 4
+refuses "a length of clips without a tower" '--clip-length: is 9, but no model has an audio' \
+  --clip-length 9
+refuses "clips of more tokens than the documents have" \
+  '--clips: is 6, must be at most 5|750 tokens of hearing|4096' "${hearing[@]}" --clips 6
+refuses "tiles that clips leave no room for" '--tiles: is 6, must be at most 5|346 beside the clips' \
+  "${hearing[@]}" --clips 5 --tiles 6
 refuses "no memory" '--memory|is 0' --memory 0
 refuses "no link" '--link|is -1' --link -1
 refuses "memory that is no integer" '--memory|is 80.5' --memory 80.5

@@ -106,6 +106,10 @@ refuses() {
 }
 
 echo '{"size": 3}' >broken.json
+echo '{"model_type": "whisper", "d_model": 64, "encoder_attention_heads": 4,
+  "decoder_attention_heads": 4}' >speech.json
+refuses "an audio tower" '--model: speech has an audio tower, but samples have images and tokens' \
+  --model speech.json
 echo '{"name": "r", "memory_gb": 80, "peak_teraflops": 312, "ranks": 30}' >r.json
 printf 'layer,forward_ms,backward_ms\n0-62,1,2\n' >bad.csv
 refuses "no plan" 'absent.json' --replay absent.json

@@ -65,6 +65,19 @@ struct audio_part {
   /// Runs before the last connector.
   std::optional<window_tower> resampler{};
 
+  /// The tokens that a clip of so many tokens of the tower becomes. Without connectors none stand in
+  /// a document.
+  [[nodiscard]] std::int64_t document_tokens(std::int64_t clip_tokens) const {
+    if (connectors.empty()) return 0;
+    for (connector_run const& run : connectors) {
+      std::int64_t const merged = run.layer.patches_per_token;
+      for (std::int64_t i = 0; i != run.count && merged != 1; ++i) {
+        clip_tokens = clip_tokens / merged + (clip_tokens % merged == 0 ? 0 : 1);
+      }
+    }
+    return clip_tokens;
+  }
+
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
     tower.for_each_layer(visit);

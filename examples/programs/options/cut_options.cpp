@@ -29,6 +29,7 @@ struct typed_options {
   rank_words ranks{};
   std::pair<std::size_t, std::size_t> stages{4, 16};
   std::int64_t tiles = 15;
+  omnibal::repeated_length clips{.count = 4, .length = 1500};
   omnibal::repeated_length documents{.count = 4, .length = 1024};
   std::string recompute = "none";
   std::int64_t micro_batches = 64;
@@ -58,6 +59,21 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->check(integer_between<std::int64_t>(0, 1 << 16))
       ->capture_default_str();
   group
+      ->add_option(
+          "--clips", typed.clips.count,
+          "Set the audio clips of a micro-batch of a model with an audio tower. The default "
+          "is lowered, to one at least, if the tokens of the clips exceed the documents")
+      ->type_name("COUNT")
+      ->check(integer_between<std::int64_t>(0, 1 << 16))
+      ->capture_default_str();
+  group
+      ->add_option("--clip-length", typed.clips.length,
+                   "Set the tokens that the audio tower has of a clip. A second is 50 tokens in "
+                   "Whisper, Qwen2.5-Omni and Voxtral, 12.5 in Qwen3-Omni")
+      ->type_name("TOKENS")
+      ->check(integer_between<std::int64_t>(1, 1 << 20))
+      ->capture_default_str();
+  group
       ->add_option("--documents", typed.documents.count,
                    "Set the number of packed documents of a micro-batch")
       ->type_name("COUNT")
@@ -65,7 +81,7 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->capture_default_str();
   group
       ->add_option("--length", typed.documents.length,
-                   "Set the tokens of a document, including the tokens of images")
+                   "Set the tokens of a document, including the tokens of images and clips")
       ->type_name("TOKENS")
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();
@@ -107,16 +123,38 @@ void add_machine_options(CLI::App& app, typed_options& typed) {
       ->capture_default_str();
 }
 
+/// The tokens of the documents that clips leave to tiles.
+std::int64_t tokens_beside_clips(model_description const& model, cut_options const& options) {
+  auto const clips = clips_of(model, options);
+  std::int64_t const of_clip = model.audio ? model.audio->document_tokens(clips.length) : 0;
+  return options.training.batch.documents.tokens - clips.count * of_clip;
+}
+
+/// Refuses clips that become more tokens than the documents have.
+void check_clips(cut_options const& options) {
+  std::int64_t const tokens = options.training.batch.documents.tokens;
+  for (model_description const& model : options.models) {
+    if (tokens_beside_clips(model, options) >= 0) continue;
+    std::int64_t const of_clip = model.audio->document_tokens(options.clips.length);
+    throw std::runtime_error("--clips: is " + std::to_string(clips_of(model, options).count) +
+                             ", must be at most " + std::to_string(tokens / of_clip) +
+                             ", because a clip becomes " + std::to_string(of_clip) + " tokens of " +
+                             model.name + " and the documents have " + std::to_string(tokens));
+  }
+}
+
 /// Refuses tiles that become more tokens than the documents have.
-void check_tiles(typed_options const& typed, std::vector<model_description> const& models) {
-  std::int64_t const tokens = typed.documents.count * typed.documents.length;
-  for (model_description const& model : models) {
+void check_tiles(cut_options const& options) {
+  for (model_description const& model : options.models) {
+    std::int64_t const tokens = tokens_beside_clips(model, options);
+    std::int64_t const tiles = options.training.batch.tiles;
     std::int64_t const most = model.max_tiles(tokens);
-    if (!model.vision || typed.tiles <= most) continue;
-    throw std::runtime_error("--tiles: is " + std::to_string(typed.tiles) + ", must be at most " +
+    if (!model.vision || tiles <= most) continue;
+    throw std::runtime_error("--tiles: is " + std::to_string(tiles) + ", must be at most " +
                              std::to_string(most) + ", because a tile becomes " +
                              std::to_string(model.document_tokens_of_tile()) + " tokens of " +
-                             model.name + " and the documents have " + std::to_string(tokens));
+                             model.name + " and the documents have " + std::to_string(tokens) +
+                             (model.audio ? " beside the clips" : ""));
   }
 }
 
@@ -142,7 +180,15 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
     throw std::runtime_error("--tiles: is " + std::to_string(typed.tiles) +
                              ", but no model has a vision tower");
   }
-  if (app.count("--tiles") != 0) check_tiles(typed, options.models);
+  bool const has_audio = std::ranges::any_of(
+      options.models, [](model_description const& model) { return model.audio.has_value(); });
+  options.has_given_clips = app.count("--clips") != 0;
+  for (char const* const option : {"--clips", "--clip-length"}) {
+    if (app.count(option) == 0 || has_audio || app[option]->as<std::int64_t>() == 0) continue;
+    throw std::runtime_error(std::string(option) + ": is " + app[option]->as<std::string>() +
+                             ", but no model has an audio tower");
+  }
+  options.clips = typed.clips;
   options.training = {
       .batch = {.tiles = typed.tiles, .documents = omnibal::equal_sequences(typed.documents)},
       .degrees = {.tensor = ranks.tensor,
@@ -151,6 +197,8 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
                   .norms = omnibal::norm_regions::split},
       .device = machine.device(),
       .recomputed = recompute_choice_of(typed.recompute)};
+  check_clips(options);
+  if (app.count("--tiles") != 0) check_tiles(options);
   options.machine = {.memory_bytes = machine.memory_bytes,
                      .link_bytes_per_second = machine.link_bytes,
                      .micro_batches = typed.micro_batches};
@@ -169,6 +217,22 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
 }
 
 }  // namespace
+
+omnibal::repeated_length clips_of(model_description const& model, cut_options const& options) {
+  if (!model.audio) return {};
+  auto result = options.clips;
+  std::int64_t const of_clip = model.audio->document_tokens(result.length);
+  if (options.has_given_clips || of_clip == 0) return result;
+  std::int64_t const most = options.training.batch.documents.tokens / of_clip;
+  result.count = std::clamp<std::int64_t>(most, 1, result.count);
+  return result;
+}
+
+std::int64_t tiles_of(model_description const& model, cut_options const& options) {
+  if (!model.vision) return options.training.batch.tiles;
+  return std::min(options.training.batch.tiles,
+                  model.max_tiles(tokens_beside_clips(model, options)));
+}
 
 std::optional<cut_options> parse_cut_options(int count, char const* const* words) {
   typed_options typed;

@@ -114,7 +114,8 @@ CLI::Option* add_model(CLI::App& app, long_context_words& words) {
 /// Which model trains on what.
 void choose_machine(CLI::App const& app, long_context_words words, long_context_options& options) {
   options.model = chosen_model(words.model, model_parts::language, words.family);
-  if (options.model.cross) {
+  refuse_audio(options.model, "samples are texts and have no clips");
+  if (options.model.cross || has_cross_attention(*options.model.language)) {
     throw std::runtime_error("--model: " + options.model.name +
                              " attends to tiles, which texts alone do not have");
   }

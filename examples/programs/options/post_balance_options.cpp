@@ -152,6 +152,7 @@ post_balance_options checked(CLI::App const& app, typed_options const& typed,
                              post_balance_options options) {
   if (typed.rule == "lpt") options.rule = plan_rule::lpt;
   options.model = chosen_model(typed.model, model_parts::both, typed.family);
+  refuse_audio(options.model, "all sounds run through a tower of the size of Whisper here");
   auto const machine = chosen_machine(typed.machine);
   options.rates = {machine.flops, machine.flops};
   if (!typed.measured.empty()) {

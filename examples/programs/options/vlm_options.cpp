@@ -208,6 +208,7 @@ void add_published(CLI::App& app, published_options& options) {
 void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& options) {
   for (std::string const& name : words.models) {
     options.models.push_back(chosen_model(name, model_parts::language, words.family));
+    refuse_audio(options.models.back(), "samples have images and tokens and no clips");
   }
   for (char const* const option : {"--measured", "--output"}) {
     check_not_empty(app, option, "the name of a file");

@@ -53,7 +53,7 @@ double measure_by_command(std::string const& command, std::span<std::uint32_t co
   auto const [end, error] = std::from_chars(output.data() + first, output.data() + last, seconds);
   if (error != std::errc{} || end != output.data() + last || !(seconds > 0)) {
     fail_line(line, "prints \"" + output.substr(first, std::min<std::size_t>(last - first, 60)) +
-                        "\", must print seconds or inf");
+                   "\", must print seconds or inf");
   }
   return seconds;
 }

@@ -71,10 +71,14 @@ std::string parts_within(Layer const& layer) {
   }
 }
 
-/// A micro-batch of one document, and of a tile if the model has towers.
+/// The tokens of 30 seconds in the towers of Whisper.
+constexpr std::int64_t clip_tokens = 1500;
+
+/// A micro-batch of one document, and of a tile and a clip if the model has towers for them.
 omnibal::micro_batch_work one_document(model_description const& model, std::int64_t length) {
   bool const has_tiles = model.vision && model.vision->tower.layer().image_size != 0;
   return {.tiles = has_tiles ? 1 : 0,
+          .clips = omnibal::equal_sequences({.count = model.audio ? 1 : 0, .length = clip_tokens}),
           .documents = omnibal::equal_sequences({.count = 1, .length = length})};
 }
 
@@ -167,6 +171,10 @@ void print_layers(std::ostream& out, model_description const& model, std::int64_
          "layer and one token of a document of "
       << count_text(length) << " tokens";
   if (batch.tiles != 0) out << " with one tile";
+  if (batch.clips.count != 0) {
+    out << (batch.tiles != 0 ? " and" : " with") << " a clip of " << count_text(clip_tokens)
+        << " tokens of the audio tower";
+  }
   out << ".\n";
 }
 
