@@ -34,6 +34,47 @@ else
   complain "windows: it fails"
 fi
 
+# The published total beside ours: of a model file, and of an index of weights.
+mkdir -p small
+echo '{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 1000,
+  "num_attention_heads": 4, "num_hidden_layers": 2, "torch_dtype": "bfloat16"}' >small/config.json
+"$program" small/config.json >output 2>message || complain "small: it fails"
+grep -q 'Published' output && complain "small: an index is read that was not given"
+total=$(sed -n 's/^Parameters: //p' output | tr -d ,)
+# published NAME METADATA EXPECTED : what is printed of the index with this metadata
+published() {
+  echo "{\"metadata\": $2, \"weight_map\": {}}" >small/model.safetensors.index.json
+  for given in small small/ small/model.safetensors.index.json; do
+    "$program" $given >output 2>message || complain "$1: it fails: $(cat message)"
+    [ "$(head -n 1 output)" = small ] || complain "$1: another name: $(head -n 1 output)"
+    grep -qF -- "$3" output || complain "$1, $given: $(grep Published output)"
+  done
+}
+index=model.safetensors.index.json
+published "parameters" "{\"total_parameters\": $total, \"total_size\": 7}" ', the same number'
+published "bytes" "{\"total_size\": $((2 * total))}" "metadata.total_size of $index). The layers have"
+grep -q ', the same number$' output || complain "bytes: another number"
+published "fewer" "{\"total_parameters\": $((total + 1000))}" ', 1,000 fewer ('
+published "more" "{\"total_parameters\": $((total - 1))}" ', 1 more ('
+published "odd bytes" '{"total_size": 7}' '7 bytes (metadata.total_size'
+sed -i 's/"torch_dtype": "bfloat16"/"quantization_config": {}/' small/config.json
+published "quantized" "{\"total_size\": $total}" 'because the weights are quantized'
+echo '{"weight_map": {}}' >small/model.safetensors.index.json
+"$program" small >output 2>message && complain "an index without metadata: exit status 0"
+grep -q 'no field "metadata"' message || complain "an index without metadata: $(cat message)"
+sed 's/{"name"/{"published_parameters": 9000000, "name"/' windows.json >stated.json
+"$program" stated.json >output 2>message || complain "stated: it fails"
+grep -qE '^Published: 9,000,000 \(published_parameters\)\. The layers have [0-9,]+, [0-9,]+ (fewer|more) ' \
+  output || complain "stated: $(grep Published output)"
+echo '{"name": "predicting", "published_parameters": TOTAL, "language": {"layers": 2, "hidden": 64,
+  "heads": 4, "mlp": 128, "vocabulary": 1000, "prediction": {"layers": 1}}}' >predicting.json
+sed 's/TOTAL/1/' predicting.json >first.json
+without=$("$program" first.json | sed -n 's/.*; without multi-token prediction \([0-9,]*\)$/\1/p')
+sed "s/TOTAL/$(tr -d , <<<"$without")/" predicting.json >second.json
+"$program" second.json >output 2>message || complain "without prediction: it fails"
+grep -qF "The layers without multi-token prediction have $without, the same number" output ||
+  complain "without prediction: $(grep Published output)"
+
 echo '{"model_type": "zaya", "hidden_size": 8}' >other.json
 "$program" --table llama3-8b other.json deepseek-v2 >output 2>message &&
   complain "a family that is not read: exit status 0"

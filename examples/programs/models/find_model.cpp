@@ -5,6 +5,7 @@
 #include "json_fields.hpp"
 #include "model_file.hpp"
 #include "progress.hpp"
+#include "published_total.hpp"
 
 #include <algorithm>
 #include <array>
@@ -89,15 +90,35 @@ class open_model_file {
   std::string path_;
 };
 
-model_description read_model_file(std::string const& path, std::string_view family) {
-  open_model_file const guard(path);
+constexpr std::string_view index_name = "model.safetensors.index.json";
+
+/// A file as JSON.
+nlohmann::json read_json(std::string const& path) {
   progress hidden(visibility::hidden);
   file_text const text(path, hidden);
-  std::string const strict = without_constants(text.view());
-  model_description model = model_of(path, "", parse_json(text.name(), strict), family);
+  return parse_json(text.name(), without_constants(text.view()));
+}
+
+/// A file with a model, or its folder, or the index of weights in its folder. The index is read only
+/// if one of the last two is given.
+model_description read_model_file(std::string const& given, std::string_view family) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::path const named(given);
+  bool const is_index = named.filename() == index_name;
+  bool const is_folder = fs::is_directory(named, ignored);
+  fs::path const folder = is_index ? named.parent_path() : named;
+  std::string const path = is_index || is_folder ? (folder / "config.json").string() : given;
+  open_model_file const guard(path);
+  nlohmann::json const configuration = read_json(path);
+  model_description model = model_of(path, "", configuration, family);
+  std::string const index = (folder / index_name).string();
+  if (is_index || (is_folder && fs::exists(index, ignored))) {
+    model.published = total_of_index(index, read_json(index), configuration);
+  }
   if (!model.name.empty()) return model;
   // A configuration is called config.json, its folder as the model.
-  std::filesystem::path const whole = std::filesystem::absolute(path);
+  fs::path const whole = fs::absolute(path).lexically_normal();
   bool const is_in_folder = whole.stem() == "config" && whole.has_parent_path();
   model.name = (is_in_folder ? whole.parent_path().filename() : whole.stem()).string();
   return model;
@@ -148,6 +169,7 @@ model_description joined(std::string const& given, std::size_t plus, std::string
   if (!language.language) throw input_error("model \"" + second + "\" has no language model");
   result.language = language.language;
   result.cross.reset();
+  result.published.reset();
   if (result.audio && !result.audio->connectors.empty()) {
     result.audio->connectors.back().layer.output = language.language->input.hidden;
   }

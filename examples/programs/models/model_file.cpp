@@ -6,6 +6,7 @@
 #include "language_file.hpp"
 #include "layer_fields.hpp"
 #include "public_model.hpp"
+#include "published_total.hpp"
 #include "tower_connector.hpp"
 #include "tower_file.hpp"
 
@@ -138,14 +139,21 @@ model_description part_of(json_fields const& given, char const* name) {
 }
 
 model_description own_model(json_fields const& given) {
-  given.allow({"name", "vision", "vision_as", "resampler", "projector", "further_projectors",
-               "audio", "audio_projectors", "audio_resampler", "language", "language_as"});
+  given.allow({"name", "published_parameters", "vision", "vision_as", "resampler", "projector",
+               "further_projectors", "audio", "audio_projectors", "audio_resampler", "language",
+               "language_as"});
   for (char const* const part : {"vision", "language"}) {
     std::string const as = part + std::string("_as");
     if (!given.has(as.c_str()) || (given.has(part) && given.at(part).is_string())) continue;
     given.refuse(as.c_str(), std::string("but \"") + part + "\" is no name of a file");
   }
   model_description model;
+  if (given.has("published_parameters")) {
+    model.published = {
+        .parameters = given.integer("published_parameters", 1, std::int64_t{1} << 60),
+        .bytes = 0,
+        .source = "published_parameters"};
+  }
   if (given.has("vision")) {
     if (given.at("vision").is_string()) {
       model.vision = part_of(given, "vision").vision;
@@ -247,6 +255,9 @@ void lead_connectors(model_description& model) {
 
 nlohmann::ordered_json model_json(model_description const& model) {
   nlohmann::ordered_json result{{"name", model.name}};
+  if (model.published && model.published->parameters != 0) {
+    result["published_parameters"] = model.published->parameters;
+  }
   if (model.vision) {
     result["vision"] = vision_json(model.vision->tower);
     if (model.vision->resampler) {

@@ -6,6 +6,7 @@
 /// of a model as it is published. docs/reference/models.md describes both.
 
 #include "carried_features.hpp"
+#include "published_total.hpp"
 #include "query_layers.hpp"
 
 #include <omnibal/cost/models.hpp>
@@ -108,6 +109,7 @@ struct model_description {
   std::optional<audio_part> audio;
   /// What the file has besides; no layer counts it.
   std::vector<omitted_part> omitted;
+  std::optional<published_total> published;
 
   model_description() = default;
   model_description(omnibal::vision_language_model const& model)

@@ -41,8 +41,8 @@ std::string names_of(std::vector<Named> const& known) {
 
 /// What a model may be; behind what becomes of the model.
 inline std::string model_words() {
-  return " A name, a file (docs/reference/models.md), the config.json of a public model, or "
-         "TOWER+LANGUAGE, the towers of two of these. Names: " +
+  return " A name, a file (docs/reference/models.md), the config.json of a public model or its "
+         "folder, or TOWER+LANGUAGE, the towers of two of these. Names: " +
          names_of(known_models());
 }
 

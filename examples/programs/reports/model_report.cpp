@@ -7,8 +7,10 @@
 #include <omnibal/cost/layered_model.hpp>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -133,6 +135,41 @@ std::string parts_of(omnibal::transformer const& layer) {
   return mixer + (mixer.empty() || feed_forward.empty() ? "" : "; ") + feed_forward;
 }
 
+std::string published_text(model_description const& model) {
+  if (!model.published) return {};
+  auto const& published = *model.published;
+  if (published.parameters == 0) {
+    return "Published: " + count_text(published.bytes) + " bytes (" + published.source + ")\n";
+  }
+  std::int64_t idle = model.vision ? model.vision->idle_parameters : 0;
+  if (model.audio) idle += model.audio->idle_parameters;
+  auto const trained = model.without_prediction();
+  std::int64_t const all = omnibal::count_parameters(described_model{model}).total;
+  std::int64_t const without = omnibal::count_parameters(described_model{trained}).total;
+  struct sum {
+    std::int64_t parameters;
+    std::string what;
+  };
+  std::string const prediction = without == all ? "" : " without multi-token prediction";
+  std::string const never = " with " + count_text(idle) + " that never run";
+  std::array<sum, 4> const sums{{{all, ""},
+                                 {without, prediction},
+                                 {all + idle, never},
+                                 {without + idle, prediction + (idle == 0 ? "" : never)}}};
+  auto const distance = [&](sum const& one) {
+    return std::abs(one.parameters - published.parameters);
+  };
+  sum const nearest = *std::ranges::min_element(sums, {}, distance);
+  std::string result = "Published: " + count_text(published.parameters) + " (" + published.source +
+                       "). The layers" + nearest.what + " have " + count_text(nearest.parameters);
+  std::int64_t const difference = nearest.parameters - published.parameters;
+  if (difference == 0) return result + ", the same number\n";
+  double const share =
+      static_cast<double>(distance(nearest)) / static_cast<double>(published.parameters);
+  return result + ", " + count_text(distance(nearest)) + (difference < 0 ? " fewer" : " more") +
+         " (" + percent(share, 4) + ")\n";
+}
+
 void print_layers(std::ostream& out, model_description const& model, std::int64_t length) {
   auto const kinds = layer_kinds(model);
   auto const batch = one_document(model, length);
@@ -167,7 +204,9 @@ void print_layers(std::ostream& out, model_description const& model, std::int64_
   auto const trained = model.without_prediction();
   auto const without = omnibal::count_parameters(described_model{trained});
   if (without != all) out << "; without multi-token prediction " << count_text(without.total);
-  out << "\nParameters of one layer. MFLOPs (forward and backward) and kept bytes are for one\n"
+  out << '\n'
+      << published_text(model)
+      << "Parameters of one layer. MFLOPs (forward and backward) and kept bytes are for one\n"
          "layer and one token of a document of "
       << count_text(length) << " tokens";
   if (batch.tiles != 0) out << " with one tile";

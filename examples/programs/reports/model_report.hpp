@@ -17,6 +17,11 @@ namespace examples {
 /// `attention, window 1,024, 8 of 128 experts`: the parts of a layer of a language model.
 [[nodiscard]] std::string parts_of(omnibal::transformer const& layer);
 
+/// The published total of a model beside the parameters that the layers have, and their difference
+/// in words; empty if the model states none. The total of a publisher may have layers of multi-token
+/// prediction and parameters that never run, or not: the nearest of these sums is compared.
+[[nodiscard]] std::string published_text(model_description const& model);
+
 /// The layers of a model, a row for all equal layers: the number of the first one, their count,
 /// kind and parts, and of one layer the parameters, FLOPs of a token and kept bytes of a token in
 /// documents of `length` tokens.

@@ -134,8 +134,8 @@ struct write_megatron_layout_fn {
     return static_cast<std::ptrdiff_t>(index);
   }
 
-  /// Throws unless the letters are those of a model that Megatron-LM can run, or of some of its
-  /// layers in a row.
+  /// Throws unless Megatron-LM can run layers with these letters, the whole model or some layers in
+  /// a row.
   template <class Boundaries, class Letter>
   static void check_order(Boundaries const& boundaries, Letter const& letter) {
     std::size_t const stages = std::ranges::size(boundaries) - 1;
