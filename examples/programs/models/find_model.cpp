@@ -99,8 +99,8 @@ nlohmann::json read_json(std::string const& path) {
   return parse_json(text.name(), without_constants(text.view()));
 }
 
-/// A file with a model, or its folder, or the index of weights in its folder. The index is read only
-/// if one of the last two is given.
+/// A file with a model, or its folder, or the index of weights in its folder. The index is read
+/// only if one of the last two is given.
 model_description read_model_file(std::string const& given, std::string_view family) {
   namespace fs = std::filesystem;
   std::error_code ignored;
