@@ -6,7 +6,6 @@
 #include <functional>
 #include <iostream>
 #include <iterator>
-#include <stdexcept>
 #include <vector>
 
 namespace cookbook {
@@ -23,18 +22,13 @@ omnibal::resources<2> const capacity{9, 4096};
 void few_groups_at_once() {
   auto const packed = omnibal::best_packing(samples, demand, capacity);
   print(packed.groups);
-  std::cout << packed.groups.size() << " groups, none has fewer than " << packed.report.lower_bound
-            << '\n';
-  for (auto const index : packed.oversized) std::cout << index << " fits no group\n";
-
+  std::cout << packed.groups.size() << " groups, at least " << packed.report.lower_bound << ", "
+            << packed.oversized.size() << " oversized samples\n";
   auto const loads = omnibal::group_loads(packed.groups, samples, demand);
-  for (auto const& load : loads) std::cout << load[0] << " images, " << load[1] << " tokens\n";
   auto const used = omnibal::utilization(loads, capacity);
   std::cout << 100 * used[0] << " % of the images, " << 100 * used[1] << " % of the tokens\n"
             << omnibal::pad_ratio(packed.groups, samples, &sample::tokens) << " would be padding\n";
-
-  // A better bound, in more time.
-  std::vector<int> const lengths(10, 340);  // no three of them fit
+  std::vector<int> const lengths(10, 340);  // no three of them fit; a better bound takes more time
   std::cout << omnibal::packing_bound(lengths, std::identity{}, 1000) << " by volume, "
             << omnibal::packing_bound(lengths, std::identity{}, 1000,
                                       {.effort = omnibal::effort::thorough})
@@ -52,23 +46,21 @@ void a_score_of_your_own() {
 void fewer_groups_or_similar_loads() {
   std::vector<int> const lengths{41, 37, 33, 29, 26, 24, 22, 19, 17, 14, 12, 9, 9, 8};
   auto const show = [&](char const* name, omnibal::packing const& packed) {
-    std::cout << name << ": groups of";
-    for (auto const& load : omnibal::group_loads(packed.groups, lengths, std::identity{})) {
-      std::cout << ' ' << load[0];
-    }
+    std::cout << name;
+    auto const loads = omnibal::group_loads(packed.groups, lengths, std::identity{});
+    for (auto const& load : loads) std::cout << ' ' << load[0];
     std::cout << " tokens\n";
   };
-  // Groups of consecutive samples.
   auto const start = omnibal::next_fit(lengths, std::identity{}, 100);
-  show("next_fit", start);
-  // Many passes, and a functor that is called after each pass; false ends the search.
+  show("next_fit:", start);
+  // A functor that is called after each pass; false ends the search.
   auto const go_on = [](auto const& now) { return now.groups != now.lower_bound; };
   auto const best =
       omnibal::improve_packing(lengths, std::identity{}, 100, start, {.passes = 2000}, go_on);
-  show("fewer", best);
+  show("fewer:", best);
   // Room in every group lets the loads become similar.
-  show("similar", omnibal::improve_packing(lengths, std::identity{}, 100, best,
-                                           {.even_passes = 96, .spare_groups = 0.34}));
+  show("similar:", omnibal::improve_packing(lengths, std::identity{}, 100, best,
+                                            {.even_passes = 96, .spare_groups = 0.34}));
 }
 
 void random_groups_as_omnibal_trains() {
@@ -76,7 +68,6 @@ void random_groups_as_omnibal_trains() {
   auto const keep = omnibal::reaches_most(capacity);
   omnibal::rng::fisher_yates const shuffle{7};
   print(omnibal::isf(samples, demand, capacity, {.rounds = 5}, keep, shuffle).groups);
-
   // The groups of the reference implementation: NumPy's shuffle, and its rule for full groups.
   auto const is_full = [](auto const& load) { return load[0] == 9 || load[1] >= 4000; };
   auto const same = omnibal::isf(samples, demand, capacity, {.rounds = 10}, is_full,
@@ -121,12 +112,6 @@ void samples_above_the_capacity() {
   omnibal::resources const small{9, 2000};  // sample 3 has 2,400 tokens
   auto const packed = omnibal::best_packing(samples, demand, small);
   print(omnibal::place_oversized(packed, omnibal::oversize_policy::own_group).groups);
-  try {
-    print(omnibal::place_oversized(packed, omnibal::oversize_policy::reject).groups);
-  } catch (std::invalid_argument const& error) {
-    std::cout << error.what() << '\n';
-  }
-
   // Texts can be cut instead.
   std::vector<std::int64_t> const lengths{300, 2500, 700};
   auto const texts = omnibal::split_long(lengths, std::identity{}, 1000);
@@ -147,7 +132,6 @@ void offsets_for_variable_length_attention() {
   std::cout << "are the offsets of group 1; its longest sample has " << offsets.longest(1) << '\n';
   std::vector<std::int32_t> positions;
   offsets.position_ids(1, std::back_inserter(positions));
-  // All groups at once, for one copy to a device.
   std::cout << offsets.offsets().size() << " offsets; group 1 begins at " << offsets.begins()[1]
             << " and has " << positions.size() << " position ids\n";
 }
