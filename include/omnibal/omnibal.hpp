@@ -105,6 +105,7 @@
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/list_objective.hpp>
 #include <omnibal/pipeline/list_schedule.hpp>
 #include <omnibal/pipeline/listed_schedule.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>

@@ -35,8 +35,9 @@ struct carried_feature {
 ///   layer;
 /// - the output of the language model and of each layer of multi-token prediction, to the head.
 ///
-/// The choice of the tokens of an indexer is not counted if later layers use it, and images of their
-/// own size are not.
+/// Not counted are the choice of tokens of an indexer that later layers use, images of their own
+/// size, the outputs of inner layers that a single projector joins (Llama 3.2 Vision), and the
+/// tokens that the layers of a resampler read again.
 [[nodiscard]] std::vector<carried_feature> carried_features(model_description const& model);
 
 /// Calls `visit(layer, count)` for what `for_each` visits, with `passing` layers where features are

@@ -6,14 +6,13 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
-#include <omnibal/pipeline/detail/list_bound.hpp>
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_search.hpp>
-#include <omnibal/pipeline/detail/pass_order.hpp>
-#include <omnibal/pipeline/detail/weight_filler.hpp>
+#include <omnibal/pipeline/detail/make_list_problem.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/list_objective.hpp>
+#include <omnibal/pipeline/list_schedule/list_replay.hpp>
 #include <omnibal/pipeline/listed_schedule.hpp>
-#include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
@@ -59,9 +58,9 @@ struct list_schedule_fn {
   ///
   /// The schedule never exceeds the memory. It is never longer than 1F1B and ZB-H1 (one chunk),
   /// interleaved 1F1B (looped chunks) and ZB-V (two chunks in a V) at the same times, if these fit
-  /// into the memory. Candidates are orders of passes by eight rules at several costs: equal ones,
-  /// the averages of the virtual stages, and the given ones. The gradients of the weights then fill
-  /// the gaps at the given times.
+  /// into the memory. Candidates are orders of passes that repeat a pattern, and orders by four
+  /// rules at several times: equal ones, the averages of the virtual stages, and the given ones.
+  /// The gradients of the weights then fill the gaps at the given times.
   ///
   /// Complexity: about 10 microseconds for each operation. Memory: about 200 bytes for each virtual
   /// stage and micro-batch. Determinism: portable for integers. Errors: `std::invalid_argument` if

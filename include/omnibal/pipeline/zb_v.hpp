@@ -6,8 +6,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
-#include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_search.hpp>
+#include <omnibal/pipeline/detail/make_list_problem.hpp>
 #include <omnibal/pipeline/listed_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
@@ -21,7 +21,8 @@ namespace omnibal::inline v0 {
 namespace detail {
 
 /// Returns the best lists for two chunks in a V if all passes take the same time and a stage keeps
-/// at most `units` units.
+/// at most `units` units. They come from the search of `list_schedule`, which then compares them
+/// with its own lists at other times.
 [[nodiscard]] inline listed_schedule<> v_schedule(std::string_view function, std::size_t stages,
                                                   std::size_t batches, std::size_t units) {
   chunk_layout const layout{stages, batches, 2, chunk_placement::v_shape};

@@ -5,7 +5,7 @@
 /// A lower bound on the time of every list of operations of a pipeline.
 
 #include <omnibal/pipeline/detail/list_problem.hpp>
-#include <omnibal/pipeline/detail/weight_filler.hpp>
+#include <omnibal/pipeline/list_objective.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
 #include <algorithm>

@@ -48,15 +48,22 @@ class memory_guard {
   }
 
   /// Whether the forward pass of a unit may begin.
-  [[nodiscard]] bool admits(std::uint32_t micro_batch, std::int64_t bytes) {
-    if (bytes > free_) return false;
-    hold(micro_batch, bytes);
-    bool const is_safe = can_finish(std::max(micro_batch + 1, end_));
-    hold(micro_batch, -bytes);
-    return is_safe;
+  [[nodiscard]] bool admits(std::uint32_t micro_batch, std::int64_t bytes) const {
+    std::int64_t left = free_ - bytes;
+    if (left < 0) return false;
+    // The micro-batches are finished in ascending order, each frees what it holds.
+    std::uint32_t const end = std::max(micro_batch + 1, end_);
+    for (std::uint32_t m = first_; m != end && left < most_needed_; ++m) {
+      std::int64_t const taken = m == micro_batch ? bytes : 0;
+      if (left < needed_[m] - taken) return false;
+      left += held_[m] + taken;
+    }
+    return true;
   }
   void admit(std::uint32_t micro_batch, std::int64_t bytes) {
-    hold(micro_batch, bytes);
+    free_ -= bytes;
+    held_[micro_batch] += bytes;
+    needed_[micro_batch] -= bytes;
     end_ = std::max(end_, micro_batch + 1);
   }
   void release(std::uint32_t micro_batch, std::int64_t bytes) {
@@ -66,22 +73,6 @@ class memory_guard {
   }
 
  private:
-  void hold(std::uint32_t micro_batch, std::int64_t bytes) {
-    free_ -= bytes;
-    held_[micro_batch] += bytes;
-    needed_[micro_batch] -= bytes;
-  }
-
-  /// Whether the micro-batches before `end` can be finished in ascending order.
-  [[nodiscard]] bool can_finish(std::uint32_t end) const {
-    std::int64_t left = free_;
-    for (std::uint32_t m = first_; m != end && left < most_needed_; ++m) {
-      if (left < needed_[m]) return false;
-      left += held_[m];
-    }
-    return true;
-  }
-
   std::int64_t free_;
   /// By micro-batch: the bytes that the stage keeps, and the bytes of its later forward passes.
   std::vector<std::int64_t> held_;
@@ -160,8 +151,8 @@ class pass_order {
   }
 
   /// Chooses the next operation of a stage from what has been sent to it.
-  [[nodiscard]] choice choose(std::size_t stage) {
-    stage_state& state = stages_[stage];
+  [[nodiscard]] choice choose(std::size_t stage) const {
+    stage_state const& state = stages_[stage];
     candidates const all = candidates_of(stage, std::nullopt);
     choice pass = all.best;
     choice const weight = next_weight(stage);
@@ -185,8 +176,9 @@ class pass_order {
   }
 
   /// Returns what a stage can run, of one kind if it is given.
-  [[nodiscard]] candidates candidates_of(std::size_t stage, std::optional<operation_kind> only) {
-    stage_state& state = stages_[stage];
+  [[nodiscard]] candidates candidates_of(std::size_t stage,
+                                         std::optional<operation_kind> only) const {
+    stage_state const& state = stages_[stage];
     auto const& lanes = problem_.lanes[stage];
     candidates result;
     for (std::uint32_t l = 0; l != lanes.size(); ++l) {

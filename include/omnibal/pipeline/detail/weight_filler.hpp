@@ -5,45 +5,17 @@
 /// The gradients of the weights between the passes of a pipeline whose order is given.
 
 #include <omnibal/pipeline/detail/list_problem.hpp>
+#include <omnibal/pipeline/detail/list_times.hpp>
+#include <omnibal/pipeline/list_objective.hpp>
 #include <omnibal/pipeline/listed_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
-namespace omnibal::inline v0 {
-
-/// The quantity that `list_schedule` makes small.
-enum class list_objective {
-  /// The end of the last operation.
-  makespan,
-  /// The longest time from the first operation of a stage to its last one. This is the time between
-  /// steps if a stage begins the next step as soon as it has finished its own operations.
-  longest_stage
-};
-
-}  // namespace omnibal::inline v0
-
 namespace omnibal::inline v0::detail {
-
-/// The time of a list of operations, by both objectives.
-template <class T>
-struct list_times {
-  T makespan{};
-  T longest_stage{};
-
-  /// The times of lists that exceed the memory.
-  [[nodiscard]] static list_times unfit() {
-    return {std::numeric_limits<T>::max(), std::numeric_limits<T>::max()};
-  }
-
-  [[nodiscard]] T of(list_objective objective) const {
-    return objective == list_objective::makespan ? makespan : longest_stage;
-  }
-};
 
 /// Runs the forward and backward passes of lists in their order, and puts the gradients of the
 /// weights between them: before a forward pass that lacks their memory, into gaps that they fit
