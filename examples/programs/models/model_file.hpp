@@ -147,7 +147,8 @@ struct model_description {
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
     visit_carrying(
-        carried_features(*this), [this](auto&& each) { for_each_part(each); }, visit);
+        carried_features(*this), [&model = *this](auto&& each) { model.for_each_part(each); },
+        visit);
   }
 
   /// Visits the layers of all parts, each as its part has it.
