@@ -73,8 +73,7 @@ struct place_recorder {
   template <class Layer>
     requires(std::same_as<Layer, omnibal::patch_embedding> ||
              std::same_as<Layer, omnibal::tower_norm> || std::same_as<Layer, query_layer> ||
-             std::same_as<Layer, window_layer> ||
-             std::same_as<Layer, omnibal::audio_stem> ||
+             std::same_as<Layer, window_layer> || std::same_as<Layer, omnibal::audio_stem> ||
              std::same_as<Layer, omnibal::audio_transformer> ||
              std::same_as<Layer, omnibal::audio_norm>)  //
   void note(Layer const& /*layer*/, std::size_t /*place*/) const {}

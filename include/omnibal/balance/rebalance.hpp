@@ -283,8 +283,9 @@ class migration {
     return true;
   }
 
-  /// Compares with the parts of `lpt` if the target was not reached. These parts are the result
-  /// unless other parts are equally even and move fewer bytes.
+  /// Tries the parts of `lpt` if the target was not reached. The present parts stay unless the
+  /// parts of `lpt` are more even. If these are above the target too, moves from home up to the
+  /// same largest load replace them, unless such moves send more bytes.
   void choose_fallback(std::int64_t target) {
     std::int64_t const reached = state.largest_load();
     kept_.swap(state.rank_of);

@@ -78,7 +78,7 @@ class communicator_ref {
     at::Tensor received = tensor_over(out);
     std::vector<std::int64_t> sizes_sent(send_counts.begin(), send_counts.end());
     std::vector<std::int64_t> sizes_received(receive_counts.begin(), receive_counts.end());
-    // Newer versions (2.15, for example) have this name and deprecate the other one.
+    // PyTorch 2.15 has `all_to_all_single` and deprecates `alltoall_base`.
     if constexpr (requires {
                     group_->all_to_all_single(received, sent, sizes_received, sizes_sent);
                   }) {

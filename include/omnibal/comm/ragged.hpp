@@ -79,9 +79,9 @@ class ragged {
     values_.clear();
   }
 
-  /// Creates rows of these lengths; the caller writes the values. Allocates only beyond the largest
-  /// size of earlier calls. Errors: `std::overflow_error` if the sum of the lengths exceeds 64
-  /// bits.
+  /// Replaces all rows by rows of these lengths, whose values the caller writes. Allocates only
+  /// beyond the largest size of earlier calls. Errors: `std::overflow_error` if the sum of the
+  /// lengths exceeds 64 bits.
   void shape(std::span<std::uint64_t const> lengths) {
     offsets_.resize(1);
     offsets_.reserve(lengths.size() + 1);

@@ -44,7 +44,8 @@ struct audio_transformer {
   std::int64_t other_parameters = 0;
   /// Makes the layer a Conformer, with a convolution and two feed-forward parts.
   conformer_parts conformer{};
-  /// The norms of attention and feed-forward parts; a Conformer has them before or both.
+  /// The place of the norms of the attention and feed-forward parts. A Conformer accepts only
+  /// `before` and `both`.
   norm_placement placement = norm_placement::before;
 
   /// Returns the cost of the layer for `batch.clips`.

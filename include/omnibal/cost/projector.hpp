@@ -49,8 +49,8 @@ struct projector {
   std::int64_t patches_per_token = 1;
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
-  /// The numbers over which the norm works together, such as the numbers of one patch; 0 means the
-  /// whole input.
+  /// The count of numbers that are normalized together, such as the numbers of one patch. It must
+  /// divide `input`; 0 means the whole input.
   std::int64_t norm_width = 0;
   bool has_bias = true;
   training_mode training = training_mode::all;

@@ -15,7 +15,7 @@
 
 namespace omnibal::inline v0 {
 
-/// A factor of the squares of a length within a window or chunk.
+/// The part factor * span.squares(length) of a cost: attention of layers with a window or chunks.
 struct span_factor {
   attention_span span{};
   std::int64_t factor = 0;

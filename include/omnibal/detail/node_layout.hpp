@@ -19,8 +19,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The node of each rank, any numbers: a view of an array that must outlive the view, or nothing.
-/// The view cannot be created from a temporary array.
+/// A view of the node of each rank. Ranks with equal numbers are on the same node; any numbers are
+/// allowed. The view is empty if nodes have equal sizes. The array must outlive the view, which
+/// cannot be created from a temporary array.
 class node_numbers : public std::span<std::uint32_t const> {
  public:
   node_numbers() = default;

@@ -342,8 +342,9 @@ struct make_plan_fn {
     write(parts, options, workspace, part_at);
   }
 
-  /// Writes a plan in which a rank gets part `first_of(rank)`, and one further part per round of
-  /// ranks.
+  /// Writes a plan in which a rank gets the part p = `first_of(rank)`, and the parts p + ranks, p +
+  /// 2
+  /// * ranks and so on, if there are any.
   template <class Options, class Workspace, class FirstOf>
   static void write(grouping_view parts, Options const& options, Workspace& workspace,
                     FirstOf const& first_of) {

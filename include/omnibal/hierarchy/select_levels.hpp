@@ -95,7 +95,8 @@ struct level_selection {
 
 namespace omnibal::inline v0::detail {
 
-/// Throws `std::invalid_argument` unless the values are positive, at most `most`, and increase.
+/// Throws `std::invalid_argument` unless there are values that are positive, at most `most`, and
+/// increase.
 inline void check_ascending(std::string_view function, std::string_view argument,
                             std::span<std::int64_t const> values, std::int64_t most) {
   if (values.empty()) throw_invalid(function, argument, " is empty");

@@ -190,9 +190,9 @@ struct plan_training_fn {
   /// The plans of `model` and `memory` never exceed the memory of the machine for any micro-batch
   /// of the balanced data. If no plan fits, the status says so and the plan is not simulated.
   ///
-  /// Complexity and memory: as the parts. Determinism: portable if the functors are, except for the
-  /// shares. Errors: `std::invalid_argument` if data has no micro-batches; the errors of the parts.
-  /// Source: Yao et al., "OmniBal", ICML 2025.
+  /// Complexity and memory: as the parts. Determinism: portable if the functors are, except for
+  /// `waiting_share`. Errors: `std::invalid_argument` if data has no micro-batches; the errors of
+  /// the parts. Source: Yao et al., "OmniBal", ICML 2025.
   template <class Samples, class First, class Balanced, class Cost>
   [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
                                 First const& first, Balanced const& balanced, Cost const& cost,
@@ -232,7 +232,7 @@ struct plan_training_fn {
     detail::throw_invalid(name, std::string(argument) + " gives no micro-batches");
   }
 
-  /// Plans only the cuts.
+  /// Plans the cuts if all activations of all layers are recomputed.
   [[nodiscard]] static pipeline_plan<std::int64_t> plan_recomputed(
       std::vector<plan_layer<>> layers, pipeline_machine const& machine,
       plan_pipeline_options const& options) {

@@ -19,9 +19,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Loads of several kinds, whose totals are similar. Parts with similar differences between their
-/// kinds are in the same block. Each block stores a lower bound of its parts, and so does each run
-/// of blocks; a search therefore skips most blocks. Memory: 48 + 8R bytes per part.
+/// An index of parts by their loads in several kinds. It finds the part whose largest amount is the
+/// smallest after a sample is added, and is fast if the totals of the parts are similar. Parts with
+/// similar differences between their kinds are in the same block. Each block stores a lower bound
+/// of its parts, and so does each run of blocks; a search therefore skips most blocks. Memory: 48 +
+/// 8R bytes per part.
 template <std::size_t R>
 class vector_load_index {
  public:

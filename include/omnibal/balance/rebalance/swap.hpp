@@ -84,7 +84,8 @@ struct assignment_state {
     return result;
   }
 
-  /// Returns the order from the largest to the smallest sample, equal ones by index.
+  /// Returns a comparison that sorts samples by descending cost, summed over the kinds, and equal
+  /// ones by index.
   [[nodiscard]] auto costs_more() const {
     return [this](std::uint32_t a, std::uint32_t b) {
       std::int64_t const cost_a = sum_of(costs[a]);

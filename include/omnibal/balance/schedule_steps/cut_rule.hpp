@@ -15,7 +15,7 @@ namespace omnibal::inline v0::detail {
 /// long as in the worst cell. Waiting counts in one kind of load. If all these cuts would save more
 /// than required, some of the cells are chosen at random.
 struct cut_rule {
-  /// The kind of load, whose waiting time is furthest above its goal.
+  /// The kind of load whose waiting time is furthest above its goal.
   std::uint32_t kind = 0;
   /// The waiting time of the worst cell.
   std::int64_t max_waiting = 0;

@@ -106,8 +106,9 @@ struct fit_arrays {
   /// samples up to it that find all of these groups taken.
   std::uint32_t* reach;
   std::uint32_t* without;
-  /// For the single groups of a round: the number of free groups, and the minima of 32, 32^2, ...
-  /// of these numbers.
+  /// For each single group of a round: the number of free groups among the groups with no less
+  /// room, at the time of the first sample that the group holds. `minima` has the minima of 32,
+  /// 32^2, ... of these numbers.
   std::uint32_t* depth;
   std::uint32_t* minima;
 };
@@ -205,7 +206,7 @@ struct fit_rounds {
   /// Sums of sizes.
   using wide = omnibal::detail::uint128;
 
-  /// A tile of pairs that a block sorts, twice.
+  /// The shared memory of a block: a tile of pairs, and the spare memory of its merge sort.
   static constexpr std::size_t shared_bytes =
       2 * best_fit_tuning::sort_tile * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
 

@@ -79,7 +79,7 @@ void call_apart(std::chrono::milliseconds longest, Call const& call) noexcept {
   }
 }
 
-/// A point in time, and pauses until it that grow from nothing to a millisecond.
+/// The deadline of a wait, and the pauses between its polls, which grow to a millisecond.
 class deadline {
  public:
   using clock = std::chrono::steady_clock;

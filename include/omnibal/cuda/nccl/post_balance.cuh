@@ -133,8 +133,9 @@ struct post_balance_fn {
   /// Further faults: `invalid_amount` for a negative cost, `overflow` for a sum above 2^63 - 1,
   /// `no_room` for a rank with more samples than `plan` has room for.
   ///
-  /// Additional memory: 16 bytes for each sample of all ranks, with payloads 32. Determinism:
-  /// portable; the plan is the plan of `omnibal::lpt` of the gathered costs.
+  /// Additional memory: 16 bytes for each sample that `plan` has room for, 32 with payloads of
+  /// different sizes, and the memory of `gpu::lpt`. Determinism: portable; the plan is the plan of
+  /// `omnibal::lpt` of the gathered costs.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class In,
             gpu::device_resource OfPlan, class Out>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,

@@ -172,7 +172,8 @@ struct sorted_part_lists {
     ++sizes[light];
   }
 
-  /// Carries out what was noted.
+  /// Moves the samples of all noted exchanges to their new parts. The samples of a part stay
+  /// sorted.
   template <thread_block Block>
   OMNIBAL_HOST_DEVICE void carry_out(Block& block) {
     static_cast<void>(block.exclusive_sum_of(

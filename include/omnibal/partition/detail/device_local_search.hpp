@@ -268,7 +268,8 @@ class device_local_search {
 /// from a shorter or from a longer one on, the first ones or the last ones.
 enum class longer_stages { spread, spread_from_first, first, last };
 
-/// Returns the same number of layers in each stage, up to one.
+/// Returns the boundaries of stages whose numbers of layers differ by at most one; `longer` says
+/// which stages have one more.
 [[nodiscard]] inline std::vector<std::uint32_t> equal_counts(std::size_t layers, std::size_t stages,
                                                              longer_stages longer) {
   std::vector<std::uint32_t> result(stages + 1);

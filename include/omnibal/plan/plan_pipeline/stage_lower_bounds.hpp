@@ -87,6 +87,7 @@ class integer_layers {
   }
 
  private:
+  /// Keeps a choice unless an earlier choice of the layer is no worse in time and transient bytes.
   /// Precondition: choices come by ascending bytes.
   void push(whole_choice const& way) {
     for (std::size_t other = offsets_.back(); other != choices_.size(); ++other) {

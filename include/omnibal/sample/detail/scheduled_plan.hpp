@@ -92,7 +92,8 @@ class group_pool {
   std::vector<std::uint32_t> waiting_;
 };
 
-/// Throws unless every one of `entries` is in one cell of a complete step, except for repetitions.
+/// Throws unless the schedule has `ranks` ranks and each of the groups [0, entries) is in exactly
+/// one cell, repetitions not counted. Repetitions must name such groups too.
 inline void check_schedule(std::string_view function, steps const& schedule, std::size_t ranks,
                            std::size_t entries) {
   if (schedule.ranks() != ranks) {
