@@ -113,22 +113,18 @@ void add_mergers(vision_part const& vision, layer_places const& places, feature_
   list.add(places.connectors[0], places.connectors[merger - 1] + 1, {.of_tile = patches});
 }
 
-/// The tokens to which layers of the language model attend.
+/// The tokens of clips to which layers of the language model attend. Layers that attend to tiles
+/// count these themselves.
 void add_context(model_description const& model, layer_places const& places, feature_list& list) {
+  if (!model.audio) return;
   std::size_t last = 0;
-  carried_numbers numbers;
+  std::int64_t width = 0;
   for (auto const& [place, layer] : places.language) {
-    std::int64_t const width = layer.cross.context_width;
-    if (width == 0) continue;
+    if (layer.cross.context_width == 0) continue;
     last = place;
-    numbers = {};
-    if (model.audio) {
-      numbers.of_clip_token = width;
-    } else {
-      numbers.of_tile = product_of({model.vision->connector.tile_tokens, width});
-    }
+    width = layer.cross.context_width;
   }
-  list.add(places.embedding, last, numbers);
+  list.add(places.embedding, last, {.of_clip_token = width});
 }
 
 /// The numbers of the keys and values of a token.

@@ -107,8 +107,8 @@ class list_search {
     if (best_ <= bound_) return;
     auto const period =
         static_cast<std::int64_t>(problem_.layout.chunks * (problem_.splits_backward ? 3 : 2));
-    for (pass_pattern const& pattern : patterns_without_collisions(problem_.layout, period)) {
-      try_order(periodic_order(problem_, pattern_slots(problem_.layout, pattern), period));
+    for (pass_pattern const& shape : patterns_without_collisions(problem_.layout, period)) {
+      try_order(periodic_order(problem_, pattern_slots(problem_.layout, shape), period));
       if (best_ <= bound_) return;
     }
   }

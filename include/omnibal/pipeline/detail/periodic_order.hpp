@@ -37,7 +37,7 @@ struct pattern_slots {
   std::vector<std::int64_t> forward;
   std::vector<std::int64_t> backward;
 
-  pattern_slots(chunk_layout const& layout, pass_pattern const& pattern) {
+  pattern_slots(chunk_layout const& layout, pass_pattern const& shape) {
     std::size_t const stages = layout.stages;
     std::size_t const count = stages * layout.chunks;
     forward.resize(count);
@@ -46,13 +46,13 @@ struct pattern_slots {
     for (std::size_t v = 0; v != count; ++v) {
       forward[v] = slot;
       bool const ends_chunk = (v + 1) % stages == 0;
-      slot += ends_chunk ? 1 + pattern.forward_gap : pattern.forward_steps[v / stages % 2];
+      slot += ends_chunk ? 1 + shape.forward_gap : shape.forward_steps[v / stages % 2];
     }
-    slot += pattern.turn_gap - pattern.forward_gap;
+    slot += shape.turn_gap - shape.forward_gap;
     for (std::size_t v = count; v-- != 0;) {
       backward[v] = slot;
       bool const ends_chunk = v % stages == 0;
-      slot += ends_chunk ? 1 + pattern.backward_gap : pattern.backward_steps[v / stages % 2];
+      slot += ends_chunk ? 1 + shape.backward_gap : shape.backward_steps[v / stages % 2];
     }
   }
 };
@@ -90,8 +90,8 @@ template <class T>
 [[nodiscard]] inline std::vector<pass_pattern> patterns_without_collisions(
     chunk_layout const& layout, std::int64_t period) {
   std::vector<std::pair<std::int64_t, pass_pattern>> found;
-  auto const consider = [&](pass_pattern const& pattern) {
-    pattern_slots const slots(layout, pattern);
+  auto const consider = [&](pass_pattern const& shape) {
+    pattern_slots const slots(layout, shape);
     for (std::size_t s = 0; s != layout.stages; ++s) {
       std::vector<bool> used(static_cast<std::size_t>(period), false);
       for (unit_lane const& lane : lanes_of(layout, s)) {
@@ -103,7 +103,7 @@ template <class T>
         }
       }
     }
-    found.emplace_back(slots.backward[0], pattern);
+    found.emplace_back(slots.backward[0], shape);
   };
   // With one chunk there are no odd chunks and no gaps between chunks.
   std::int64_t const odd = layout.chunks == 1 ? 1 : 2;
@@ -122,7 +122,7 @@ template <class T>
   }
   std::ranges::stable_sort(found, {}, [](auto const& one) { return one.first; });
   std::vector<pass_pattern> result;
-  for (auto const& [length, pattern] : found) result.push_back(pattern);
+  for (auto const& [length, shape] : found) result.push_back(shape);
   return result;
 }
 
