@@ -12,7 +12,7 @@
 
 namespace cookbook {
 
-// What each of twelve layers takes in milliseconds, and what it sends to the next in megabytes.
+// The time of each of twelve layers, and the output that it sends to the next layer.
 std::vector<std::int64_t> const milliseconds{9, 9, 9, 9, 2, 6, 6, 6, 6, 6, 6, 8};
 std::vector<std::int64_t> const megabytes{40, 40, 40, 10, 10, 16, 16, 16, 16, 16, 16, 0};
 
@@ -84,25 +84,19 @@ void which_activations_to_keep() {
   for (auto const choice : plan.choices) std::cout << choice << ' ';
   std::cout << ": " << plan.time << " ms, none is below " << plan.lower_bound
             << (plan.proven ? ", proven\n" : "\n");
-  auto const none = omnibal::select_recompute(layers, 400, {.in_flight = 2});
-  if (none.status == omnibal::solve_status::infeasible) {
-    std::cout << "400 bytes are " << none.missing_bytes << " too few\n";
-  }
 }
 
 void how_long_a_step_takes() {
-  std::vector<omnibal::stage_time<>> const times{{10, 20}, {10, 20}, {12, 24}, {10, 20}};
   auto const report = [](char const* name, auto const& step) {
     std::cout << name << ": " << step.makespan << " ms, " << 100 * step.bubble_share
               << " % idle, stage 0 keeps " << step.peak_bytes[0] << " MB\n";
   };
-  auto const step = omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 16}, times, 1, 500,
-                                               {.timeline = omnibal::timeline_policy::recorded});
+  auto const step =
+      omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 16}, omnibal::stage_time{10, 20}, 1, 500,
+                                 {.timeline = omnibal::timeline_policy::recorded});
   report("1F1B", step);
-  std::vector<omnibal::stage_time<>> const halves{{5, 10}, {5, 10}, {6, 12}, {5, 10},
-                                                  {5, 10}, {5, 10}, {6, 12}, {5, 10}};
-  report("interleaved",
-         omnibal::simulate_pipeline(omnibal::interleaved_1f1b{4, 16, 2}, halves, 1, 250));
+  report("interleaved", omnibal::simulate_pipeline(omnibal::interleaved_1f1b{4, 16, 2},
+                                                   omnibal::stage_time{5, 10}, 1, 250));
   std::string trace;  // for Perfetto
   omnibal::write_trace(step.timeline, {.unit = omnibal::time_unit::milliseconds},
                        std::back_inserter(trace));
@@ -119,8 +113,6 @@ void the_order_of_micro_batches() {
   show(found.order);
   std::cout << ": " << found.makespan << " ms instead of " << found.given_makespan
             << ", no order needs less than " << found.lower_bound << '\n';
-  show(omnibal::largest_in_middle(milliseconds_of_batch));
-  std::cout << "by the rule alone\n";
 }
 
 // Devices of 40 GB that reach 156 TFLOP/s and 1.5 TB/s; eight ranks share each layer.
@@ -154,9 +146,8 @@ void data_model_and_memory() {
   auto const pairs = [](lengths_type lengths, bool even) {
     if (even) std::sort(lengths.begin(), lengths.end());
     omnibal::training_data<lengths_type> data;
-    for (std::size_t k = 0; k != 6; ++k) {
+    for (std::size_t k = 0; k != 6; ++k)
       data.batches.push_back({lengths[k], lengths[even ? 11 - k : k + 6]});
-    }
     std::vector<std::vector<std::uint32_t>> const order{{0, 1, 2, 3, 4, 5}};
     data.schedule = omnibal::make_steps(order, 1);
     return data;
@@ -168,13 +159,10 @@ void data_model_and_memory() {
   auto const plan = omnibal::plan_training(
       samples, machine, [&](auto const& given) { return pairs(given, false); },
       [&](auto const& given) { return pairs(given, true); }, costs_of, {.micro_batches = 6});
-  auto const zb = omnibal::simulate_training(plan.levers[3].plan, plan.balanced_data, machine,
-                                             costs_of, omnibal::zb_h1{});
   for (auto const& lever : plan.levers) {
     std::cout << lever.estimate.nanoseconds / 1'000'000 << " ms, "
               << 100 * lever.estimate.waiting_share << " % idle\n";
   }
-  std::cout << zb.nanoseconds / 1'000'000 << " ms with ZB-H1\n";
 }
 
 }  // namespace cookbook

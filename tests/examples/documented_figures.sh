@@ -88,7 +88,7 @@ post_balance() {
   "$program" --simulate 2560 --steps 2 >output 2>message || complain "it fails"
   # Word for word but for the time that planning takes.
   sed -n '/^phase/,/^forward pass/p' output >rows
-  expects guides/exchange.md 10 <rows
+  expects evidence/exchange_costs.md 10 <rows
 }
 
 sensitivity() {
