@@ -204,10 +204,10 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
 template <measure Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
 class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Scheduler>> {
  public:
-  /// Constructs a sampler at the begin of epoch `options.epoch`. `loads` has a weight or resources
-  /// for each group of `packed`, such as its sum of squares; the sampler copies both. Errors:
-  /// `std::invalid_argument` if there are no ranks or more than `max_ranks`, if a rank is not
-  /// below their number, if a degree does not divide their number, if the numbers of loads and
+  /// Constructs a sampler at the beginning of epoch `options.epoch`. `loads` has a weight or
+  /// resources for each group of `packed`, such as its sum of squares; the sampler copies both.
+  /// Errors: `std::invalid_argument` if there are no ranks or more than `max_ranks`, if a rank is
+  /// not below their number, if a degree does not divide their number, if the numbers of loads and
   /// groups differ, and if a load is negative or not finite. `std::invalid_argument` also if levels
   /// have too many groups for the number in a state of what each level carries (more than three
   /// levels of 2^20 groups or more). The errors of `schedule_steps` are possible too.

@@ -114,11 +114,11 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
 template <measure Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
 class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Scheduler>> {
  public:
-  /// Constructs a sampler at the begin of epoch `options.epoch`. `loads` is a range of weights or
-  /// resources, which the sampler copies. Errors: `std::invalid_argument` if there are no ranks or
-  /// more than `max_ranks`, if a rank is not below their number, if `options.carried` has groups,
-  /// and if a scheduler loses or doubles groups; `std::length_error` if there are more than 2^32 -
-  /// 1 groups; the errors of the scheduler.
+  /// Constructs a sampler at the beginning of epoch `options.epoch`. `loads` is a range of weights
+  /// or resources, which the sampler copies. Errors: `std::invalid_argument` if there are no ranks
+  /// or more than `max_ranks`, if a rank is not below their number, if `options.carried` has
+  /// groups, and if a scheduler loses or doubles groups; `std::length_error` if there are more than
+  /// 2^32 - 1 groups; the errors of the scheduler.
   template <load_range<Load> GroupLoads>
   step_sampler(GroupLoads const& loads, shard const& place,
                schedule_steps_options const& options = {}, Scheduler schedule = {})

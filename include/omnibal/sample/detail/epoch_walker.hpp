@@ -265,7 +265,7 @@ class epoch_walker {
   [[nodiscard]] sampler_state state() const { return progress_.state(Plan::counts_only); }
 
  protected:
-  /// Starts at the begin of an epoch.
+  /// Starts at the beginning of an epoch.
   epoch_walker(Plan&& plan, std::uint64_t seed, std::uint64_t epoch)
       : plan_(std::move(plan)),
         progress_(Plan::name, {.seed = seed, .epoch = epoch, .digest = plan_.digest()},
