@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes the tables and pictures of docs/evidence/study.md. A comment on the page names the command that
+# Writes the tables and pictures of docs/evidence/study.md, or of another page. A comment on the page names the command that
 # prints what follows, of the programs in examples/:
 #
 #   <!-- table: study_hbp models -->  TABLE  <!-- end -->

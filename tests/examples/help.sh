@@ -44,7 +44,7 @@ for name in "$@"; do
       ;;
   esac
   # These take the name of a section, and have no options.
-  if [[ $short == study_* ]]; then
+  if [[ $short == study_* || $short == compare_schedules ]]; then
     grep -q '^  [a-z]' output || complain "$short: no sections"
     continue
   fi

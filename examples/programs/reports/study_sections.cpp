@@ -12,20 +12,23 @@ namespace examples {
 namespace {
 
 study_section const& find(std::span<study_section const> sections, int count,
-                          char const* const* words) {
+                          char const* const* words, study_page const& page) {
   std::string names;
   for (study_section const& one : sections) {
     if (count == 2 && one.name == words[1]) return one;
     names.append(names.empty() ? "" : ", ").append(one.name);
   }
-  throw std::runtime_error("takes the name of a section of docs/evidence/study.md: " + names);
+  throw std::runtime_error("takes the name of a section of " + std::string(page.name) + ": " +
+                           names);
 }
 
-void explain(std::string_view program, std::span<study_section const> sections) {
+void explain(std::string_view program, std::span<study_section const> sections,
+             study_page const& page) {
   std::cout << "Usage: " << program << " SECTION\n\n"
-            << "Prints tables or a picture of docs/evidence/study.md, a page that\n"
+            << "Prints tables or a picture of " << page.name << ", a page that\n"
             << "scripts/study.sh writes.\n\nSections:\n";
   for (study_section const& one : sections) std::cout << "  " << one.name << '\n';
+  if (!page.notes.empty()) std::cout << '\n' << page.notes << '\n';
   std::cout << "\nExample:\n  " << program << ' ' << sections.front().name
             << "\n\nExit status: 0 if the section is complete; otherwise 1.\n";
 }
@@ -33,14 +36,14 @@ void explain(std::string_view program, std::span<study_section const> sections) 
 }  // namespace
 
 int print_section(std::string_view program, std::span<study_section const> sections, int count,
-                  char const* const* words) {
+                  char const* const* words, study_page const& page) {
   try {
     bool const asks = count == 2 && (std::string_view(words[1]) == "--help" ||
                                      std::string_view(words[1]) == "-h");
     if (asks) {
-      explain(program, sections);
+      explain(program, sections, page);
     } else {
-      find(sections, count, words).print(std::cout);
+      find(sections, count, words, page).print(std::cout);
     }
     std::cout.flush();
     if (!std::cout) throw std::runtime_error("cannot write to the standard output");
