@@ -115,6 +115,27 @@ void the_order_of_micro_batches() {
             << ", no order needs less than " << found.lower_bound << '\n';
 }
 
+void a_schedule_for_your_own_times() {
+  std::vector<std::int64_t> const sizes{9, 8, 12, 7, 10, 6, 11, 9};
+  auto const times = [&](std::size_t, std::size_t m) {
+    return omnibal::stage_time<>{sizes[m], sizes[m], sizes[m]};
+  };
+  std::vector<std::int64_t> const memory(4, 2000);  // MB of a stage; a micro-batch keeps 500
+  auto const list = omnibal::list_schedule({4, 8}, times, 1, 500, memory);
+  std::string csv;  // for PyTorch
+  omnibal::write_schedule(list.schedule, std::back_inserter(csv));
+  auto const plain = omnibal::simulate_pipeline(omnibal::one_f_one_b{4, 8}, times, 1);
+  std::cout << list.makespan << " ms instead of " << plain.makespan << ", no list needs less than "
+            << list.lower_bound << '\n';
+}
+
+void chunks_in_a_v() {
+  for (auto const& schedule : {omnibal::zb_v(4, 8), omnibal::v_half(4, 8), omnibal::v_min(4, 8)}) {
+    std::cout << omnibal::simulate_pipeline(schedule, omnibal::stage_time{10, 10, 10}).makespan
+              << " ms, " << omnibal::peak_in_flight(schedule)[0] << " units on stage 0\n";
+  }
+}
+
 // Devices of 40 GB that reach 156 TFLOP/s and 1.5 TB/s; eight ranks share each layer.
 omnibal::pipeline_machine const machine{
     .stages = 4,
@@ -176,6 +197,8 @@ int main() {
        {"which_activations_to_keep", which_activations_to_keep},
        {"how_long_a_step_takes", how_long_a_step_takes},
        {"the_order_of_micro_batches", the_order_of_micro_batches},
+       {"a_schedule_for_your_own_times", a_schedule_for_your_own_times},
+       {"chunks_in_a_v", chunks_in_a_v},
        {"cuts_and_recomputation_together", cuts_and_recomputation_together},
        {"data_model_and_memory", data_model_and_memory}});
 }
