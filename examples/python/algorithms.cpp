@@ -21,17 +21,11 @@ using convert::integer_list;
 using convert::limit_list;
 using convert::optional_list;
 using convert::reject;
+using convert::released;
 using convert::to_effort;
 using results::groups;
 
 namespace {
-
-/// Runs `body` while other threads of Python run.
-template <class Body>
-auto released(Body const& body) {
-  py::gil_scoped_release const release;
-  return body();
-}
 
 std::vector<std::uint32_t> to_indices(std::string const& function, std::string const& name,
                                       py::object const& given) {

@@ -28,6 +28,13 @@ namespace py = pybind11;
   throw std::invalid_argument("omnibal::" + function + ": " + text);
 }
 
+/// Runs `body` while other threads of Python run.
+template <class Body>
+auto released(Body const& body) {
+  py::gil_scoped_release const release;
+  return body();
+}
+
 /// A number of things that Python gives, where a negative one is an error with a text.
 [[nodiscard]] inline std::size_t count_of(std::string const& function, std::string const& name,
                                           std::int64_t value) {

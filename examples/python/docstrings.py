@@ -38,6 +38,10 @@ ALGORITHMS = {
     "partition_throughput": "partition/partition_throughput",
     "select_recompute": "recompute/select_recompute",
     "context_groups": "context/context_groups",
+    "simulate_pipeline": "pipeline/simulate_pipeline",
+    "order_micro_batches": "pipeline/order_micro_batches",
+    "largest_in_middle": "pipeline/order_micro_batches",
+    "list_schedule": "pipeline/list_schedule",
 }
 CLASSES = {
     "online_packer": "pack/online_packer",

@@ -12,6 +12,9 @@
 namespace algorithms {
 void define(pybind11::module_& module);
 }
+namespace pipeline {
+void define(pybind11::module_& module);
+}
 namespace sampling {
 void define(pybind11::module_& module);
 }
@@ -190,8 +193,10 @@ void replace_all(std::string& text, std::string const& from, std::string const& 
 /// A text of the library in the words of Python: its functions and arguments by their names here.
 std::string to_python_text(std::string text) {
   replace_all(text, "omnibal::epoch_sampler: ", "omnibal.EpochSampler: ");
+  replace_all(text, "omnibal::listed_schedule: ", "omnibal.ListedSchedule: ");
   replace_all(text, "omnibal::mixture: ", "omnibal.Mixture: ");
   replace_all(text, "omnibal::online_packer: ", "omnibal.OnlinePacker: ");
+  replace_all(text, "omnibal::write_schedule: ", "omnibal.ListedSchedule.to_csv: ");
   replace_all(text, "omnibal::", "omnibal.");
   replace_all(text, "options.", "");
   replace_all(text, "shard.", "");
@@ -220,5 +225,6 @@ PYBIND11_MODULE(_core, module) {
   });
   results::define(module);
   algorithms::define(module);
+  pipeline::define(module);
   sampling::define(module);
 }

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
 from typing import (
     Any,
     Callable,
@@ -26,6 +27,9 @@ Costs = npt.ArrayLike
 Limits = Union[int, Sequence[int], npt.NDArray[np.integer[Any]]]
 """A number, or one for each resource."""
 Effort = Literal["fast", "normal", "thorough"]
+Times = npt.ArrayLike
+"""A number, one for each virtual stage, or an array of shape (virtual stages, micro-batches)."""
+Placement = Literal["looped", "v_shape", "bidirectional"]
 Remainder = Literal["short_step", "repeat", "carry"]
 Status = Literal["solved", "not_found", "infeasible"]
 __version__: str
@@ -293,6 +297,105 @@ class ContextPlan:
     def min_degree(self) -> int: ...
     @property
     def digest(self) -> int: ...
+
+class ListedSchedule:
+    """A schedule as a list of operations for each stage, from `list_schedule`.
+
+    Example:
+        >>> found = omnibal.list_schedule([1, 1], [2, 2], stages=2, micro_batches=2)
+        >>> found
+        ListedSchedule(2 stages, 2 micro-batches, makespan 9, at least 9, proven)
+        >>> found.operations[1]
+        [('forward', 0, 0), ('backward', 0, 0), ('forward', 0, 1), ('backward', 0, 1)]
+        >>> print(found.to_csv(), end="")
+        0F0,0F1,0B0,0B1
+        1F0,1B0,1F1,1B1
+    """
+
+    @property
+    def stages(self) -> int: ...
+    @property
+    def micro_batches(self) -> int: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def placement(self) -> Placement: ...
+    @property
+    def splits_backward(self) -> bool: ...
+    @property
+    def operations(self) -> List[List[Tuple[Literal["forward", "backward", "weight"], int, int]]]: ...
+    @property
+    def objective(self) -> Literal["makespan", "longest_stage"]: ...
+    @property
+    def makespan(self) -> Union[int, float]: ...
+    @property
+    def longest_stage(self) -> Union[int, float]: ...
+    @property
+    def lower_bound(self) -> Union[int, float]: ...
+    def to_csv(self) -> str:
+        """Returns the schedule as CSV that PyTorch reads (`_load_csv`, format `compute_only`).
+
+        A row has the operations of a stage, which PyTorch calls a rank. `2F7` is the forward pass of
+        micro-batch 7 in the virtual stage 2, which PyTorch calls a stage. `B` is a whole backward pass,
+        `I` the gradients of the inputs and `W` the gradients of the weights.
+
+        Returns:
+            The text.
+
+        Raises:
+            ValueError: if the schedule is bidirectional, because PyTorch has one rank for each virtual
+                stage.
+        """
+    def write_csv(self, path: Union[str, os.PathLike[str]]) -> None:
+        """Writes the text of `to_csv` to a file.
+
+        Args:
+            path: the path of the file, which is replaced if it exists.
+
+        Raises:
+            OSError: if the file cannot be written.
+            ValueError: if the schedule is bidirectional.
+        """
+
+Schedule = Union[
+    Literal["gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_v", "v_half", "v_min"],
+    ListedSchedule,
+]
+
+class MicroBatchOrder:
+    """An order of the micro-batches of a step, from `order_micro_batches`.
+
+    Example:
+        >>> found = omnibal.order_micro_batches([[1, 5, 1], [1, 5, 1]], [[2, 9, 2], [2, 9, 2]], 2)
+        >>> type(found).__name__, found.lower_bound <= found.makespan <= found.given_makespan
+        ('MicroBatchOrder', True)
+    """
+
+    @property
+    def order(self) -> Indices: ...
+    @property
+    def makespan(self) -> Union[int, float]: ...
+    @property
+    def given_makespan(self) -> Union[int, float]: ...
+    @property
+    def lower_bound(self) -> Union[int, float]: ...
+
+class Simulation:
+    """The time and memory of a step, from `simulate_pipeline`.
+
+    Example:
+        >>> omnibal.simulate_pipeline([1, 1], [2, 2], stages=2, micro_batches=4).busy.tolist()
+        [12, 12]
+    """
+
+    @property
+    def makespan(self) -> Union[int, float]: ...
+    @property
+    def bubble_share(self) -> float: ...
+    @property
+    def busy(self) -> Union[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    @property
+    def peak_bytes(self) -> npt.NDArray[np.int64]: ...
 
 class OnlineResult:
     """What an `OnlinePacker` returns: true if a group leaves.
@@ -1176,4 +1279,172 @@ def context_groups(
         >>> plan = omnibal.context_groups([4000, 500, 400, 300], 4, cost)
         >>> plan.status, plan.degrees.tolist(), plan.samples.tolist()
         ('solved', [4, 2, 1, 1], [[0], [1], [2], [3]])
+    """
+
+def simulate_pipeline(
+    forward: Times,
+    backward: Times,
+    stages: int,
+    micro_batches: Optional[int] = None,
+    *,
+    weight: Optional[Times] = None,
+    transfer: Times = 0,
+    bytes: Optional[Times] = None,
+    schedule: Schedule = "1f1b",
+    chunks: Optional[int] = None,
+) -> Simulation:
+    """Simulates a step of a pipeline: its time, its idle time and its memory.
+
+    Args:
+        forward: the time of the forward pass of a micro-batch: a number, one for each virtual stage, or
+            an array of shape (virtual stages, micro-batches). A stage, which PyTorch calls a rank, has
+            `chunks` virtual stages. All times have the same unit, such as nanoseconds.
+        backward: the time of the backward pass without `weight`, in one of these forms.
+        stages: the number of stages.
+        micro_batches: the number of micro-batches. Default: the number in the shape of the arrays.
+        weight: the time of the gradients of the weights, in one of these forms. Schedules that do
+            not split the backward pass add it to `backward`; the others require it.
+        transfer: the time to send a micro-batch to the next virtual stage, or its gradients back: a
+            number, one for each cut between virtual stages, or an array of shape (cuts,
+            micro-batches).
+        bytes: the activation bytes of a micro-batch in a virtual stage: integers in the form of
+            `forward`. Default: 0.
+        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min', or a
+            `ListedSchedule`.
+        chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
+            'interleaved_1f1b'.
+
+    Returns:
+        A `Simulation`: makespan, bubble share, and the busy time and peak bytes of each stage.
+
+    Raises:
+        TypeError: if `schedule` is neither a str nor a `ListedSchedule`.
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.simulate_pipeline(1, 2, stages=4, micro_batches=8, schedule="gpipe")
+        Simulation(makespan 33, bubble share 0.272727)
+        >>> step = omnibal.simulate_pipeline(
+        ...     1, 1, stages=4, micro_batches=8, weight=1, bytes=10, schedule="zb_h1")
+        >>> step.makespan, step.peak_bytes.tolist()
+        (27, [40, 40, 40, 40])
+    """
+
+def order_micro_batches(
+    forward: Times,
+    backward: Times,
+    stages: int,
+    micro_batches: Optional[int] = None,
+    *,
+    weight: Optional[Times] = None,
+    transfer: Times = 0,
+    schedule: Schedule = "1f1b",
+    chunks: Optional[int] = None,
+    simulations: int = 1000,
+) -> MicroBatchOrder:
+    """Orders the micro-batches of a step such that a pipeline needs less time.
+
+    Args:
+        forward: the time of the forward pass of a micro-batch: a number, one for each virtual stage, or
+            an array of shape (virtual stages, micro-batches). A stage, which PyTorch calls a rank, has
+            `chunks` virtual stages. All times have the same unit, such as nanoseconds.
+        backward: the time of the backward pass without `weight`, in one of these forms.
+        stages: the number of stages.
+        micro_batches: the number of micro-batches. Default: the number in the shape of the arrays.
+        weight: the time of the gradients of the weights, in one of these forms. Schedules that do
+            not split the backward pass add it to `backward`; the others require it.
+        transfer: the time to send a micro-batch to the next virtual stage, or its gradients back: a
+            number, one for each cut between virtual stages, or an array of shape (cuts,
+            micro-batches).
+        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min', or a
+            `ListedSchedule`.
+        chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
+            'interleaved_1f1b'.
+        simulations: the number of orders that the search simulates.
+
+    Returns:
+        A `MicroBatchOrder`: `order` has the micro-batch for each place of the schedule. It is never
+        slower than the given order or the order of `largest_in_middle`.
+
+    Raises:
+        TypeError: if `schedule` is neither a str nor a `ListedSchedule`.
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> forward = [[9, 1, 5, 2], [9, 1, 5, 2]]
+        >>> found = omnibal.order_micro_batches(forward, np.multiply(forward, 2), stages=2)
+        >>> found
+        MicroBatchOrder(makespan 54 instead of 78, at least 54, proven)
+        >>> found.order.tolist()
+        [1, 2, 0, 3]
+    """
+
+def largest_in_middle(costs: Costs) -> Indices:
+    """Orders costs with the largest in the middle, so that a pipeline fills and drains with small ones.
+
+    Args:
+        costs: an integer or a floating-point number for each micro-batch.
+
+    Returns:
+        The indices of the costs in this order, uint32.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.largest_in_middle([9, 1, 5, 2]).tolist()
+        [1, 2, 0, 3]
+    """
+
+def list_schedule(
+    forward: Times,
+    backward: Times,
+    stages: int,
+    micro_batches: Optional[int] = None,
+    *,
+    weight: Optional[Times] = None,
+    transfer: Times = 0,
+    bytes: Optional[Times] = None,
+    memory: Optional[Limits] = None,
+    chunks: int = 1,
+    placement: Placement = "looped",
+    objective: Literal["makespan", "longest_stage"] = "makespan",
+) -> ListedSchedule:
+    """Computes a pipeline schedule for given times of stages and micro-batches, within their memory.
+
+    Args:
+        forward: the time of the forward pass of a micro-batch: a number, one for each virtual stage, or
+            an array of shape (virtual stages, micro-batches). A stage, which PyTorch calls a rank, has
+            `chunks` virtual stages. All times have the same unit, such as nanoseconds.
+        backward: the time of the backward pass without `weight`, in one of these forms.
+        stages: the number of stages.
+        micro_batches: the number of micro-batches. Default: the number in the shape of the arrays.
+        weight: the time of the gradients of the weights, in one of these forms. If it is
+            given, the schedule splits the backward pass.
+        transfer: the time to send a micro-batch to the next virtual stage, or its gradients back: a
+            number, one for each cut between virtual stages, or an array of shape (cuts,
+            micro-batches).
+        bytes: the activation bytes of a micro-batch in a virtual stage: integers in the form of
+            `forward`. Default: 0.
+        memory: the most activation bytes that a stage may keep: a number, or one for each stage.
+            Default: no limit.
+        chunks: the number of virtual stages of a stage.
+        placement: 'looped' as in interleaved 1F1B, 'v_shape' as in ZB-V, or 'bidirectional' as in
+            Chimera and DualPipe.
+        objective: 'makespan', or 'longest_stage', the time between steps if a stage begins the next
+            step as soon as its own operations have ended.
+
+    Returns:
+        A `ListedSchedule` with the operations of each stage and a lower bound on the objective;
+        `write_csv` writes it for PyTorch.
+
+    Raises:
+        ValueError: if an argument is wrong or a micro-batch alone exceeds the memory; the text names
+            the argument and its value.
+
+    Example:
+        >>> found = omnibal.list_schedule([3, 1], [2, 1], stages=2, micro_batches=3, weight=[2, 1])
+        >>> found
+        ListedSchedule(2 stages, 3 micro-batches, makespan 21, at least 21, proven)
+        >>> print(found.to_csv(), end="")
     """
