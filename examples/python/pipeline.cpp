@@ -18,8 +18,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -336,6 +338,25 @@ void check_weight(std::string const& function, step_arguments const& step) {
   reject(function, "weight is None, must be given if the schedule splits the backward pass");
 }
 
+/// Runs `body`, whose errors name `simulate_pipeline`, with the name of the function that Python
+/// calls.
+template <class Body>
+auto with_name(std::string const& function, Body const& body) {
+  std::string const inner = "omnibal::simulate_pipeline: ";
+  auto const text_of = [&](std::exception const& error) {
+    std::string const text = error.what();
+    return text.starts_with(inner) ? "omnibal::" + function + ": " + text.substr(inner.size())
+                                   : text;
+  };
+  try {
+    return body();
+  } catch (std::logic_error const& error) {
+    throw std::invalid_argument(text_of(error));
+  } catch (std::overflow_error const& error) {
+    throw std::overflow_error(text_of(error));
+  }
+}
+
 micro_batch_order order_micro_batches(
     py::object const& forward, py::object const& backward, std::int64_t stages,
     std::optional<std::int64_t> micro_batches, py::object const& weight, py::object const& transfer,
@@ -350,7 +371,9 @@ micro_batch_order order_micro_batches(
         [&](auto const& of) -> micro_batch_order {
           check_weight<std::remove_cvref_t<decltype(of)>>(name, step);
           auto found = released([&] {
-            return omnibal::order_micro_batches(of, tables.times(), tables.transfer, options);
+            return with_name(name, [&] {
+              return omnibal::order_micro_batches(of, tables.times(), tables.transfer, options);
+            });
           });
           return {convert::to_array(std::move(found.order)), py::cast(found.makespan),
                   py::cast(found.given_makespan), py::cast(found.lower_bound)};

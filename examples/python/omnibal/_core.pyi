@@ -306,10 +306,10 @@ class ListedSchedule:
         >>> found
         ListedSchedule(2 stages, 2 micro-batches, makespan 9, at least 9, proven)
         >>> found.operations[1]
-        [('forward', 0, 0), ('backward', 0, 0), ('forward', 0, 1), ('backward', 0, 1)]
+        [('forward', 0, 0), ('forward', 0, 1), ('backward', 0, 0), ('backward', 0, 1)]
         >>> print(found.to_csv(), end="")
         0F0,0F1,0B0,0B1
-        1F0,1B0,1F1,1B1
+        1F0,1F1,1B0,1B1
     """
 
     @property
@@ -1372,11 +1372,12 @@ def order_micro_batches(
 
     Example:
         >>> forward = [[9, 1, 5, 2], [9, 1, 5, 2]]
-        >>> found = omnibal.order_micro_batches(forward, np.multiply(forward, 2), stages=2)
+        >>> backward = [[18, 2, 10, 4], [18, 2, 10, 4]]
+        >>> found = omnibal.order_micro_batches(forward, backward, stages=2)
         >>> found
-        MicroBatchOrder(makespan 54 instead of 78, at least 54, proven)
+        MicroBatchOrder(makespan 69 instead of 88, at least 55)
         >>> found.order.tolist()
-        [1, 2, 0, 3]
+        [3, 0, 2, 1]
     """
 
 def largest_in_middle(costs: Costs) -> Indices:
@@ -1447,4 +1448,6 @@ def list_schedule(
         >>> found
         ListedSchedule(2 stages, 3 micro-batches, makespan 21, at least 21, proven)
         >>> print(found.to_csv(), end="")
+        0F0,0F1,0F2,0I0,0I1,0I2,0W0,0W1,0W2
+        1F0,1I0,1W0,1F1,1I1,1W1,1F2,1I2,1W2
     """
