@@ -4,10 +4,12 @@
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/list_schedule.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/write_schedule.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/pipeline/zb_v.hpp>
 
+#include <cstddef>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -39,4 +41,20 @@ TEST_CASE("write_schedule refuses a virtual stage on two stages") {
                                            omnibal::stage_time<>{1, 1, 1});
   CHECK(test::error_text<std::invalid_argument>([&] { text_of(both.schedule); }) ==
         "omnibal::write_schedule: virtual stage 0 lies on stage 0 and on stage 1, must lie on one");
+}
+
+TEST_CASE("write_schedule refuses a virtual stage that does not exist") {
+  struct far_schedule : omnibal::one_f_one_b {
+    [[nodiscard]] static std::size_t virtual_stage(std::size_t stage,
+                                                   omnibal::pipeline_unit const& /*unit*/) {
+      return stage + 1;
+    }
+  };
+  CHECK(test::error_text<std::invalid_argument>([] {
+          text_of(far_schedule{{2, 1}});
+        }) == "omnibal::write_schedule: a unit of stage 1 is virtual stage 2, there are 2");
+  CHECK(test::error_text<std::invalid_argument>([] {
+          static_cast<void>(
+              omnibal::simulate_pipeline(far_schedule{{2, 1}}, omnibal::stage_time<>{1, 1}));
+        }).find("virtual_stage(1, chunk 0, micro-batch 0) is 2") != std::string::npos);
 }

@@ -19,8 +19,8 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Adds square matrices of streams, which read so many inputs of the width. Their outputs are
-/// scaled to the length of the first stream and kept.
+/// Adds `count` square matrices of streams, which read `inputs` inputs of the width. Their outputs
+/// are scaled to the length of the first stream and kept.
 inline void add_stream_products(layer_tally& tally, int128 rows, std::int64_t hidden,
                                 std::int64_t count, std::int64_t inputs) {
   if (count == 0) return;
@@ -252,8 +252,8 @@ struct prediction_losses {
 /// compute the gradients in the forward pass (Liger) do not compute the logits again, but hold the
 /// gradients of the matrix and of the inputs, h for each token, until the backward pass.
 ///
-/// With `predictions` the layer also computes the losses of multi-token prediction, each at the cost
-/// of the main loss.
+/// With `predictions` the layer also computes the losses of multi-token prediction, each at the
+/// cost of the main loss.
 ///
 /// Complexity, memory, determinism and errors as `transformer`. Source: Korthikanti et al., 2022
 /// (arXiv 2205.05198); Wijmans et al., "Cut your losses", 2024 (arXiv 2411.09009).

@@ -21,12 +21,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string_view>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -101,9 +97,10 @@ struct list_schedule_fn {
                                   detail::list_search<T>& search) {
     chunk_layout const& layout = problem.layout;
     auto const attempt = [&](auto const& schedule) {
-      listed_schedule<Splits> const listed(layout, detail::lists_of<Splits>(schedule));
+      operation_lists const lists = detail::lists_of<Splits>(schedule);
+      listed_schedule<Splits> const listed(layout, lists);
       if (!detail::fits(problem, listed)) return;
-      search.propose(detail::replay(problem, listed), detail::lists_of<Splits>(listed));
+      search.propose(detail::replay(problem, listed), lists);
     };
     if (layout.placement == chunk_placement::looped) {
       attempt(interleaved_1f1b{layout.stages, layout.micro_batches, layout.chunks});

@@ -134,6 +134,24 @@ struct virtual_stage_of_fn {
 /// Returns the virtual stage of a unit; see `virtual_stage_of_fn`.
 inline constexpr virtual_stage_of_fn virtual_stage_of{};
 
+namespace detail {
+
+/// Calls `visit(kind, unit)` for the operations of a stage in their order.
+template <pipeline_schedule Schedule, class Visit>
+void for_each_operation(Schedule const& schedule, std::size_t stage, Visit const& visit) {
+  std::size_t const units = schedule.micro_batches * schedule.chunk_count();
+  stage_progress done;
+  for (std::size_t left = units * (Schedule::splits_backward ? 3 : 2); left != 0; --left) {
+    operation_kind const kind = schedule.next(stage, done);
+    std::uint32_t& index = kind == operation_kind::forward    ? done.forward
+                           : kind == operation_kind::backward ? done.backward
+                                                              : done.weight;
+    visit(kind, unit_of(schedule, stage, kind, index++));
+  }
+}
+
+}  // namespace detail
+
 struct peak_in_flight_fn {
   /// Returns for each stage the most units whose activations it keeps at once. A unit is a
   /// micro-batch in one chunk of the model. The stage keeps activations from the forward pass to

@@ -9,7 +9,6 @@
 #include <omnibal/pipeline/schedule.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -28,24 +27,20 @@ struct write_schedule_fn {
   ///
   /// Complexity: a call of `next` for each operation. Memory: the text of a row. Determinism:
   /// portable. Errors: the errors of the schedule; `std::invalid_argument` if the schedule is
-  /// bidirectional, because PyTorch has one rank for each virtual stage.
+  /// bidirectional, because PyTorch has one rank for each virtual stage, or if it names a virtual
+  /// stage that does not exist.
   template <pipeline_schedule Schedule, std::output_iterator<char> Out>
   Out operator()(Schedule const& schedule, Out out) const {
     schedule.check();
     std::vector<std::size_t> ranks(schedule.stages * schedule.chunk_count(), unknown);
-    std::size_t const units = schedule.micro_batches * schedule.chunk_count();
-    std::size_t const operations = units * (Schedule::splits_backward ? 3 : 2);
     for (std::size_t stage = 0; stage != schedule.stages; ++stage) {
-      stage_progress done;
       std::string row;
-      for (std::size_t i = 0; i != operations; ++i) {
-        operation_kind const kind = schedule.next(stage, done);
-        pipeline_unit const unit = detail::unit_of(schedule, stage, kind, count_of(done, kind)++);
+      detail::for_each_operation(schedule, stage, [&](operation_kind kind, pipeline_unit unit) {
         std::size_t const place = virtual_stage_of(schedule, stage, unit);
-        check_rank(ranks[place], stage, place);
-        row.append(i == 0 ? "" : ",").append(detail::to_text(place));
+        check_place(ranks, stage, place);
+        row.append(row.empty() ? "" : ",").append(detail::to_text(place));
         row.append(letter<Schedule>(kind)).append(detail::to_text(unit.micro_batch));
-      }
+      });
       detail::put_text(out, row.append("\n"));
     }
     return out;
@@ -55,18 +50,18 @@ struct write_schedule_fn {
   static constexpr std::string_view name = "write_schedule";
   static constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
 
-  [[nodiscard]] static std::uint32_t& count_of(stage_progress& done, operation_kind kind) {
-    if (kind == operation_kind::forward) return done.forward;
-    return kind == operation_kind::backward ? done.backward : done.weight;
-  }
   template <class Schedule>
   [[nodiscard]] static std::string_view letter(operation_kind kind) {
     if (kind == operation_kind::forward) return "F";
     if (kind == operation_kind::weight) return "W";
     return Schedule::splits_backward ? "I" : "B";
   }
-  static void check_rank(std::size_t& known, std::size_t stage, std::size_t place) {
-    std::size_t const before = std::exchange(known, stage);
+  static void check_place(std::vector<std::size_t>& ranks, std::size_t stage, std::size_t place) {
+    if (place >= ranks.size()) {
+      detail::throw_invalid(name, "a unit of stage ", stage, " is virtual stage ", place,
+                            ", there are ", ranks.size());
+    }
+    std::size_t const before = std::exchange(ranks[place], stage);
     if (before == unknown || before == stage) return;
     detail::throw_invalid(name, "virtual stage ", place, " lies on stage ", before,
                           " and on stage ", stage, ", must lie on one");

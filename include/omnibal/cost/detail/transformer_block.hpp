@@ -152,7 +152,8 @@ struct transformer_block {
     }
   }
 
-  /// Adds the prediction and the correction of the streams, and the product beside attention.
+  /// Adds the prediction and the correction of the streams, and the product in parallel with
+  /// attention.
   void add_streams(layer_tally& sums, int128 rows) const {
     int128 const count = streams.count;
     int128 const stream = sums.activation_bytes(rows * hidden);

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -124,8 +125,11 @@ class list_search {
     if (best_ <= bound_) return;
     try_target(passes, bound_);
     if (!problem_.splits_backward) return;
-    T const step = (best_ - bound_) / static_cast<T>(count);
-    for (int k = 1; k <= count; ++k) try_target(passes, bound_ + step * static_cast<T>(k));
+    T const gap = best_ - bound_;
+    // Integers have no more targets than the gap.
+    T const targets =
+        std::integral<T> ? std::min(static_cast<T>(count), gap) : static_cast<T>(count);
+    for (T k = 1; k <= targets; ++k) try_target(passes, bound_ + gap / targets * k);
   }
   void try_target(operation_lists const& passes, T target) {
     list_times<T> const times = filler_.run(passes, target);

@@ -74,8 +74,9 @@ class memory_guard {
 
  private:
   std::int64_t free_;
-  /// By micro-batch: the bytes that the stage keeps, and the bytes of its later forward passes.
+  /// The bytes of each micro-batch that the stage keeps.
   std::vector<std::int64_t> held_;
+  /// The bytes of the later forward passes of each micro-batch.
   std::vector<std::int64_t> needed_;
   std::int64_t most_needed_ = 0;
   /// Micro-batches before `first_` are finished, those from `end_` on have not begun.

@@ -22,21 +22,13 @@ namespace omnibal::inline v0::detail {
 template <bool Splits, pipeline_schedule Schedule>
 [[nodiscard]] operation_lists lists_of(Schedule const& schedule) {
   operation_lists lists(schedule.stages);
-  std::size_t const units = schedule.micro_batches * schedule.chunk_count();
-  std::size_t const count = units * (Schedule::splits_backward ? 3 : 2);
   for (std::size_t s = 0; s != schedule.stages; ++s) {
-    stage_progress done;
-    for (std::size_t i = 0; i != count; ++i) {
-      operation_kind const kind = schedule.next(s, done);
-      std::uint32_t& index = kind == operation_kind::forward    ? done.forward
-                             : kind == operation_kind::backward ? done.backward
-                                                                : done.weight;
-      pipeline_unit const unit = unit_of(schedule, s, kind, index++);
+    for_each_operation(schedule, s, [&](operation_kind kind, pipeline_unit const& unit) {
       lists[s].push_back({kind, unit.chunk, unit.micro_batch});
       if (Splits && !Schedule::splits_backward && kind == operation_kind::backward) {
         lists[s].push_back({operation_kind::weight, unit.chunk, unit.micro_batch});
       }
-    }
+    });
   }
   return lists;
 }
