@@ -171,9 +171,10 @@ TEST_CASE("fields of Llama 3.2 Vision that do not fit are refused by name") {
 TEST_CASE("parts of a file that are not read have names and parameters") {
   json const clip{
       {"model_type", "clip"}, {"vision_config", json::object()}, {"text_config", json::object()}};
-  auto const tower = read(clip);
-  REQUIRE(tower.omitted.size() == 1);
-  CHECK(omnibal::count_parameters(tower.vision->tower).total + tower.omitted[0].parameters ==
+  auto const clip_file = read(clip);
+  REQUIRE(clip_file.omitted.size() == 1);
+  CHECK(omnibal::count_parameters(clip_file.vision->tower).total +
+            clip_file.omitted[0].parameters ==
         151'277'313);
   json const siglip{{"model_type", "siglip"}, {"vision_config", json::object()}};
   auto const other = read(siglip);

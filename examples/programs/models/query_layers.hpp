@@ -235,17 +235,18 @@ void visit_with_tiles(omnibal::mixed_language_model const& model, std::int64_t t
   };
   auto const last = std::find_if(model.runs.rbegin(), model.runs.rend(), attends).base();
   std::int64_t const passed = product_of({tile_tokens, std::prev(last)->layer.cross.context_width});
-  visit(passing<omnibal::embedding>{model.input, passed}, std::int64_t{1});
+  visit(passing<omnibal::embedding>{model.input, {.of_tile = passed}}, std::int64_t{1});
   for (auto run = model.runs.begin(); run != model.runs.end(); ++run) {
     bool const is_before = run < std::prev(last);
     cross_layer const attending{run->layer, tile_tokens, tiles_of_image};
     if (!attends(*run)) {
-      visit(passing<omnibal::transformer>{run->layer, is_before ? passed : 0}, run->count);
+      visit(passing<omnibal::transformer>{run->layer, {.of_tile = is_before ? passed : 0}},
+            run->count);
     } else if (is_before || run->count == 1) {
-      visit(passing<cross_layer>{attending, is_before ? passed : 0}, run->count);
+      visit(passing<cross_layer>{attending, {.of_tile = is_before ? passed : 0}}, run->count);
     } else {
-      visit(passing<cross_layer>{attending, passed}, run->count - 1);
-      visit(passing<cross_layer>{attending, 0}, std::int64_t{1});
+      visit(passing<cross_layer>{attending, {.of_tile = passed}}, run->count - 1);
+      visit(passing<cross_layer>{attending, {}}, std::int64_t{1});
     }
   }
   visit(model.output, std::int64_t{1});
