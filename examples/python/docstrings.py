@@ -29,6 +29,7 @@ ALGORITHMS = {
     "balance_under_capacity": "balance/balance_under_capacity",
     "micro_batches": "balance/micro_batches",
     "schedule_steps": "balance/schedule_steps",
+    "loss_normalizer": "sample/loss_normalizer",
     "pad_ratio": "metrics",
     "dist_ratio": "metrics",
     "imbalance": "metrics",

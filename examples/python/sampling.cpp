@@ -4,10 +4,12 @@
 
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
+#include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/sample/mixture.hpp>
 
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -325,6 +327,15 @@ struct mixed {
   }
 };
 
+/// The numbers of all ranks, or of all steps and ranks.
+double loss_normalizer(py::object const& loss_tokens) {
+  std::string const name = "loss_normalizer";
+  py::array const given = convert::any_array(name, "loss_tokens", loss_tokens);
+  convert::integer_array const counts = convert::as_integers(name, "loss_tokens", given);
+  return omnibal::loss_normalizer(
+      std::span(counts.data(), static_cast<std::size_t>(counts.size())));
+}
+
 py::tuple draws(omnibal::mixture const& from, std::uint64_t first, std::int64_t count) {
   auto const wanted = count_of("mixture", "count", count);
   std::vector<std::int64_t> sources(wanted);
@@ -527,6 +538,8 @@ void define(py::module_& module) {
   define_online(module);
   define_sampler(module);
   define_mixture(module);
+  module.def("loss_normalizer", &loss_normalizer, docstrings::loss_normalizer,
+             py::arg("loss_tokens"));
 }
 
 }  // namespace sampling

@@ -231,6 +231,15 @@ class Balancing(unittest.TestCase):
         self.assertAlmostEqual(omnibal.utilization([1, 2, 3], 4), 0.5)
         self.assertAlmostEqual(omnibal.pad_ratio(omnibal.Groups([0, 2], [0, 1]), [1, 2]), 0.25)
 
+    def test_loss_normalizer(self):
+        # The averaged scaled sums of the ranks are the mean loss of all tokens of the epoch.
+        tokens = np.array([[40, 10], [0, 30]], dtype=np.int32)
+        losses = tokens * 2.5
+        scale = omnibal.loss_normalizer(tokens)
+        self.assertAlmostEqual((losses * scale).mean(), 2.5)
+        self.assertEqual(scale, omnibal.loss_normalizer(tokens.ravel().tolist()))
+        self.assertEqual(omnibal.loss_normalizer([0, 0]), 0.0)
+
 
 class Planning(unittest.TestCase):
     def test_stages(self):
@@ -565,6 +574,9 @@ class Errors(unittest.TestCase):
             (lambda: omnibal.micro_batches([1], 1, [9], 4), "omnibal.micro_batches"),
             (lambda: omnibal.group_loads(omnibal.Groups([0, 1], [4]), [1]), "group_loads"),
             (lambda: omnibal.schedule_steps([1], 0), "omnibal.schedule_steps"),
+            (lambda: omnibal.loss_normalizer([]), "loss_tokens is empty"),
+            (lambda: omnibal.loss_normalizer([3, -9]), "loss_tokens[1] is -9"),
+            (lambda: omnibal.loss_normalizer([0.5]), "loss_tokens"),
             (lambda: omnibal.schedule_steps([1], 1, remainder="x"), "remainder is 'x'"),
             (lambda: omnibal.partition_minimax([1], 2), "omnibal.partition_minimax"),
             (lambda: omnibal.partition_layers([1, -1], 1), "costs[1] is -1"),

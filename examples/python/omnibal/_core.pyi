@@ -1087,6 +1087,27 @@ def utilization(loads: Demands, capacity: Limits) -> Ratio:
         [0.75, 0.85]
     """
 
+def loss_normalizer(loss_tokens: npt.ArrayLike) -> float:
+    """Returns the factor that gives every token the same weight in the loss.
+
+    Each rank multiplies the sum of the losses of its tokens by the factor, and the gradients are
+    averaged over the ranks.
+
+    Args:
+        loss_tokens: the number of tokens with a loss of each rank, or an array with the numbers of
+            all steps and ranks of an epoch. Micro-batches of the same step count together.
+
+    Returns:
+        1 / the average number of tokens; 0 if no rank has tokens.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.loss_normalizer([30, 10])
+        0.05
+    """
+
 def partition_minimax(costs: Costs, stages: int, *, allow_empty: bool = False) -> Partition:
     """Partitions a chain of layers into stages with the smallest possible largest cost.
 
