@@ -40,7 +40,7 @@ awk -F ' *[|] *' '
                    time[lengths, "TRL\047s `_pack_bfd`, which also moves tokens"] / 1000))
     demand(sprintf("rewritten in Python, takes %.1f s",
                    time[lengths, "best fit of TRL and LightBinPack, written anew in Python"] / 1000))
-    demand(sprintf("`omnibal.compat.trl`, on lists, takes %.0f ms", time[lengths, "`omnibal.compat.trl.bfd`, lists"]))
+    demand(sprintf("`omnibal.compat.trl` takes %.0f ms on lists", time[lengths, "`omnibal.compat.trl.bfd`, lists"]))
     demand(sprintf("%.1f ms instead of %.0f and %.0f ms", ours,
                    time[lengths, "LightBinPack\047s `obfd`, C++ called from Python"],
                    time[lengths, "seqpacker\047s `obfd` on arrays, Rust called from Python"]))
@@ -48,9 +48,9 @@ awk -F ' *[|] *' '
     verl = "verl\047s `get_seqlen_balanced_partitions`"
     compat = "`omnibal.compat.verl`, lists"
     lpt = "`omnibal::lpt`, C++"
-    demand(sprintf("in %.1f ms instead of %.1f ms; the largest load is %s of the mean in both",
+    demand(sprintf("in %.1f ms instead of %.1f ms; the largest load is %s times the mean in both",
                    time[squares, compat], time[squares, verl], load[squares, verl]))
-    demand(sprintf("`lpt` takes %.2f ms and ends at %s", time[squares, lpt], load[squares, lpt]))
+    demand(sprintf("`lpt` takes %.2f ms and reaches %s", time[squares, lpt], load[squares, lpt]))
     if (load[squares, verl] != load[squares, compat]) { print "the loads differ"; failed = 1 }
     batches = "4096 samples on 8 ranks into micro-batches of at most 8192 tokens, none can have fewer than 584"
     way = "verl\047s way, its `get_seqlen_balanced_partitions`"
