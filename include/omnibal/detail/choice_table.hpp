@@ -7,7 +7,6 @@
 
 #include <omnibal/activation_option.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/config.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/resources.hpp>
 
@@ -36,95 +35,6 @@ struct sort_key {
 inline void sort_keys(std::vector<sort_key>& keys) {
   std::sort(keys.begin(), keys.end(), [](sort_key const& left, sort_key const& right) {
     return left.number != right.number ? left.number < right.number : left.place < right.place;
-  });
-}
-
-/// The bytes and the gain of a choice in addition to the choice of the layer with the fewest bytes.
-struct front_point {
-  std::int64_t bytes;
-  std::int64_t gain;
-  /// The number of the choice within its layer.
-  std::uint32_t index;
-};
-
-/// A front for each layer: points ascend strictly in bytes and gain, and the first point is zero in
-/// both.
-class pareto_fronts {
- public:
-  [[nodiscard]] std::size_t size() const { return offsets_.size() - 1; }
-  [[nodiscard]] std::span<front_point const> operator[](std::size_t layer) const {
-    return std::span(points_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
-  }
-  [[nodiscard]] std::size_t point_count() const { return points_.size(); }
-  /// Returns the sum over the layers of the largest gains.
-  [[nodiscard]] std::int64_t max_gain() const {
-    std::int64_t sum = 0;
-    for (std::size_t layer = 0; layer != size(); ++layer) sum += (*this)[layer].back().gain;
-    return sum;
-  }
-
-  /// Drops the points with more than `max_bytes`; the first points stay.
-  void drop_above(std::int64_t max_bytes) {
-    std::size_t kept = 0;
-    for (std::size_t layer = 0, next = 0; layer != size(); ++layer) {
-      for (; next != offsets_[layer + 1]; ++next) {
-        if (points_[next].bytes <= max_bytes) points_[kept++] = points_[next];
-      }
-      offsets_[layer + 1] = kept;
-    }
-    points_.resize(kept);
-  }
-
-  void push(front_point const& point) { points_.push_back(point); }
-  void close() { offsets_.push_back(points_.size()); }
-  void clear() {
-    offsets_.resize(1);
-    points_.clear();
-  }
-
- private:
-  std::vector<std::size_t> offsets_{0};
-  std::vector<front_point> points_;
-};
-
-/// A step from one corner of the convex hull of a front to the next.
-struct hull_step {
-  std::int64_t bytes;
-  std::int64_t gain;
-  std::uint32_t layer;
-  /// The point of the front to which the step leads.
-  std::uint32_t point;
-};
-
-/// Returns whether the left step has more gain for a byte.
-[[nodiscard]] inline bool is_steeper(hull_step const& left, hull_step const& right) {
-  return static_cast<int128>(left.gain) * right.bytes >
-         static_cast<int128>(right.gain) * left.bytes;
-}
-
-/// Finds the steps of the hulls of all fronts, the steepest first, equal steps by layer and point.
-inline void find_hull_steps(pareto_fronts const& fronts, std::vector<hull_step>& steps) {
-  steps.clear();
-  for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
-    auto const front = fronts[layer];
-    std::size_t const first = steps.size();
-    for (std::uint32_t point = 1; point != front.size(); ++point) {
-      auto const step_from = [&](front_point const& corner) {
-        return hull_step{front[point].bytes - corner.bytes, front[point].gain - corner.gain, layer,
-                         point};
-      };
-      hull_step step = step_from(steps.size() == first ? front[0] : front[steps.back().point]);
-      while (steps.size() != first && is_steeper(step, steps.back())) {
-        steps.pop_back();
-        step = step_from(steps.size() == first ? front[0] : front[steps.back().point]);
-      }
-      steps.push_back(step);
-    }
-  }
-  std::sort(steps.begin(), steps.end(), [](hull_step const& left, hull_step const& right) {
-    if (is_steeper(left, right)) return true;
-    if (is_steeper(right, left)) return false;
-    return left.layer != right.layer ? left.layer < right.layer : left.point < right.point;
   });
 }
 
@@ -188,11 +98,9 @@ class choice_table {
     std::sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
       auto const a = (*this)[left];
       auto const b = (*this)[right];
-      auto const [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-      if (x == a.end() || y == b.end()) {
-        return a.size() != b.size() ? a.size() < b.size() : left < right;
-      }
-      return *x < *y;
+      auto const result =
+          std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
+      return result != 0 ? result < 0 : left < right;
     });
     return order;
   }
@@ -238,48 +146,5 @@ class choice_table {
   /// The sum of the largest times of the layers.
   Time total_time_{};
 };
-
-/// The fronts of layers under a limit.
-struct limited_fronts {
-  pareto_fronts fronts;
-  /// The bytes and the time of all first points together.
-  std::int64_t bytes = 0;
-  std::int64_t time = 0;
-  /// The gain of all last points together.
-  std::int64_t max_gain = 0;
-};
-
-/// Fills `result` with the fronts of the choices whose transient bytes are at most
-/// `max_transient`. Preconditions: each layer has such a choice, and the fewest bytes add up to at
-/// most 2^63 - 1.
-template <class Time>
-void limit_fronts(choice_table<Time> const& table, std::span<std::uint32_t const> order,
-                  std::int64_t max_transient, limited_fronts& result) {
-  result.fronts.clear();
-  result.bytes = 0;
-  result.time = 0;
-  result.max_gain = 0;
-  for (std::uint32_t const layer : order) {
-    std::int64_t first_bytes = 0;
-    std::int64_t first_time = -1;
-    std::int64_t last_time = 0;
-    for (auto const& way : table[layer]) {
-      if (way.transient_bytes > max_transient) continue;
-      std::int64_t const time = table.to_whole(way.time);
-      if (first_time < 0) {
-        first_bytes = way.bytes;
-        first_time = time;
-      } else if (time >= last_time) {
-        continue;
-      }
-      last_time = time;
-      result.fronts.push({way.bytes - first_bytes, first_time - time, way.index});
-    }
-    result.fronts.close();
-    result.max_gain += first_time - last_time;
-    result.time += first_time;
-    result.bytes += first_bytes;
-  }
-}
 
 }  // namespace omnibal::inline v0::detail

@@ -8,6 +8,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/pareto_fronts.hpp>
 #include <omnibal/detail/search.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>

@@ -2,11 +2,13 @@
 #pragma once
 
 /// \file
-/// The multiple-choice knapsack problem for one limit on transient bytes.
+/// The search for a solution and a bound of one multiple-choice knapsack problem.
 
-#include <omnibal/detail/choice_table.hpp>
+#include <omnibal/detail/pareto_fronts.hpp>
+#include <omnibal/recompute/select_recompute/knapsack_problem.hpp>
 #include <omnibal/recompute/select_recompute/label_search.hpp>
 #include <omnibal/recompute/select_recompute/pair_swap.hpp>
+#include <omnibal/recompute/select_recompute/reduced_problem.hpp>
 #include <omnibal/recompute/select_recompute/relaxation.hpp>
 
 #include <algorithm>
@@ -24,24 +26,31 @@ struct gain_limits {
   double max_gap;
 };
 
-/// The multiple-choice knapsack problem: linear relaxation, swaps, then label search of the points
-/// that reduced costs leave. Each step starts from the solution and bound of the previous one,
-/// until solution and bound are equal.
+/// The purpose of a search. A search for a bound ends when the bound is close enough.
+enum class search_goal { solution, bound };
+
+/// The search for the solution of a multiple-choice knapsack problem: linear relaxation, swaps,
+/// then label search of the points that reduced costs leave. Each step starts from the solution and
+/// bound of the previous one, until solution and bound are equal.
 class knapsack {
  public:
   /// Searches for a solution that gains more than `known`. If there is none, `gain` is no more than
-  /// `known` and there are no points. `time` is the time of a solution without gain. If `for_bound`
-  /// is true, the search ends when the bound is close enough. Precondition: `budget >= 0`.
-  void run(pareto_fronts const& fronts, std::int64_t time, std::int64_t budget,
-           gain_limits const& limits, std::int64_t known, bool for_bound = false) {
-    start_from_relaxation(fronts, budget, known);
-    if (!for_bound || !is_enough(time, limits, gain_)) search_labels(fronts, time, budget, limits);
-  }
-
-  /// Solves only the linear relaxation.
-  [[nodiscard]] lp_relaxation const& relax(pareto_fronts const& fronts, std::int64_t budget) {
-    relaxed_.solve(fronts, budget);
-    return relaxed_;
+  /// `known` and there are no points. Precondition: `problem.budget >= 0`.
+  void run(knapsack_problem const& problem, gain_limits const& limits, std::int64_t known,
+           search_goal goal) {
+    gain_ = known;
+    points_.clear();
+    relaxed_.solve(problem.fronts, problem.budget);
+    bound_ = std::max(known, relaxed_.bound());
+    if (relaxed_.gain() > known) {
+      points_.resize(problem.fronts.size());
+      relaxed_.write_points(points_);
+      gain_ = relaxed_.gain();
+      if (gain_ < bound_) gain_ += swap_.run(problem.fronts, relaxed_.room(), points_);
+    }
+    if (gain_ >= bound_) return;
+    if (goal == search_goal::bound && is_enough(problem, limits, gain_)) return;
+    search_reduced(problem, limits);
   }
 
   [[nodiscard]] std::int64_t gain() const { return gain_; }
@@ -56,61 +65,52 @@ class knapsack {
   static constexpr std::size_t points_for_state = 64;
   static constexpr std::size_t max_share = 4;
 
-  void start_from_relaxation(pareto_fronts const& fronts, std::int64_t budget, std::int64_t known) {
-    gain_ = known;
-    points_.clear();
-    relaxed_.solve(fronts, budget);
-    bound_ = std::max(known, relaxed_.bound());
-    if (relaxed_.gain() <= known) return;
-    relaxed_.write_points(fronts.size(), points_);
-    gain_ = relaxed_.gain();
-    if (gain_ < bound_) gain_ += swap_.run(fronts, relaxed_.room(), points_);
-  }
-
-  [[nodiscard]] bool is_enough(std::int64_t time, gain_limits const& limits,
+  [[nodiscard]] bool is_enough(knapsack_problem const& problem, gain_limits const& limits,
                                std::int64_t gain) const {
-    return static_cast<double>(bound_ - gain) <= limits.max_gap * static_cast<double>(time - gain);
+    return static_cast<double>(bound_ - gain) <=
+           limits.max_gap * static_cast<double>(problem.time - gain);
   }
 
-  void search_labels(pareto_fronts const& fronts, std::int64_t time, std::int64_t budget,
-                     gain_limits const& limits) {
-    if (gain_ >= bound_) return;
+  /// Solves the reduced problem, whose linear relaxation is closer. Its gains and bounds lack
+  /// `base`, the gain of the points that are fixed.
+  void search_reduced(knapsack_problem const& problem, gain_limits const& limits) {
     // A search only for a proof has fewer states.
     std::size_t const states =
-        is_enough(time, limits, gain_) ? (limits.states + 2) / 3 : limits.states;
-    if (!reduced_.reduce(fronts, budget, relaxed_, gain_, points_for_state * states)) {
+        is_enough(problem, limits, gain_) ? (limits.states + 2) / 3 : limits.states;
+    if (!reduced_.reduce(problem, relaxed_, gain_, points_for_state * states)) {
       bound_ = gain_;
       return;
     }
+    pareto_fronts const& fronts = reduced_.fronts();
     std::int64_t const base = reduced_.base_gain();
-    lp_relaxation& rest = relaxed_;
-    rest.solve(reduced_.fronts(), reduced_.budget());
-    if (base + rest.gain() > gain_) {
-      rest.write_points(reduced_.fronts().size(), rest_points_);
-      keep(fronts, budget, reduced_.expand(rest_points_));
+    reduced_relaxed_.solve(fronts, reduced_.budget());
+    if (base + reduced_relaxed_.gain() > gain_) {
+      reduced_points_.resize(fronts.size());
+      reduced_relaxed_.write_points(reduced_points_);
+      keep_better(problem, reduced_.expand(reduced_points_));
     }
-    bound_ = std::max(gain_, std::min(bound_, base + rest.bound()));
+    bound_ = std::max(gain_, std::min(bound_, base + reduced_relaxed_.bound()));
     if (gain_ >= bound_) return;
     // Points that are removed leave their states to the other points.
-    std::size_t const shared =
-        std::clamp(states * fronts.point_count() / reduced_.fronts().point_count(), states,
-                   max_share * states);
-    labels_.run(reduced_.fronts(), reduced_.budget(), rest, shared, gain_ - base,
-                [&](std::int64_t gain) { return is_enough(time, limits, base + gain); });
+    std::size_t const shared = std::clamp(
+        states * problem.fronts.point_count() / fronts.point_count(), states, max_share * states);
+    labels_.run(fronts, reduced_.budget(), reduced_relaxed_, shared, gain_ - base,
+                [&](std::int64_t gain) { return is_enough(problem, limits, base + gain); });
     if (labels_.has_bound()) bound_ = std::min(bound_, base + labels_.bound());
-    if (!labels_.points().empty()) keep(fronts, budget, reduced_.expand(labels_.points()));
+    if (!labels_.points().empty()) keep_better(problem, reduced_.expand(labels_.points()));
     bound_ = std::max(gain_, bound_);
   }
 
-  /// Swaps layers of a solution, and keeps it if it is the best so far.
-  void keep(pareto_fronts const& fronts, std::int64_t budget, std::span<std::uint32_t> points) {
-    std::int64_t room = budget;
+  /// Swaps points of a solution, and keeps the solution if it is the best so far.
+  void keep_better(knapsack_problem const& problem, std::span<std::uint32_t> points) {
+    std::int64_t room = problem.budget;
     std::int64_t gain = 0;
     for (std::size_t l = 0; l != points.size(); ++l) {
-      room -= fronts[l][points[l]].bytes;
-      gain += fronts[l][points[l]].gain;
+      front_point const& point = problem.fronts[l][points[l]];
+      room -= point.bytes;
+      gain += point.gain;
     }
-    if (gain < bound_) gain += swap_.run(fronts, room, points);
+    if (gain < bound_) gain += swap_.run(problem.fronts, room, points);
     if (gain <= gain_) return;
     gain_ = gain;
     points_.assign(points.begin(), points.end());
@@ -119,10 +119,12 @@ class knapsack {
   std::int64_t gain_ = 0;
   std::int64_t bound_ = 0;
   std::vector<std::uint32_t> points_;
-  std::vector<std::uint32_t> rest_points_;
   lp_relaxation relaxed_;
   pair_swap swap_;
+  /// The problem that reduced costs leave, its linear relaxation, and the points of that.
   reduced_problem reduced_;
+  lp_relaxation reduced_relaxed_;
+  std::vector<std::uint32_t> reduced_points_;
   label_search labels_;
 };
 

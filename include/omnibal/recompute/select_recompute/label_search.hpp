@@ -5,8 +5,9 @@
 /// Label search: partial solutions of the first layers, as few as necessary.
 
 #include <omnibal/config.hpp>
-#include <omnibal/detail/choice_table.hpp>
 #include <omnibal/detail/function_ref.hpp>
+#include <omnibal/detail/pareto_fronts.hpp>
+#include <omnibal/recompute/select_recompute/layer_order.hpp>
 #include <omnibal/recompute/select_recompute/relaxation.hpp>
 
 #include <algorithm>
@@ -18,52 +19,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The order of the layers: the clearest choice at the price of a step comes first, because few
-/// points of such a layer can be part of a good solution. Equal layers stay together.
-class layer_order {
- public:
-  void sort(pareto_fronts const& fronts, hull_step const& step) {
-    losses_.clear();
-    layers_.clear();
-    for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
-      losses_.push_back(clearness(fronts[layer], step));
-      layers_.push_back(layer);
-    }
-    std::sort(layers_.begin(), layers_.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return losses_[a] > losses_[b] || (losses_[a] == losses_[b] && a < b);
-    });
-    places_.resize(layers_.size());
-    for (std::uint32_t place = 0; place != layers_.size(); ++place) places_[layers_[place]] = place;
-  }
-
-  [[nodiscard]] std::uint32_t layer_at(std::size_t place) const { return layers_[place]; }
-  [[nodiscard]] std::uint32_t place_of(std::uint32_t layer) const { return places_[layer]; }
-
- private:
-  /// The loss of the second best point against the best point.
-  [[nodiscard]] static int128 clearness(std::span<front_point const> front, hull_step const& step) {
-    constexpr int128 lowest = -(static_cast<int128>(1) << 126);
-    int128 best = lowest;
-    int128 second = lowest;
-    for (front_point const& point : front) {
-      int128 const surplus = static_cast<int128>(point.gain) * step.bytes -
-                             static_cast<int128>(point.bytes) * step.gain;
-      second = std::max(second, std::min(best, surplus));
-      best = std::max(best, surplus);
-    }
-    return best - second;
-  }
-
-  std::vector<int128> losses_;
-  /// The layers by descending loss.
-  std::vector<std::uint32_t> layers_;
-  std::vector<std::uint32_t> places_;
-};
-
-/// A state is the bytes and the gain of some points of the first layers together. The search drops
-/// states with more bytes and less gain than another state. It also drops states whose linear
-/// relaxation over the other layers is no better than the best solution. The best solution grows
-/// greedily from every state.
+/// Label search, a dynamic program over the layers. A state is the bytes and the gain of some
+/// points of the first layers together. The search drops states with more bytes and less gain than
+/// another state. It also drops states whose linear relaxation over the other layers is no better
+/// than the best solution. The best solution grows greedily from every state.
 ///
 /// If too many states are left, neighbors merge into the one with the fewest bytes. That state
 /// remembers the largest gain of its neighbors as its ceiling. Because the other states require
@@ -158,13 +117,14 @@ class label_search {
     rest_.push_back({bytes, gain, 1, 0});
   }
 
-  /// The next state of a run, with a point, and the sum of their bytes.
+  /// The next state to which a point is added, and the sum of their bytes.
   struct head {
     std::uint64_t bytes;
     std::size_t index;
   };
 
-  /// Adds every point of the layer at a place to every state, in the order of bytes.
+  /// Adds every point of the layer at a place to every state. The results of one point ascend in
+  /// bytes like the states, so the results of all points are merged.
   void extend(std::span<front_point const> front, std::uint32_t place) {
     auto const bytes_of = [&](std::size_t index, front_point const& point) {
       return static_cast<std::uint64_t>(states_[index].bytes) +
@@ -175,34 +135,44 @@ class label_search {
     for (front_point const& point : front) heads_.push_back({bytes_of(0, point), 0});
     std::size_t step = rest_.size() - 1;
     while (true) {
-      // A minimum without branches, because no processor can predict the next run.
-      std::size_t least = 0;
-      std::uint64_t bytes = heads_[0].bytes;
-      for (std::size_t p = 1; p != heads_.size(); ++p) {
-        bool const is_less = heads_[p].bytes < bytes;
-        least = is_less ? p : least;
-        bytes = is_less ? heads_[p].bytes : bytes;
-      }
-      if (bytes > static_cast<std::uint64_t>(budget_)) return;
-      head& taken = heads_[least];
+      std::size_t const point = least_head();
+      head& taken = heads_[point];
+      if (taken.bytes > static_cast<std::uint64_t>(budget_)) return;
       state const& from = states_[taken.index];
-      state const next{static_cast<std::int64_t>(bytes), from.gain + front[least].gain,
-                       from.ceiling + front[least].gain, taken.index << 32 | least};
+      state const next{static_cast<std::int64_t>(taken.bytes), from.gain + front[point].gain,
+                       from.ceiling + front[point].gain, taken.index << 32 | point};
       ++taken.index;
       taken.bytes = taken.index == states_.size() ? std::numeric_limits<std::uint64_t>::max()
-                                                  : bytes_of(taken.index, front[least]);
+                                                  : bytes_of(taken.index, front[point]);
       while (rest_[step].bytes_before > budget_ - next.bytes) --step;
-      if (is_promising(next, place, step)) keep(next);
+      complete(next, place, step);
+      if (is_promising(next, rest_[step])) keep(next);
     }
   }
 
-  /// True if `next` may lead to a better solution than the best one, which this function improves
-  /// if possible.
-  [[nodiscard]] bool is_promising(state const& next, std::uint32_t place, std::size_t step) {
-    rest_step const& broken = rest_[step];
-    if (next.gain + broken.gain_before > best_.gain) {
-      best_ = {next.gain + broken.gain_before, next.origin, place + std::size_t{1}, step};
+  /// Returns the point whose next result has the fewest bytes. The minimum has no branches, because
+  /// no processor can predict the point.
+  [[nodiscard]] std::size_t least_head() const {
+    std::size_t least = 0;
+    std::uint64_t bytes = heads_[0].bytes;
+    for (std::size_t p = 1; p != heads_.size(); ++p) {
+      bool const is_less = heads_[p].bytes < bytes;
+      least = is_less ? p : least;
+      bytes = is_less ? heads_[p].bytes : bytes;
     }
+    return least;
+  }
+
+  /// Completes a state greedily, by the first `step` of the remaining steps. Keeps the solution if
+  /// it is the best so far.
+  void complete(state const& next, std::uint32_t place, std::size_t step) {
+    std::int64_t const gain = next.gain + rest_[step].gain_before;
+    if (gain > best_.gain) best_ = {gain, next.origin, place + std::size_t{1}, step};
+  }
+
+  /// Returns true if the linear relaxation of the other layers, whose step `broken` fits in part,
+  /// allows a better solution than the best one.
+  [[nodiscard]] bool is_promising(state const& next, rest_step const& broken) const {
     std::int64_t const missing = best_.gain - (next.ceiling + broken.gain_before);
     std::int64_t const room = budget_ - next.bytes - broken.bytes_before;
     return missing < 0 || static_cast<int128>(broken.gain) * room >=

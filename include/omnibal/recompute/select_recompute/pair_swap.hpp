@@ -6,7 +6,9 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
+#include <omnibal/detail/pareto_fronts.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -15,8 +17,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Improves a solution by other points for one layer or two. Nearly equal layers differ by little.
-/// Therefore, with many of them, some pair of exchanges fills nearly all of the budget.
+/// A local search that exchanges the points of one layer or two. Nearly equal layers differ by
+/// little. Therefore, with many of them, some pair of exchanges fills nearly all of the budget.
 class pair_swap {
  public:
   /// Exchanges points, each time with the largest gain, while the solution gains. `room` is the
@@ -24,14 +26,15 @@ class pair_swap {
   [[nodiscard]] std::int64_t run(pareto_fronts const& fronts, std::int64_t room,
                                  std::span<std::uint32_t> points) {
     std::int64_t gain = 0;
-    while (find_pair(fronts, room, points)) {
-      for (exchange const& one : pair_) {
+    for (;;) {
+      auto const pair = best_pair(fronts, room, points);
+      if (pair[0].gain + pair[1].gain <= 0) return gain;
+      for (exchange const& one : pair) {
         gain += one.gain;
         room -= one.bytes;
         if (one.layer != nowhere) points[one.layer] = one.point;
       }
     }
-    return gain;
   }
 
  private:
@@ -45,9 +48,11 @@ class pair_swap {
     std::uint32_t point;
   };
 
-  bool find_pair(pareto_fronts const& fronts, std::int64_t room,
-                 std::span<std::uint32_t const> points) {
+  /// Returns the two exchanges that fit and gain most together; without a gain both change nothing.
+  [[nodiscard]] std::array<exchange, 2> best_pair(pareto_fronts const& fronts, std::int64_t room,
+                                                  std::span<std::uint32_t const> points) {
     list_exchanges(fronts, points);
+    std::array<exchange, 2> result{};
     std::int64_t most = 0;
     std::size_t fitting = by_bytes_.size();
     for (sort_key const& key : by_bytes_) {
@@ -60,10 +65,9 @@ class pair_swap {
       exchange const& other = exchanges_[best_[fitting - 1]];
       if (other.layer == one.layer || one.gain + other.gain <= most) continue;
       most = one.gain + other.gain;
-      pair_[0] = one;
-      pair_[1] = other;
+      result = {one, other};
     }
-    return most > 0;
+    return result;
   }
 
   /// All exchanges and their order by bytes, including an exchange that changes nothing.
@@ -93,7 +97,6 @@ class pair_swap {
   std::vector<sort_key> by_bytes_;
   /// The exchange with the largest gain up to each place in the order by bytes.
   std::vector<std::size_t> best_;
-  exchange pair_[2]{};
 };
 
 }  // namespace omnibal::inline v0::detail
