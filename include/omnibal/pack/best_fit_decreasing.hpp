@@ -8,6 +8,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/measured_bound.hpp>
+#include <omnibal/pack/detail/sample_size.hpp>
 #include <omnibal/pack/detail/scalar_best_fit.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/packing.hpp>

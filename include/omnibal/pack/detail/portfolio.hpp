@@ -8,6 +8,7 @@
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
 #include <omnibal/pack/detail/measured_bound.hpp>
+#include <omnibal/pack/detail/sample_size.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/packing.hpp>

@@ -10,7 +10,9 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/vector_best_fit.hpp>
+#include <omnibal/pack/detail/collect_groups.hpp>
+#include <omnibal/pack/detail/demand_traits.hpp>
+#include <omnibal/pack/detail/open_bin_index.hpp>
 #include <omnibal/pack/improve_packing/pack_afresh.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>

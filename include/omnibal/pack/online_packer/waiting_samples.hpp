@@ -5,7 +5,8 @@
 /// The waiting samples of an online packer, sorted into cells and depths.
 
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/detail/vector_best_fit.hpp>
+#include <omnibal/pack/detail/hierarchical_bitset.hpp>
+#include <omnibal/pack/detail/quantized_axis.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 
