@@ -17,14 +17,14 @@ namespace omnibal::inline v0::detail {
 /// The outcome of a search for blocks.
 enum class block_search { found, none, gave_up };
 
-/// The most samples, and so the most groups, of a schedule that branch and bound completes.
-inline constexpr std::size_t max_exact_samples = 12;
-
 /// Finds blocks for the groups of one micro-step: depth-first, largest groups first, each at any
 /// free block of its size. `context_exact` makes one for each micro-step of a schedule
 /// without blocks.
 class block_placer {
  public:
+  /// The most groups of the micro-steps together.
+  static constexpr std::size_t max_groups = 12;
+
   block_placer(context_instance const& instance, std::span<filled_group> groups)
       : instance_(instance), groups_(groups) {}
 
@@ -78,8 +78,8 @@ class block_placer {
   context_instance const& instance_;
   std::span<filled_group> groups_;
   /// The groups of the micro-step, and the first rank of each.
-  std::uint32_t members_[max_exact_samples] = {};
-  std::uint32_t firsts_[max_exact_samples] = {};
+  std::uint32_t members_[max_groups] = {};
+  std::uint32_t firsts_[max_groups] = {};
   std::size_t count_ = 0;
   std::uint32_t nodes_left_ = max_nodes;
 };

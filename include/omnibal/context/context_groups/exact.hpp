@@ -16,6 +16,23 @@
 
 namespace omnibal::inline v0::detail {
 
+/// The most samples, and so the most groups, of a schedule that branch and bound completes.
+inline constexpr std::size_t max_exact_samples = block_placer::max_groups;
+
+/// An undo of changes: restores a value at the end of its scope.
+template <class T>
+class restored {
+ public:
+  explicit restored(T& value) : value_(value), before_(value) {}
+  restored(restored const&) = delete;
+  restored& operator=(restored const&) = delete;
+  ~restored() { value_ = before_; }
+
+ private:
+  T& value_;
+  T const before_;
+};
+
 /// Depth-first branch and bound. Samples are placed one after the other, longest first. Each joins
 /// an existing group or opens a group of any degree, in an existing micro-step or in a new one. The
 /// search tries only one of several equal groups or micro-steps.
@@ -66,10 +83,10 @@ class context_exact {
     for (std::uint32_t step = 0; step != step_count_; ++step) {
       if (!is_repeated(step)) open_in(sample, step);
     }
+    restored const steps(step_count_);
     std::uint32_t const step = step_count_++;
     steps_[step] = {.last_untouched = instance_.ranks / instance_.ranks_per_node};
     open_in(sample, step);
-    --step_count_;
   }
 
   void keep() {
@@ -124,13 +141,10 @@ class context_exact {
         return earlier.micro_step == groups_[g].micro_step && is_alike(earlier, groups_[g]);
       });
       if (is_tried) continue;
-      filled_group const before = groups_[g];
-      std::int64_t const bytes = bytes_of(own, before.degree_index);
-      if (bytes > instance_.capacity - before.bytes) continue;
-      group_of_[sample] = g;
-      groups_[g].bytes += bytes;
-      put(sample, g);
-      groups_[g] = before;
+      std::int64_t const bytes = bytes_of(own, groups_[g].degree_index);
+      if (bytes > instance_.capacity - groups_[g].bytes) continue;
+      restored const group(groups_[g]);
+      put(sample, g, bytes);
     }
   }
 
@@ -150,11 +164,12 @@ class context_exact {
   void open_nodes(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
                   std::int64_t bytes) {
     std::uint32_t const nodes = instance_.degrees[degree_index].ranks / instance_.ranks_per_node;
-    open_step const before = steps_[step];
-    if (nodes > before.last_untouched - before.first_untouched) return;
-    steps_[step].first_untouched += nodes;
-    open(sample, step, degree_index, bytes, before.first_untouched * instance_.ranks_per_node);
-    steps_[step] = before;
+    open_step& own = steps_[step];
+    if (nodes > own.last_untouched - own.first_untouched) return;
+    std::uint32_t const first_rank = own.first_untouched * instance_.ranks_per_node;
+    restored const untouched(own.first_untouched);
+    own.first_untouched += nodes;
+    open(sample, step, degree_index, bytes, first_rank);
   }
 
   void open_within(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
@@ -162,54 +177,52 @@ class context_exact {
     std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
     std::uint32_t const per_node = instance_.ranks_per_node;
     std::uint32_t const nodes = instance_.ranks / per_node;
-    open_step const before = steps_[step];
-    for (std::uint32_t t = 0; t <= before.touched; ++t) {
-      bool const is_new = t == before.touched;
-      if (is_new && before.last_untouched == before.first_untouched) break;
-      std::uint32_t const room = is_new ? per_node : before.rooms[t];
-      bool const is_tried = std::find(before.rooms, before.rooms + t, room) != before.rooms + t;
+    open_step& own = steps_[step];
+    std::uint32_t const touched = own.touched;
+    for (std::uint32_t t = 0; t <= touched; ++t) {
+      bool const is_new = t == touched;
+      if (is_new && own.last_untouched == own.first_untouched) break;
+      std::uint32_t const room = is_new ? per_node : own.rooms[t];
+      bool const is_tried = std::find(own.rooms, own.rooms + t, room) != own.rooms + t;
       if (room < ranks || is_tried) continue;
-      open_step& own = steps_[step];
+      restored const before(own);
       own.rooms[t] = room - ranks;
       if (is_new) {
         ++own.touched;
         --own.last_untouched;
       }
       open(sample, step, degree_index, bytes, (nodes - t) * per_node - room);
-      own = before;
     }
   }
 
   void open(std::size_t sample, std::uint32_t step, std::uint32_t degree_index, std::int64_t bytes,
             std::uint32_t first_rank) {
+    restored const count(group_count_);
     std::uint32_t const group = group_count_++;
-    group_of_[sample] = group;
     groups_[group] = {.micro_step = step,
                       .degree_index = degree_index,
                       .first_rank = first_rank,
-                      .time = instance_.degrees[degree_index].time.fixed,
-                      .bytes = bytes};
-    put(sample, group);
-    --group_count_;
+                      .time = instance_.degrees[degree_index].time.fixed};
+    put(sample, group, bytes);
   }
 
-  /// Adds the time of a sample to its group and continues with the next sample. The caller restores
-  /// the group.
-  void put(std::size_t sample, std::size_t g) {
+  /// Adds a sample to a group and continues with the next sample. The caller restores the group.
+  void put(std::size_t sample, std::uint32_t g, std::int64_t bytes) {
     context_sample const& own = instance_.samples[sample];
-    std::uint32_t const step = groups_[g].micro_step;
-    double const before[] = {longest_, area_, steps_[step].longest};
-    std::uint32_t const degree_index = groups_[g].degree_index;
-    groups_[g].time += instance_.added_time(own, degree_index);
-    area_ += instance_.area(own, degree_index);
-    if (groups_[g].time > steps_[step].longest) {
-      longest_ += groups_[g].time - steps_[step].longest;
-      steps_[step].longest = groups_[g].time;
+    filled_group& group = groups_[g];
+    double& step_longest = steps_[group.micro_step].longest;
+    restored const step_before(step_longest);
+    restored const longest_before(longest_);
+    restored const area_before(area_);
+    group_of_[sample] = g;
+    group.bytes += bytes;
+    group.time += instance_.added_time(own, group.degree_index);
+    area_ += instance_.area(own, group.degree_index);
+    if (group.time > step_longest) {
+      longest_ += group.time - step_longest;
+      step_longest = group.time;
     }
     place(sample + 1);
-    longest_ = before[0];
-    area_ = before[1];
-    steps_[step].longest = before[2];
   }
 
   [[nodiscard]] std::span<filled_group> groups() { return {groups_, group_count_}; }

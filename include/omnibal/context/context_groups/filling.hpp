@@ -8,8 +8,9 @@
 /// instance, its bound, the targets of the levels and a limit of the makespan. The output is a
 /// schedule, whose makespan is infinite if the filling gave up. The loops over levels and
 /// micro-steps are here: they set deadlines, and give the remaining samples to the micro-step,
-/// which returns placements. The best fit inside a micro-step is in micro_step_groups.hpp.
+/// which returns placements. The best fit inside a micro-step is in best_fit_pass.hpp.
 
+#include <omnibal/context/context_groups/best_fit_pass.hpp>
 #include <omnibal/context/context_groups/bound.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/micro_step_groups.hpp>
@@ -27,7 +28,8 @@ namespace omnibal::inline v0::detail {
 /// The memory of a filling, reused between calls.
 struct filling_buffers {
   remaining_samples remaining{};
-  micro_step_buffers micro_step{};
+  rank_buffers ranks{};
+  best_fit_buffers best_fit{};
 };
 
 /// Best fit of malleable jobs under deadlines, one for each micro-step. The longest remaining
@@ -46,9 +48,9 @@ class context_filling {
         memory_(memory),
         schedule_(schedule),
         remaining_(buffers.remaining),
-        micro_step_buffers_(buffers.micro_step),
+        buffers_(buffers),
         count_(static_cast<std::uint32_t>(instance.samples.size())) {
-    schedule_.group_of.assign(count_, micro_step_groups::none);
+    schedule_.group_of.assign(count_, best_fit_pass::none);
     schedule_.groups.clear();
     schedule_.micro_steps = 0;
     remaining_.reset(count_);
@@ -71,16 +73,17 @@ class context_filling {
 
   /// The level whose micro-steps are filled, and its remaining work.
   struct open_level {
-    level_target target{};
-    std::uint64_t micro_steps_left = 1;
+    level_target const& target;
+    /// The end of the level in the samples of the instance.
+    std::uint32_t end;
+    std::uint64_t micro_steps_left;
     /// The rank-seconds of the samples of the level without a group.
     double area_left = 0;
   };
 
   level_work fill_level(level_target const& target, double limit) {
-    open_level level{.target = target, .micro_steps_left = target.micro_steps};
     std::uint32_t const end = std::min(target.end, count_);
-    level.target.end = end;
+    open_level level{.target = target, .end = end, .micro_steps_left = target.micro_steps};
     for (std::uint32_t i = remaining_.first_from(0); i < end; i = remaining_.first_from(i + 1)) {
       level.area_left += area_of(i, target);
     }
@@ -96,19 +99,19 @@ class context_filling {
 
   void fill_micro_step(open_level& level, double limit) {
     micro_step_groups groups(instance_, memory_, schedule_.micro_steps, schedule_.groups,
-                             micro_step_buffers_);
+                             buffers_.ranks);
     std::uint32_t const first = remaining_.first_from(0);
     placement_request const in_level{
         .first = first,
-        .end = level.target.end,
+        .end = level.end,
         .min_degree_index = level.target.min_degree_index,
         .deadline = rounded_up(deadline_for(instance_.samples[first], level))};
     place(groups, in_level, level);
     if (level.micro_steps_left <= 1) place_rest(groups, in_level, level, limit);
     double const longest = groups.load().longest;
-    if (level.target.end != count_) {
+    if (level.end != count_) {
       place(groups,
-            {.first = remaining_.first_from(level.target.end),
+            {.first = remaining_.first_from(level.end),
              .end = count_,
              .min_degree_index = 0,
              .deadline = rounded_up(longest)},
@@ -143,7 +146,7 @@ class context_filling {
 
   /// Postpones the deadline of the last micro-step by the remaining work, repeatedly, as long as
   /// that helps.
-  void place_rest(micro_step_groups& groups, placement_request request, open_level& level,
+  void place_rest(micro_step_groups const& groups, placement_request request, open_level& level,
                   double limit) {
     double postponement = 0;
     for (int pass = 0; pass != max_passes; ++pass) {
@@ -160,13 +163,14 @@ class context_filling {
 
   /// Places the samples that fit into the groups of a micro-step. Returns the number of these
   /// samples.
-  std::size_t place(micro_step_groups& groups, placement_request const& request,
+  std::size_t place(micro_step_groups const& groups, placement_request const& request,
                     open_level& level) {
-    auto const placements = groups.place_samples(remaining_, request);
+    auto const placements =
+        best_fit_pass(instance_, groups, request, buffers_.best_fit).run(remaining_);
     for (placement const& placed : placements) {
       schedule_.group_of[placed.sample] = placed.group;
       remaining_.remove(placed.sample);
-      if (placed.sample < level.target.end) level.area_left -= area_of(placed.sample, level.target);
+      if (placed.sample < level.end) level.area_left -= area_of(placed.sample, level.target);
     }
     return placements.size();
   }
@@ -188,7 +192,7 @@ class context_filling {
   context_memory memory_;
   context_schedule& schedule_;
   remaining_samples& remaining_;
-  micro_step_buffers& micro_step_buffers_;
+  filling_buffers& buffers_;
   /// The number of samples.
   std::uint32_t count_;
   /// The sum of the longest groups of all micro-steps so far.

@@ -2,8 +2,9 @@
 #pragma once
 
 /// \file
-/// The input of `context_groups`, in arrays. `set_degrees`, `sort_by_length` and `set_min_degrees`
-/// write it at the beginning of a call, and all later steps only read it.
+/// The input of `context_groups`, in arrays. The call writes the samples in the order of the caller
+/// and `set_degrees` the degrees; `sort_by_length` and `set_min_degrees` complete the samples. All
+/// later steps only read it.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_cost.hpp>

@@ -2,43 +2,20 @@
 #pragma once
 
 /// \file
-/// The best fit inside one micro-step: remaining samples and a deadline go in, and the groups in
-/// which the samples are placed come out.
+/// The groups and the free ranks of one micro-step.
 
 #include <omnibal/check.hpp>
-#include <omnibal/context/context_cost.hpp>
-#include <omnibal/context/context_groups/bucket_queue.hpp>
 #include <omnibal/context/context_groups/free_block_pool.hpp>
 #include <omnibal/context/context_groups/free_rank_pool.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
-#include <omnibal/context/context_groups/remaining_samples.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// The samples to place in a micro-step, [first, end) of the instance, and the conditions of the
-/// placement. `deadline` is the time by which all groups end. `min_degree_index` is the least
-/// degree of new groups, as long as there are ranks for it.
-struct placement_request {
-  std::uint32_t first = 0;
-  std::uint32_t end = 0;
-  std::uint32_t min_degree_index = 0;
-  double deadline = 0;
-};
-
-/// A sample of the instance, and its group in the schedule.
-struct placement {
-  std::uint32_t sample = 0;
-  std::uint32_t group = 0;
-};
 
 /// The longest group and the rank-seconds of a micro-step.
 struct micro_step_load {
@@ -46,48 +23,27 @@ struct micro_step_load {
   double area = 0;
 };
 
-/// A degree with groups in this micro-step. If consecutive samples have found no room in these
-/// groups, the next `samples_to_skip` samples do not ask.
-struct used_degree {
-  std::uint32_t degree_index = 0;
-  std::uint32_t misses = 0;
-  std::uint32_t samples_to_skip = 0;
-};
-
-/// The memory of `micro_step_groups`, reused between calls: the degrees in use with the queues of
-/// their groups, the free ranks, and the placements.
-struct micro_step_buffers {
-  std::vector<used_degree> used{};
-  /// The position of each degree in `used`, by degree index.
-  std::vector<std::uint32_t> slot_of{};
-  /// The queue of the groups of each degree in `used`.
-  std::vector<bucket_queue> queues{};
-  /// The links of the queues, by group of the schedule.
-  std::vector<std::uint32_t> next_group{};
+/// The memory of `micro_step_groups`, reused between calls: the free ranks, if groups may be
+/// anywhere or must be on blocks.
+struct rank_buffers {
   free_rank_pool ranks{};
   free_block_pool blocks{};
-  std::vector<placement> placements{};
 };
 
-/// Best fit of one sample at a time under a deadline. The groups are appended to the groups of the
-/// schedule, which earlier micro-steps have written.
+/// A view of the groups of a micro-step, which are appended to the groups of the schedule, and of
+/// the ranks without a group. Copies share both.
 class micro_step_groups {
  public:
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-
   /// Begins a micro-step without groups.
   micro_step_groups(context_instance const& instance, context_memory memory,
                     std::uint32_t micro_step, std::vector<filled_group>& groups,
-                    micro_step_buffers& buffers)
+                    rank_buffers& buffers)
       : instance_(instance),
         memory_(memory),
         micro_step_(micro_step),
         groups_(groups),
-        first_group_(groups.size()),
-        buffers_(buffers),
-        per_byte_(instance.capacity > 0 ? 1 / static_cast<double>(instance.capacity) : 0) {
-    buffers_.used.clear();
-    buffers_.slot_of.assign(instance.degrees.size(), none);
+        first_(static_cast<std::uint32_t>(groups.size())),
+        buffers_(buffers) {
     if (instance_.must_find_blocks) {
       buffers_.blocks.reset(instance_.ranks, instance_.ranks_per_node);
     } else {
@@ -95,141 +51,26 @@ class micro_step_groups {
     }
   }
 
-  /// Places the remaining samples that fit, in existing or new groups. If many similar samples in a
-  /// row do not fit, more and more of them are skipped. Returns the placements in ascending order
-  /// of samples, which are valid until the next call. The caller removes these samples from the
-  /// remaining samples. Precondition: the present groups end by the deadline.
-  [[nodiscard]] std::span<placement const> place_samples(remaining_samples& remaining,
-                                                         placement_request const& request) {
-    auto const count = static_cast<std::uint32_t>(instance_.samples.size());
-    set_deadline(request);
-    buffers_.placements.clear();
-    std::uint32_t stride = 1;
-    std::uint32_t misses = 0;
-    for (std::uint32_t i = request.first; i < request.end; i = remaining.first_from(i)) {
-      std::uint32_t const group = place_sample(instance_.samples[i]);
-      if (group != none) {
-        buffers_.placements.push_back({i, group});
-        misses = 0;
-        stride = 1;
-        ++i;
-        continue;
-      }
-      if (++misses > max_misses) stride *= 2;
-      i = std::max(i + std::min(stride, count - i), first_short_enough(i));
-    }
-    return buffers_.placements;
-  }
+  /// The groups of the micro-step in the schedule are [first(), end()).
+  [[nodiscard]] std::uint32_t first() const { return first_; }
+  [[nodiscard]] std::uint32_t end() const { return static_cast<std::uint32_t>(groups_.size()); }
+  [[nodiscard]] filled_group const& operator[](std::uint32_t group) const { return groups_[group]; }
 
   /// The load of all groups of the micro-step.
   [[nodiscard]] micro_step_load load() const {
     micro_step_load load;
-    for (std::size_t g = first_group_; g != groups_.size(); ++g) {
+    for (std::uint32_t g = first_; g != end(); ++g) {
       load.longest = std::max(load.longest, groups_[g].time);
       load.area += groups_[g].time * instance_.degrees[groups_[g].degree_index].ranks;
     }
     return load;
   }
 
- private:
-  /// After this number of consecutive misfits, some samples are skipped.
-  static constexpr std::uint32_t max_misses = 8;
-  /// The number of groups of a degree that are asked for room.
-  static constexpr std::size_t asked_groups = 8;
-  /// The number of groups that are compared to find the least loaded one.
-  static constexpr std::size_t max_compared = 64;
-  /// The largest room of a group, or slightly more because of rounding errors.
-  static constexpr double full_room = 1 + 1e-9;
-  /// The most consecutive samples that find no room in the groups of a degree before some samples
-  /// do not ask, and the most samples that do not ask.
-  static constexpr std::uint32_t max_tries = 2;
-  static constexpr std::uint32_t max_skipped = 8;
-
-  /// Sets the conditions of new placements, and sorts the groups by their share of the new
-  /// deadline.
-  void set_deadline(placement_request const& request) {
-    deadline_ = request.deadline;
-    per_time_ = deadline_ > 0 ? 1 / deadline_ : 0;
-    min_degree_index_ = request.min_degree_index;
-    for (std::size_t slot = 0; slot != buffers_.used.size(); ++slot) {
-      buffers_.queues[slot].clear();
-      buffers_.used[slot].misses = buffers_.used[slot].samples_to_skip = 0;
-    }
-    for (std::size_t g = first_group_; g != groups_.size(); ++g) {
-      insert(static_cast<std::uint32_t>(g));
-    }
+  [[nodiscard]] bool are_ranks_left() const {
+    return instance_.must_find_blocks ? !buffers_.blocks.empty() : buffers_.ranks.max_ranks() != 0;
   }
 
-  /// Puts a sample into an existing group or a group that is opened for it. Returns the group, or
-  /// `none` if no group can hold the sample.
-  [[nodiscard]] std::uint32_t place_sample(context_sample const& sample) {
-    std::uint32_t const new_degree_index =
-        are_ranks_left() ? degree_index_of_new_group(sample) : none;
-    if (new_degree_index != none) {
-      std::uint32_t const group = join(sample, new_degree_index);
-      return group == none ? open(sample, new_degree_index) : group;
-    }
-    for (std::size_t slot = buffers_.used.size(); slot-- != 0;) {
-      used_degree& used = buffers_.used[slot];
-      if (used.samples_to_skip != 0) {
-        --used.samples_to_skip;
-        continue;
-      }
-      std::uint32_t const group = join(sample, used.degree_index);
-      if (group != none) {
-        used.misses = 0;
-        return group;
-      }
-      if (++used.misses >= max_tries) {
-        used.samples_to_skip = std::min(used.misses - max_tries + 1, max_skipped);
-      }
-    }
-    return none;
-  }
-
-  /// The index of the least degree, from `min_degree_index_` on if possible, with which a sample
-  /// ends by the deadline and for which there are ranks; `none` if there is no such degree.
-  [[nodiscard]] std::uint32_t degree_index_of_new_group(context_sample const& sample) const {
-    std::uint32_t degree_index = instance_.first_in_time(sample, deadline_, min_degree_index_);
-    if (has_ranks_for(degree_index)) return degree_index;
-    if (min_degree_index_ == 0) return none;
-    degree_index = instance_.first_in_time(sample, deadline_);
-    return has_ranks_for(degree_index) ? degree_index : none;
-  }
-
-  /// The first sample from `i` on that may find room: there are ranks for it, or a group has enough
-  /// time and bytes left. Bisection finds the sample, because samples descend in length.
-  [[nodiscard]] std::uint32_t first_short_enough(std::uint32_t i) const {
-    auto const& samples = instance_.samples;
-    auto found = samples.end();
-    if (are_ranks_left()) {
-      found = std::partition_point(samples.begin() + i, found, [&](context_sample const& sample) {
-        return degree_index_of_new_group(sample) == none;
-      });
-    }
-    for (used_degree const& used : buffers_.used) {
-      std::uint32_t const degree_index = used.degree_index;
-      bucket_queue const& queue = buffers_.queues[buffers_.slot_of[degree_index]];
-      if (queue.empty()) continue;
-      if (found == samples.begin() + i) break;
-      degree_time const& time = instance_.degrees[degree_index].time;
-      // A room is a share of the deadline and of the capacity.
-      auto const is_too_long_for = [&](double room) {
-        double const longest = max_length_within(time, room * deadline_);
-        double const bytes = room * static_cast<double>(instance_.capacity);
-        return [this, degree_index, longest, bytes](context_sample const& sample) {
-          return sample.tokens > longest ||
-                 static_cast<double>(bytes_of(sample, degree_index)) > bytes;
-        };
-      };
-      // Most degrees have no room even for the shortest sample before `found`.
-      if (is_too_long_for(full_room - bucket_queue::share_of(queue.lowest()))(found[-1])) continue;
-      found = std::partition_point(samples.begin() + i, found,
-                                   is_too_long_for(full_room - min_share(queue)));
-    }
-    return static_cast<std::uint32_t>(found - samples.begin());
-  }
-
+  /// True if a group of a degree can be opened. `degree_index` may be the number of degrees.
   [[nodiscard]] bool has_ranks_for(std::uint32_t degree_index) const {
     if (degree_index == instance_.degrees.size()) return false;
     std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
@@ -237,74 +78,32 @@ class micro_step_groups {
                                       : ranks <= buffers_.ranks.max_ranks();
   }
 
-  [[nodiscard]] bool are_ranks_left() const {
-    return instance_.must_find_blocks ? !buffers_.blocks.empty() : buffers_.ranks.max_ranks() != 0;
-  }
-
-  [[nodiscard]] std::uint32_t take_ranks(std::uint32_t ranks) {
-    return instance_.must_find_blocks ? buffers_.blocks.take(ranks) : buffers_.ranks.take(ranks);
-  }
-
   [[nodiscard]] std::int64_t bytes_of(context_sample const& sample,
                                       std::uint32_t degree_index) const {
     return memory_(sample.length, instance_.degrees[degree_index].ranks);
   }
 
-  /// Puts a sample into the most loaded group of a degree in which it ends in time.
-  [[nodiscard]] std::uint32_t join(context_sample const& sample, std::uint32_t degree_index) {
-    std::uint32_t const slot = buffers_.slot_of[degree_index];
-    if (degree_index < sample.min_degree_index || slot == none) return none;
-    double const added = instance_.added_time(sample, degree_index);
-    double const max_load = deadline_ - added;
-    std::int64_t const bytes = bytes_of(sample, degree_index);
-    std::int64_t const max_bytes = instance_.capacity - bytes;
-    if (!(max_load >= 0) || max_bytes < 0) return none;
-    bucket_queue& queue = buffers_.queues[slot];
-    auto const has_room = [&](std::uint32_t g) {
-      return groups_[g].time <= max_load && groups_[g].bytes <= max_bytes;
-    };
-    // Groups of lower buckets have room for sure. Groups of higher buckets with room in time or in
-    // bytes may have no room in the other.
-    double const by_time = max_load * per_time_;
-    double const by_bytes = static_cast<double>(max_bytes) * per_byte_;
-    std::size_t const sure = bucket_queue::bucket_of(std::min(by_time, by_bytes));
-    std::size_t const above = bucket_queue::bucket_of(std::max(by_time, by_bytes));
-    auto& next = buffers_.next_group;
-    std::uint32_t group = queue.take_below(sure, asked_groups, next, has_room);
-    if (group == bucket_queue::none && sure != 0) {
-      group = queue.take_below(sure - 1, asked_groups, next, has_room);
-    }
-    if (group == bucket_queue::none && above != sure) {
-      group = queue.take_below(above, asked_groups, next, has_room);
-    }
-    if (group == bucket_queue::none) return none;
-    groups_[group].time += added;
+  /// Adds the time and the bytes of a sample to a group.
+  void add(std::uint32_t group, double time, std::int64_t bytes) {
+    groups_[group].time += time;
     groups_[group].bytes += bytes;
-    insert(group);
-    return group;
   }
 
+  /// Opens a group for a sample. Precondition: there are ranks for the degree.
   [[nodiscard]] std::uint32_t open(context_sample const& sample, std::uint32_t degree_index) {
     std::int64_t const bytes = bytes_of(sample, degree_index);
     if (bytes > instance_.capacity) throw_growing(sample, degree_index, bytes);
-    auto const group = static_cast<std::uint32_t>(groups_.size());
+    std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
     groups_.push_back({.micro_step = micro_step_,
                        .degree_index = degree_index,
-                       .first_rank = take_ranks(instance_.degrees[degree_index].ranks),
+                       .first_rank = instance_.must_find_blocks ? buffers_.blocks.take(ranks)
+                                                                : buffers_.ranks.take(ranks),
                        .time = instance_.time_alone(sample, degree_index),
                        .bytes = bytes});
-    buffers_.next_group.resize(groups_.size());
-    if (buffers_.slot_of[degree_index] == none) {
-      auto const slot = static_cast<std::uint32_t>(buffers_.used.size());
-      buffers_.slot_of[degree_index] = slot;
-      buffers_.used.push_back({degree_index});
-      if (buffers_.queues.size() < buffers_.used.size()) buffers_.queues.emplace_back();
-      buffers_.queues[slot].clear();
-    }
-    insert(group);
-    return group;
+    return end() - 1;
   }
 
+ private:
   [[noreturn]] void throw_growing(context_sample const& sample, std::uint32_t degree_index,
                                   std::int64_t bytes) const {
     std::uint32_t const fewer = instance_.degrees[sample.min_degree_index].ranks;
@@ -312,52 +111,12 @@ class micro_step_groups {
                  "must not be above that with " + to_text(fewer) + " ranks");
   }
 
-  void insert(std::uint32_t group) {
-    filled_group const& inserted = groups_[group];
-    buffers_.queues[buffers_.slot_of[inserted.degree_index]].insert(
-        group, bucket_queue::bucket_of(share_of(inserted)), buffers_.next_group);
-  }
-
-  /// The larger share: of the deadline, or of the capacity.
-  [[nodiscard]] double share_of(filled_group const& group) const {
-    return std::max(group.time * per_time_, static_cast<double>(group.bytes) * per_byte_);
-  }
-
-  /// The share of the least loaded group, or less.
-  [[nodiscard]] double min_share(bucket_queue const& queue) const {
-    std::size_t asked = 0;
-    double least = 1;
-    std::uint32_t group = queue.first(queue.lowest());
-    for (; group != bucket_queue::none && asked != max_compared; ++asked) {
-      least = std::min(least, share_of(groups_[group]));
-      group = buffers_.next_group[group];
-    }
-    if (group == bucket_queue::none) return least;
-    return bucket_queue::share_of(queue.lowest());
-  }
-
-  /// The length above which samples surely take more time than `room` on a degree.
-  [[nodiscard]] static double max_length_within(degree_time const& time, double room) {
-    double const unlimited = std::numeric_limits<double>::infinity();
-    if (room < 0) return -1;
-    double const by_tokens = time.linear > 0 ? room / time.linear : unlimited;
-    double const by_squares = time.quadratic > 0 ? std::sqrt(room / time.quadratic) : unlimited;
-    return std::min(by_tokens, by_squares) * full_room;
-  }
-
   context_instance const& instance_;
   context_memory memory_;
   std::uint32_t micro_step_;
-  /// The groups of the schedule. The groups of this micro-step begin at `first_group_`.
   std::vector<filled_group>& groups_;
-  std::size_t first_group_;
-  micro_step_buffers& buffers_;
-  /// The inverse of the capacity, and of the deadline.
-  double per_byte_;
-  double per_time_ = 0;
-  /// The conditions of the current `place_samples`.
-  double deadline_ = 0;
-  std::uint32_t min_degree_index_ = 0;
+  std::uint32_t first_;
+  rank_buffers& buffers_;
 };
 
 }  // namespace omnibal::inline v0::detail

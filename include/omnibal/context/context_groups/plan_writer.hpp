@@ -46,6 +46,7 @@ class context_plan_writer {
     write_samples();
     write_groups();
     write_times();
+    compare_with_bound();
   }
 
  private:
@@ -139,7 +140,11 @@ class context_plan_writer {
       }
       plan_.makespan += instance_.micro_step_time + longest;
     }
-    // Rounding puts the bound below the true bound.
+  }
+
+  /// Proves the plan if its makespan equals the bound. Rounding puts the bound below the true
+  /// bound.
+  void compare_with_bound() {
     double const gap = std::abs(plan_.makespan - plan_.lower_bound);
     plan_.proven = gap <= 16 * context_rounding * plan_.makespan;
     if (plan_.proven) plan_.lower_bound = plan_.makespan;

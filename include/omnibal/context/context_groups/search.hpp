@@ -58,11 +58,11 @@ class context_search {
     }
     try_longer_micro_steps();
     if (search_effort != effort::fast) {
-      refine(best_, 0, few_refinements);
+      refine(best_);
       try_levels();
-      if (try_degrees()) refine(best_, 0, few_refinements);
+      if (try_degrees()) refine(best_);
     }
-    if (search_effort == effort::thorough) refine(best_, few_refinements, many_refinements);
+    if (search_effort == effort::thorough) refine_everywhere();
     return best_.schedule;
   }
 
@@ -70,13 +70,14 @@ class context_search {
   /// The factors by which micro-steps may exceed the required time to keep long samples on few
   /// ranks.
   static constexpr double length_factors[] = {1.2, 1.5, 2};
-  static constexpr int few_refinements = 4;
-  static constexpr int many_refinements = 40;
+  static constexpr int golden_refinements = 4;
+  static constexpr int spread_refinements = 36;
   /// The most numbers of micro-steps that are tried.
   static constexpr int max_numbers = 12;
-  /// The next targets between the bound and the best time: powers of the golden section, which
-  /// repeat no place.
-  static constexpr double spread[] = {0.62, 0.38, 0.85, 0.24, 0.5, 0.73, 0.12, 0.95};
+  /// The places of deadlines between the bound and the best time: the golden section, and multiples
+  /// of it, which repeat no place.
+  static constexpr double golden_section = 0.62;
+  static constexpr double spread[] = {0.5, 0.73, 0.12, 0.95, 0.62, 0.38, 0.85, 0.24};
   static constexpr int spread_count = 8;
   /// The most levels that are tried.
   static constexpr std::size_t max_levels = 8;
@@ -178,34 +179,64 @@ class context_search {
   /// Tries targets, and refines the plan if it is close to the best plan.
   void attempt_and_refine(std::span<level_target const> targets, double behind) {
     double const limit = behind * best_makespan();
-    if (attempt(targets, limit) < limit) refine(tried_, 0, few_refinements);
+    if (attempt(targets, limit) < limit) refine(tried_);
+  }
+
+  /// The targets of a candidate whose last level gets other deadlines. They are a copy, because an
+  /// attempt may overwrite the candidate.
+  struct last_deadlines {
+    std::vector<level_target>& targets;
+    /// The time of the areas of the last level, and of all fixed parts and earlier levels.
+    double area_time;
+    double time_before;
+    /// The least makespan that a deadline may allow.
+    double min_aim;
+
+    /// The targets with the deadline that allows the makespan `aim`.
+    [[nodiscard]] std::span<level_target const> with_aim(double aim) const {
+      level_target& last = targets.back();
+      if (area_time > 0) last.pace = std::max(1.0, (aim - time_before) / area_time);
+      if (last.micro_steps == 1) last.longest = aim - time_before;
+      return targets;
+    }
+  };
+
+  [[nodiscard]] last_deadlines deadlines_of(context_candidate const& candidate) {
+    buffers_.refined = candidate.targets;
+    std::uint64_t steps = 0;
+    for (level_target const& target : candidate.targets) steps += target.micro_steps;
+    double const before = instance_.fixed_time(steps) + candidate.last_level.time_before;
+    double const area = candidate.last_level.area / instance_.ranks;
+    return {buffers_.refined, area, before, std::max(bound_.makespan(), before + area)};
   }
 
   /// Tries other deadlines of the last level of a candidate, between the time of its areas and the
-  /// best time. First a golden section, in which a missed deadline is a lower end, then deadlines
-  /// all over that range. The deadlines have the numbers from `first` to `end`.
-  void refine(context_candidate const& candidate, int first, int end) {
+  /// best time, by a golden section. A missed deadline is a lower end.
+  void refine(context_candidate const& candidate) {
     if (bound_.area_from(0) <= 0) return;
-    // `attempt` may overwrite the candidate.
-    auto& targets = buffers_.refined;
-    targets = candidate.targets;
-    std::uint64_t steps = 0;
-    for (level_target const& target : targets) steps += target.micro_steps;
-    double const before = instance_.fixed_time(steps) + candidate.last_level.time_before;
-    double const area = candidate.last_level.area / instance_.ranks;
-    double const min_makespan = std::max(bound_.makespan(), before + area);
-    level_target& last = targets.back();
-    double low = min_makespan;
-    for (int k = first; k != end && best_makespan() > std::max(low, near * bound_.makespan());
-         ++k) {
-      bool const is_spread = k >= few_refinements;
-      double const from = is_spread ? min_makespan : low;
-      double const aim = from + spread[is_spread ? k % spread_count : 0] * (best_makespan() - from);
-      if (area > 0) last.pace = std::max(1.0, (aim - before) / area);
-      if (last.micro_steps == 1) last.longest = aim - before;
-      double const makespan = attempt(targets, best_makespan());
-      if (!is_spread && makespan > best_makespan()) low = aim;
+    auto const deadlines = deadlines_of(candidate);
+    double low = deadlines.min_aim;
+    for (int k = 0; k != golden_refinements && is_refinable_above(low); ++k) {
+      double const aim = low + golden_section * (best_makespan() - low);
+      double const makespan = attempt(deadlines.with_aim(aim), best_makespan());
+      if (makespan > best_makespan()) low = aim;
     }
+  }
+
+  /// Tries deadlines of the best candidate all over the range of `refine`.
+  void refine_everywhere() {
+    if (bound_.area_from(0) <= 0) return;
+    auto const deadlines = deadlines_of(best_);
+    double const low = deadlines.min_aim;
+    for (int k = 0; k != spread_refinements && is_refinable_above(low); ++k) {
+      double const aim = low + spread[k % spread_count] * (best_makespan() - low);
+      attempt(deadlines.with_aim(aim), best_makespan());
+    }
+  }
+
+  /// True if there is a makespan above `low` that is worth the attempt.
+  [[nodiscard]] bool is_refinable_above(double low) const {
+    return best_makespan() > std::max(low, near * bound_.makespan());
   }
 
   /// Fills for the targets, gives up if the makespan reaches a limit, and keeps the result if it is
