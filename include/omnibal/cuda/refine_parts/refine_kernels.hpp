@@ -11,8 +11,8 @@
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/kernel_concepts.hpp>
 #include <omnibal/cuda/detail/ordered_samples.hpp>
+#include <omnibal/cuda/detail/part_ranking.hpp>
 #include <omnibal/cuda/detail/part_writer.hpp>
-#include <omnibal/cuda/detail/sorted_pairs.hpp>
 #include <omnibal/cuda/detail/step_table.hpp>
 #include <omnibal/cuda/detail/whole_costs.hpp>
 #include <omnibal/cuda/fault.hpp>

@@ -270,8 +270,9 @@ enum class longer_stages { spread, spread_from_first, first, last };
 
 /// Returns the boundaries of stages whose numbers of layers differ by at most one; `longer` says
 /// which stages have one more.
-[[nodiscard]] inline std::vector<std::uint32_t> equal_counts(std::size_t layers, std::size_t stages,
-                                                             longer_stages longer) {
+[[nodiscard]] inline std::vector<std::uint32_t> equal_boundaries(std::size_t layers,
+                                                                 std::size_t stages,
+                                                                 longer_stages longer) {
   std::vector<std::uint32_t> result(stages + 1);
   std::size_t const least = layers / stages;
   std::size_t const rest = layers % stages;

@@ -277,7 +277,7 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
   device_local_search search(stages, has_steps ? one.of_bottleneck + 1 : 0);
   for (longer_stages const longer : {longer_stages::spread, longer_stages::spread_from_first,
                                      longer_stages::first, longer_stages::last}) {
-    search.offer(equal_counts(stages.layers(), stages.stages(), longer));
+    search.offer(equal_boundaries(stages.layers(), stages.stages(), longer));
   }
   std::vector<std::uint32_t> boundaries;
   bottlenecks.cut_leftmost(least, boundaries);
