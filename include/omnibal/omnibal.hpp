@@ -102,6 +102,7 @@
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/encoder_work.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
@@ -110,7 +111,9 @@
 #include <omnibal/pipeline/listed_schedule.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/order_micro_batches.hpp>
+#include <omnibal/pipeline/place_encoder.hpp>
 #include <omnibal/pipeline/schedule.hpp>
+#include <omnibal/pipeline/simulate_encoder.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/slice_sequences.hpp>
 #include <omnibal/pipeline/sliced_1f1b.hpp>

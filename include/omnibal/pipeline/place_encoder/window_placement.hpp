@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The operations of an encoder among those of a pipeline by a rule, within the memory of the
+/// devices.
+
+#include <omnibal/pipeline/detail/encoder_arrivals.hpp>
+#include <omnibal/pipeline/detail/encoder_problem.hpp>
+#include <omnibal/pipeline/encoder_work.hpp>
+#include <omnibal/pipeline/schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The rule by which a device chooses between the language model and the encoder.
+struct window_rule {
+  /// The micro-batches that may be encoded before the first reader begins them.
+  std::size_t window = 1;
+  /// The micro-batches for which the encoder goes before the language model; at most `window`.
+  std::size_t urgent = 0;
+  /// Backward passes of the encoder go before the language model.
+  bool is_backward_urgent = false;
+  /// The encoder fills any gap, not only one that it fits into.
+  bool fills_every_gap = false;
+};
+
+/// Runs a step from operation to operation. The device that can begin first goes on.
+template <class T>
+class window_placement {
+ public:
+  /// `room` has the bytes of each device that the language model never needs.
+  window_placement(encoder_problem<T> const& problem, std::vector<std::uint32_t> const& order,
+                   std::vector<std::int64_t> const& room, window_rule const& rule)
+      : problem_(problem),
+        order_(order),
+        rule_(rule),
+        arrivals_(problem),
+        room_(room),
+        devices_(problem.devices),
+        lists_(problem.devices),
+        opened_(order.size() + 1) {}
+
+  /// Returns the lists; they are empty if the memory does not suffice for this rule.
+  [[nodiscard]] placed_lists run() {
+    std::size_t left = 2 * problem_.work.size();
+    for (auto const& list : problem_.language) left += list.size();
+    for (; left != 0; --left) {
+      choice best;
+      for (std::uint32_t d = 0; d != problem_.devices; ++d) {
+        choice const one = choose(d);
+        if (one.begin < best.begin) best = one;
+      }
+      if (best.begin == never) return {};
+      run_choice(best);
+    }
+    return std::move(lists_);
+  }
+
+ private:
+  static constexpr T never = std::numeric_limits<T>::max();
+  static constexpr T missing = encoder_arrivals<T>::missing;
+
+  struct choice {
+    T begin = never;
+    std::uint32_t device = 0;
+    model_part part = model_part::language;
+    operation_kind kind = operation_kind::forward;
+    std::size_t piece = 0;
+  };
+  struct device_state {
+    T now{};
+    std::size_t language = 0;
+    /// The pieces that have run forward and not backward, in order.
+    std::vector<std::size_t> pending{};
+  };
+
+  [[nodiscard]] choice choose(std::uint32_t d) const {
+    choice const language = next_of_language(d);
+    choice const forward = next_forward(d);
+    choice const backward = next_backward(d);
+    bool const is_urgent = next_ / problem_.pieces < started_ + rule_.urgent;
+    choice best = language;
+    auto const consider = [&](choice const& one, bool urgent, T time) {
+      if (one.begin == never) return;
+      bool const fits = language.begin == never || one.begin + time <= language.begin;
+      bool const fills = rule_.fills_every_gap && one.begin < language.begin;
+      bool const goes_first = urgent && one.begin <= language.begin;
+      if (!fits && !fills && !goes_first) return;
+      // The encoder is preferred at equal times, because it is allowed only in gaps or if urgent.
+      bool const is_earlier = best.part == model_part::language ? true : one.begin < best.begin;
+      if (is_earlier) best = one;
+    };
+    if (is_urgent) consider(forward, true, problem_.work[forward.piece].forward);
+    consider(backward, rule_.is_backward_urgent, problem_.work[backward.piece].backward);
+    if (!is_urgent) consider(forward, false, problem_.work[forward.piece].forward);
+    return best;
+  }
+
+  [[nodiscard]] choice next_of_language(std::uint32_t d) const {
+    choice result{.device = d};
+    device_state const& state = devices_[d];
+    if (d >= problem_.stages || state.language == problem_.language[d].size()) return result;
+    T const arrival = arrivals_.of(problem_.language[d][state.language]);
+    if (arrival == missing) return result;
+    result.begin = std::max(state.now, arrival);
+    return result;
+  }
+
+  [[nodiscard]] choice next_forward(std::uint32_t d) const {
+    choice result{.device = d, .part = model_part::encoder};
+    if (next_ == problem_.work.size() || !problem_.is_encoder_device(d)) return result;
+    std::size_t const k = next_ / problem_.pieces;
+    if (k >= started_ + rule_.window) return result;
+    result.piece = order_[k] * problem_.pieces + next_ % problem_.pieces;
+    if (!has_room(d, result.piece)) return result;
+    T const opened = k < rule_.window ? T{} : opened_[k - rule_.window + 1];
+    result.begin = std::max(devices_[d].now, opened);
+    return result;
+  }
+  [[nodiscard]] bool has_room(std::uint32_t d, std::size_t piece) const {
+    auto const& work = problem_.work[piece];
+    // The gradients of the features need the room of the features.
+    std::int64_t needed = work.activation_bytes + work.output_bytes;
+    for (std::uint32_t const reader : problem_.readers) {
+      std::uint32_t const stage = problem_.reader_stage(reader, piece / problem_.pieces);
+      if (stage == d) {
+        needed += work.output_bytes;
+      } else if (room_[stage] < work.output_bytes) {
+        return false;
+      }
+    }
+    return room_[d] >= needed;
+  }
+
+  [[nodiscard]] choice next_backward(std::uint32_t d) const {
+    choice result{.device = d, .part = model_part::encoder, .kind = operation_kind::backward};
+    for (std::size_t const piece : devices_[d].pending) {
+      T const arrival = arrivals_.of_gradients(piece);
+      if (arrival == missing) continue;
+      T const begin = std::max(devices_[d].now, arrival);
+      if (begin >= result.begin) continue;
+      result.begin = begin;
+      result.piece = piece;
+    }
+    return result;
+  }
+
+  void run_choice(choice const& one) {
+    device_state& state = devices_[one.device];
+    if (one.part == model_part::language) {
+      auto const& operation = problem_.language[one.device][state.language++];
+      state.now = one.begin + operation.time;
+      lists_[one.device].push_back(
+          {one.part, operation.kind, operation.chunk, operation.micro_batch});
+      arrivals_.end(operation, state.now);
+      if (operation.kind == operation_kind::forward) begin_reader(operation, one.begin);
+      return;
+    }
+    auto const m = static_cast<std::uint32_t>(one.piece / problem_.pieces);
+    auto const& work = problem_.work[one.piece];
+    lists_[one.device].push_back(
+        {one.part, one.kind, static_cast<std::uint32_t>(one.piece % problem_.pieces), m});
+    bool const is_forward = one.kind == operation_kind::forward;
+    std::int64_t const kept = work.activation_bytes + work.output_bytes;
+    if (is_forward) {
+      ++next_;
+      state.now = one.begin + work.forward;
+      state.pending.push_back(one.piece);
+      room_[one.device] -= kept;
+      for (std::uint32_t const reader : problem_.readers) {
+        room_[problem_.reader_stage(reader, m)] -= work.output_bytes;
+      }
+      arrivals_.end_forward(one.piece, one.device, state.now);
+    } else {
+      state.now = one.begin + work.backward;
+      room_[one.device] += kept;
+      std::erase(state.pending, one.piece);
+    }
+  }
+
+  /// A reader begins a micro-batch: its features wait no more.
+  void begin_reader(language_operation<T> const& operation, T begin) {
+    std::size_t const reader = arrivals_.reader_index(operation.virtual_stage);
+    if (reader == problem_.readers.size()) return;
+    std::uint32_t const stage =
+        problem_.reader_stage(problem_.readers[reader], operation.micro_batch);
+    for (std::size_t j = 0; j != problem_.pieces; ++j) {
+      room_[stage] += problem_.work[operation.micro_batch * problem_.pieces + j].output_bytes;
+    }
+    if (reader != 0) return;
+    ++started_;
+    opened_[started_] = std::max(opened_[started_ - 1], begin);
+  }
+
+  encoder_problem<T> const& problem_;
+  std::vector<std::uint32_t> const& order_;
+  window_rule rule_;
+  encoder_arrivals<T> arrivals_;
+  std::vector<std::int64_t> room_;
+  std::vector<device_state> devices_;
+  placed_lists lists_;
+  /// The next piece in the order of the micro-batches.
+  std::size_t next_ = 0;
+  /// The micro-batches that the first reader has begun, and when it began them.
+  std::size_t started_ = 0;
+  std::vector<T> opened_;
+};
+
+}  // namespace omnibal::inline v0::detail
