@@ -57,16 +57,12 @@ struct study_model {
 };
 
 std::vector<study_model> study_models() {
-  model_description qwen =
-      model_of("Qwen3-VL-8B", "", nlohmann::json::parse(qwen3_vl_8b));
+  model_description qwen = model_of("Qwen3-VL-8B", "", nlohmann::json::parse(qwen3_vl_8b));
   qwen.name = "Qwen3-VL-8B";
   omnibal::sequences const tokens = omnibal::equal_sequences({.count = 4, .length = 1024});
-  // Images of 1,024 patches each, which become 256 tokens.
+  // Qwen3-VL reads an image of 48 x 48 patches as 576 tokens.
   return {{find_model("6+20B", model_parts::both), {.tiles = 9, .documents = tokens}, 9},
-          {std::move(qwen),
-           {.images = omnibal::equal_sequences({.count = 12, .length = 1024}),
-            .documents = tokens},
-           12}};
+          {std::move(qwen), {.tiles = 7, .documents = tokens}, 7}};
 }
 
 /// A layer on one rank for one micro-batch.
@@ -82,18 +78,16 @@ std::vector<study_layer> layers_of(study_model const& given,
   omnibal::device_model const device = vlm_assumptions{}.device;
   std::vector<study_layer> layers;
   auto const kinds = layer_kinds(given.model);
-  padded(given.model, degrees.tensor)
-      .for_each_layer([&](auto const& layer, std::int64_t count) {
-        omnibal::layer_cost const cost = layer(given.batch, degrees);
-        auto const choice =
-            choice_of(kinds[layers.size()], omnibal::recompute_choice::selective);
-        study_layer const one{
-            .time = {device(cost.forward), device(cost.backward) + device(cost[choice].extra)},
-            .kept_bytes = cost[choice].kept_bytes,
-            .cut_bytes = cost.cut_bytes,
-            .state_bytes = cost.state_bytes()};
-        layers.insert(layers.end(), static_cast<std::size_t>(count), one);
-      });
+  padded(given.model, degrees.tensor).for_each_layer([&](auto const& layer, std::int64_t count) {
+    omnibal::layer_cost const cost = layer(given.batch, degrees);
+    auto const choice = choice_of(kinds[layers.size()], omnibal::recompute_choice::selective);
+    study_layer const one{
+        .time = {device(cost.forward), device(cost.backward) + device(cost[choice].extra)},
+        .kept_bytes = cost[choice].kept_bytes,
+        .cut_bytes = cost.cut_bytes,
+        .state_bytes = cost.state_bytes()};
+    layers.insert(layers.end(), static_cast<std::size_t>(count), one);
+  });
   return layers;
 }
 
@@ -179,11 +173,10 @@ comparison compare(study_model const& given, pipeline_size const& size) {
                     .chained = {},
                     .placed = {},
                     .encoder = encoder_of(tower, size.micro_batches, given.pieces)};
-  result.chained = omnibal::simulate_pipeline(schedule, result.chain.times,
-                                              result.chain.transfers, result.chain.bytes);
-  result.placed =
-      omnibal::place_encoder(schedule, result.language.times, result.language.transfers,
-                             result.language.bytes, result.encoder);
+  result.chained = omnibal::simulate_pipeline(schedule, result.chain.times, result.chain.transfers,
+                                              result.chain.bytes);
+  result.placed = omnibal::place_encoder(schedule, result.language.times, result.language.transfers,
+                                         result.language.bytes, result.encoder);
   // The tower is data-parallel over the stages too, which share its optimizer.
   degrees.data *= static_cast<std::int64_t>(size.stages);
   auto const shared = layers_of(given, degrees);
@@ -238,8 +231,7 @@ void print_memory(std::ostream& out) {
       omnibal::one_f_one_b const schedule{size.stages, size.micro_batches};
       // Two micro-batches of the tower and their features on each device, besides what the language
       // model keeps.
-      std::int64_t const batch =
-          one.encoder.activation_bytes[0] + 2 * one.encoder.output_bytes[0];
+      std::int64_t const batch = one.encoder.activation_bytes[0] + 2 * one.encoder.output_bytes[0];
       auto const stages = omnibal::peak_in_flight(schedule);
       std::int64_t limit = 0;
       for (std::size_t s = 0; s != size.stages; ++s) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "event_reference.hpp"
 
+#include <omnibal/pipeline/dual_pipe_v.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
@@ -100,6 +101,7 @@ TEST_CASE("simulate_pipeline agrees with a simulation by events") {
     check_against_events(gpipe{stages, micro_batches}, round, range);
     check_against_events(one_f_one_b{stages, micro_batches}, round, range);
     check_against_events(zb_h1{stages, micro_batches}, round, range);
+    check_against_events(omnibal::dual_pipe_v(stages, 2 * stages + micro_batches), round, range);
     auto const groups = static_cast<std::size_t>(1 + below(random, 4));
     auto const chunks = static_cast<std::size_t>(1 + below(random, 4));
     check_against_events(interleaved_1f1b{stages, groups * stages, chunks}, round, range);

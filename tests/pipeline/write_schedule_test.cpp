@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "error_text.hpp"
 
+#include <omnibal/pipeline/dual_pipe_v.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/list_schedule.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
@@ -34,6 +35,8 @@ TEST_CASE("write_schedule writes a row for each stage in PyTorch's letters") {
         "0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n1F0,1F1,3F0,3B0,3F1,3B1,1B0,1B1\n");
   // Chunk 1 of stage 0 is the last virtual stage of a V.
   CHECK(text_of(omnibal::zb_v(1, 1)) == "0F0,1F0,1I0,0I0,1W0,0W0\n");
+  // The order of PyTorch's ScheduleDualPipeV, with overlapping pairs and whole passes as two words.
+  CHECK(text_of(omnibal::dual_pipe_v(1, 2)) == "0F0,1F0,0F1,1I0,1W0,1F1,0I0,0W0,1I1,1W1,0I1,0W1\n");
 }
 
 TEST_CASE("write_schedule refuses a virtual stage on two stages") {

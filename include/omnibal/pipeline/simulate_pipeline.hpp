@@ -63,6 +63,31 @@ concept has_weight_time = requires(Value const& value) {
   requires scalar_measure<std::remove_cvref_t<decltype(value.weight)>>;
 };
 
+template <class Value>
+concept has_split_bytes = requires(Value const& value) {
+  requires std::integral<std::remove_cvref_t<decltype(value.all)>>;
+  requires std::integral<std::remove_cvref_t<decltype(value.weight)>>;
+};
+
+/// Returns the bytes that a unit keeps up to the end of the gradients of the inputs.
+template <class Value>
+[[nodiscard]] constexpr auto all_bytes(Value const& value) {
+  if constexpr (has_split_bytes<Value>) {
+    return value.all;
+  } else {
+    return value;
+  }
+}
+/// Returns the bytes that a unit keeps up to the end of the gradients of the weights.
+template <class Value>
+[[nodiscard]] constexpr auto weight_bytes(Value const& value) {
+  if constexpr (has_split_bytes<Value>) {
+    return value.weight;
+  } else {
+    return value;
+  }
+}
+
 /// The type of the times of a stage or of a transfer.
 template <class Value>
 struct time_type_of {
@@ -113,6 +138,27 @@ template <class Working, scalar_measure T>
   auto const result = static_cast<Working>(value);
   if (!is_valid_weight(value) || !is_valid_weight(result)) [[unlikely]] {
     throw_value(function, name, stage, micro_batch, value);
+  }
+  return result;
+}
+
+/// Returns the bytes of a unit as numbers to compute with. Throws if one of them is negative or too
+/// large, or if the gradients of the weights need more than there is.
+template <class Value>
+[[nodiscard]] constexpr split_bytes checked_bytes(std::string_view function, std::size_t stage,
+                                                  std::size_t micro_batch, Value const& value) {
+  auto const checked = [&](std::string_view name, auto bytes) {
+    return checked_value<std::int64_t>(function, name, stage, micro_batch, bytes);
+  };
+  split_bytes result{.all = checked("activation bytes", all_bytes(value))};
+  result.weight = result.all;
+  if constexpr (has_split_bytes<Value>) {
+    result.weight = checked("activation bytes for the weights", value.weight);
+    if (result.weight > result.all) {
+      throw_invalid(function, "activation bytes for the weights of stage ", stage, ", micro-batch ",
+                    micro_batch, " is ", result.weight, ", must be at most all activation bytes, ",
+                    result.all);
+    }
   }
   return result;
 }
@@ -339,10 +385,9 @@ class pipeline_run {
     std::size_t const micro_batch = unit.micro_batch;
     T const arrival = memory_.forward(virtual_stage, micro_batch);
     if (arrival < T{}) return wait(stage, operation_kind::forward, state.done.forward, arrival);
-    auto const bytes =
-        checked_value<std::int64_t>(function_, "activation bytes", virtual_stage, micro_batch,
-                                    value_at(bytes_, virtual_stage, micro_batch));
-    checked_add(function_, "the sum of activation bytes", state.bytes, bytes);
+    split_bytes const bytes = checked_bytes(function_, virtual_stage, micro_batch,
+                                            value_at(bytes_, virtual_stage, micro_batch));
+    checked_add(function_, "the sum of activation bytes", state.bytes, bytes.all);
     state.peak_bytes = std::max(state.peak_bytes, state.bytes);
 
     T const time = checked_value<T>(function_, "forward time", virtual_stage, micro_batch,
@@ -372,7 +417,12 @@ class pipeline_run {
     if constexpr (!Schedule::splits_backward) {
       checked_add(function_, "a backward time", time,
                   weight_time(times, virtual_stage, micro_batch));
-      free_bytes(state, virtual_stage, micro_batch);
+      auto const bytes = value_at(bytes_, virtual_stage, micro_batch);
+      free_bytes(state, all_bytes(bytes));
+    } else if constexpr (has_split_bytes<value_of<Bytes>>) {
+      auto const bytes = value_at(bytes_, virtual_stage, micro_batch);
+      free_bytes(state, bytes.all);
+      free_bytes(state, -static_cast<std::int64_t>(bytes.weight));
     }
     T const end = work(stage, state, operation_kind::backward, unit, arrival, time);
     ++state.done.backward;
@@ -394,7 +444,7 @@ class pipeline_run {
     arrival = arrival_table<T>::used_twice;
     T const time = weight_time(value_at(times_, virtual_stage, unit.micro_batch), virtual_stage,
                                unit.micro_batch);
-    free_bytes(state, virtual_stage, unit.micro_batch);
+    free_bytes(state, weight_bytes(value_at(bytes_, virtual_stage, unit.micro_batch)));
     work(stage, state, operation_kind::weight, unit, state.now, time);
     ++state.done.weight;
   }
@@ -467,9 +517,10 @@ class pipeline_run {
 
   /// Wraps if the functor returns other bytes than before, so that the subtraction is no undefined
   /// behavior.
-  void free_bytes(stage_state<T>& state, std::size_t virtual_stage, std::size_t micro_batch) const {
-    auto const bytes = static_cast<std::uint64_t>(value_at(bytes_, virtual_stage, micro_batch));
-    state.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.bytes) - bytes);
+  template <class Number>
+  static void free_bytes(stage_state<T>& state, Number bytes) {
+    state.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.bytes) -
+                                            static_cast<std::uint64_t>(bytes));
   }
 
   std::string_view function_;
@@ -507,10 +558,12 @@ template <class Times>
 concept transfer_times =
     scalar_measure<detail::value_of<Times>> || detail::has_both_ways<detail::value_of<Times>>;
 
-/// The bytes of a micro-batch on a stage: an integer, or ranges or a functor as in `stage_times`.
+/// The bytes of a micro-batch on a stage: an integer or a value with `all` and `weight`, such as
+/// `split_bytes`, or ranges or a functor as in `stage_times`.
 template <class Bytes>
-concept activation_bytes =
-    std::integral<detail::value_of<Bytes>> && scalar_measure<detail::value_of<Bytes>>;
+concept activation_bytes = (std::integral<detail::value_of<Bytes>> &&
+                            scalar_measure<detail::value_of<Bytes>>) ||
+                           detail::has_split_bytes<detail::value_of<Bytes>>;
 
 /// The type of the times of a simulation: `std::int64_t`, or `double` if any time is a
 /// floating-point number.
@@ -540,7 +593,8 @@ struct simulate_pipeline_fn {
   /// and occupy no stage. Between two virtual stages on the same stage nothing is transferred. A
   /// stage keeps the activation bytes of a micro-batch from the begin of its forward pass to the
   /// end of its backward pass. If the schedule splits the backward pass, the stage keeps them to
-  /// the end of the gradients of the weights.
+  /// the end of the gradients of the weights. With `split_bytes` it frees a part of them at the end
+  /// of the gradients of the inputs.
   ///
   /// Complexity: a few steps for each operation, in addition to the calls of the functors. Memory:
   /// 16 bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. A

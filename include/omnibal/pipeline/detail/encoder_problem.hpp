@@ -40,7 +40,7 @@ struct language_operation {
   std::size_t virtual_stage = 0;
   T time{};
   /// The bytes that are kept from a forward pass on.
-  std::int64_t bytes = 0;
+  split_bytes bytes{};
   /// The begin in a step without the encoder.
   T begin{};
 };
@@ -245,7 +245,8 @@ template <class T, pipeline_schedule Schedule, class Times, class Transfers, cla
     pipeline_unit const unit{one.chunk, one.micro_batch};
     std::size_t const place = virtual_stage_of(schedule, one.stage, unit);
     problem.stage_of[problem.unit(place, one.micro_batch)] = one.stage;
-    auto const kept = static_cast<std::int64_t>(value_at(bytes, place, one.micro_batch));
+    split_bytes const kept =
+        checked_bytes(function, place, one.micro_batch, value_at(bytes, place, one.micro_batch));
     auto const& work = value_at(times, place, one.micro_batch);
     T time = static_cast<T>(work.forward);
     if (one.kind == operation_kind::backward) time = static_cast<T>(work.backward);
@@ -259,7 +260,7 @@ template <class T, pipeline_schedule Schedule, class Times, class Transfers, cla
     }
     checked_add(function, "the sum of all times", sum, time);
     if (one.kind == operation_kind::forward) {
-      checked_add(function, "the sum of bytes", byte_sum, kept);
+      checked_add(function, "the sum of bytes", byte_sum, kept.all);
     }
     problem.language[one.stage].push_back({.kind = one.kind,
                                            .chunk = one.chunk,

@@ -22,7 +22,7 @@ namespace omnibal::inline v0::detail {
 /// Bytes that a device keeps for a time. Bytes that are freed at a time make room for those that
 /// are kept from that time on.
 template <class T>
-class kept_bytes {
+class byte_intervals {
  public:
   void keep(T begin, T end, std::int64_t bytes) {
     if (begin == end || bytes == 0) return;
@@ -228,7 +228,7 @@ class encoder_run {
   }
 
   void measure_bytes(encoder_simulation<T>& result) const {
-    std::vector<kept_bytes<T>> kept(problem_.devices);
+    std::vector<byte_intervals<T>> kept(problem_.devices);
     auto const unit_of_language = [&](std::size_t d, std::size_t i) {
       language_operation<T> const& one = problem_.language[d][i];
       return problem_.unit(one.virtual_stage, one.micro_batch);
@@ -237,14 +237,18 @@ class encoder_run {
     // The end of the backward pass for the inputs.
     std::vector<T> ends(problem_.stage_of.size());
     for (std::size_t s = 0; s != problem_.stages; ++s) {
-      auto const freeing =
-          problem_.splits_backward ? operation_kind::weight : operation_kind::backward;
       for (std::size_t i = 0; i != language_[s].size(); ++i) {
         auto const& one = language_[s][i];
         std::size_t const unit = unit_of_language(s, i);
         if (one.kind == operation_kind::forward) begins[unit] = one.begin;
         if (one.kind == operation_kind::backward) ends[unit] = one.end;
-        if (one.kind == freeing) kept[s].keep(begins[unit], one.end, problem_.language[s][i].bytes);
+        split_bytes const& bytes = problem_.language[s][i].bytes;
+        std::int64_t const weight = problem_.splits_backward ? bytes.weight : 0;
+        if (one.kind == operation_kind::backward) {
+          kept[s].keep(begins[unit], one.end, bytes.all - weight);
+        } else if (one.kind == operation_kind::weight) {
+          kept[s].keep(begins[unit], one.end, weight);
+        }
       }
     }
     std::vector<T> starts(problem_.work.size());

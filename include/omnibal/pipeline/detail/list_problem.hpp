@@ -63,6 +63,9 @@ struct list_problem {
   unit_times<T> times{};
   /// The activation bytes of a unit, by virtual stage and micro-batch.
   std::vector<std::int64_t> bytes{};
+  /// The part of them that the gradients of the weights need. The rest is freed before. With a
+  /// whole backward pass it is the same as `bytes`.
+  std::vector<std::int64_t> weight_bytes{};
   /// The most activation bytes of each stage.
   std::vector<std::int64_t> memory{};
   /// Whether the gradients of the weights are operations of their own.

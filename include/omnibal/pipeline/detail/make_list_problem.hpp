@@ -95,8 +95,9 @@ template <class T, class Times, class Transfers, class Bytes>
   read_times(function, times, transfers, problem);
   for (std::size_t v = 0; v != stages; ++v) {
     for (std::size_t m = 0; m != batches; ++m) {
-      problem.bytes.push_back(
-          checked_value<std::int64_t>(function, "activation bytes", v, m, value_at(bytes, v, m)));
+      split_bytes const unit = checked_bytes(function, v, m, value_at(bytes, v, m));
+      problem.bytes.push_back(unit.all);
+      problem.weight_bytes.push_back(problem.splits_backward ? unit.weight : unit.all);
     }
   }
   for (std::size_t s = 0; s != layout.stages; ++s) {

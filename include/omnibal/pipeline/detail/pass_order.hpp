@@ -264,7 +264,7 @@ class pass_order {
     stage_time<T> const& time = times_.work[which];
     if (chosen.kind == operation_kind::weight) {
       state.now = chosen.begin + time.weight;
-      state.memory.release(micro_batch, problem_.bytes[which]);
+      state.memory.release(micro_batch, problem_.weight_bytes[which]);
       choices_[stage] = choose(stage);
       return;
     }
@@ -277,6 +277,8 @@ class pass_order {
     } else if (!problem_.splits_backward) {
       ++done.weight;
       state.memory.release(micro_batch, problem_.bytes[which]);
+    } else {
+      state.memory.release(micro_batch, problem_.bytes[which] - problem_.weight_bytes[which]);
     }
     list.push_back({chosen.kind, lane.chunk, micro_batch});
     std::size_t const next = arrivals_.pass_on(problem_, times_, chosen.kind, lane.virtual_stage,

@@ -123,6 +123,7 @@ class weight_filler {
     if (is_forward) return true;
     if (problem_.splits_backward) {
       pending_[stage].push_back({operation_kind::weight, pass.chunk, pass.micro_batch});
+      state.free_bytes += problem_.bytes[unit] - problem_.weight_bytes[unit];
     } else {
       state.free_bytes += problem_.bytes[unit];
     }
@@ -154,7 +155,7 @@ class weight_filler {
     stage_state& state = stages_[stage];
     std::size_t const unit = pending_unit(stage);
     state.now += problem_.times.work[unit].weight;
-    state.free_bytes += problem_.bytes[unit];
+    state.free_bytes += problem_.weight_bytes[unit];
     lists_[stage].push_back(pending_[stage][state.first_pending++]);
   }
 

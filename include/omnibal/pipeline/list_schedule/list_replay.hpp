@@ -57,14 +57,16 @@ template <class T, pipeline_schedule Schedule>
 /// Whether the stages never keep more activation bytes than their memory.
 template <class T, bool Splits>
 [[nodiscard]] bool fits(list_problem<T> const& problem, listed_schedule<Splits> const& schedule) {
-  auto const freeing = Splits ? operation_kind::weight : operation_kind::backward;
   for (std::size_t s = 0; s != problem.layout.stages; ++s) {
     std::int64_t free_bytes = problem.memory[s];
     for (listed_operation const& one : schedule.operations(s)) {
       std::size_t const place = problem.layout.virtual_stage(s, {one.chunk, one.micro_batch});
-      std::int64_t const bytes = problem.bytes[problem.index(place, one.micro_batch)];
+      std::size_t const unit = problem.index(place, one.micro_batch);
+      std::int64_t const bytes = problem.bytes[unit];
+      std::int64_t const kept = Splits ? problem.weight_bytes[unit] : 0;
       if (one.kind == operation_kind::forward && (free_bytes -= bytes) < 0) return false;
-      if (one.kind == freeing) free_bytes += bytes;
+      if (one.kind == operation_kind::backward) free_bytes += bytes - kept;
+      if (one.kind == operation_kind::weight) free_bytes += kept;
     }
   }
   return true;
