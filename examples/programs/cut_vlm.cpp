@@ -5,6 +5,7 @@
 
 #include "models/measured_layers.hpp"
 #include "models/vlm_layers.hpp"
+#include "options/clip_options.hpp"
 #include "options/cut_options.hpp"
 #include "pictures/cut_picture.hpp"
 #include "plans/vlm_cuts.hpp"
@@ -110,8 +111,7 @@ std::vector<vlm_layer> layers_for(model_description const& given, std::size_t st
 void print_clips(model_description const& given, cut_options const& options) {
   if (!given.audio) return;
   auto const clips = clips_of(given, options);
-  std::cout << "A micro-batch has " << clips.count << " clips of " << clips.length
-            << " tokens of the audio tower";
+  std::cout << "A micro-batch has " << text_of(clips);
   if (given.vision) std::cout << " and " << tiles_of(given, options) << " tiles";
   std::cout << '\n';
 }

@@ -5,10 +5,12 @@
 /// of different sizes among them: `pack_long_context --help`.
 
 #include "models/context_model.hpp"
+#include "options/clip_options.hpp"
 #include "options/long_context_options.hpp"
 #include "pictures/context_step_picture.hpp"
 #include "pictures/long_context_picture.hpp"
 #include "plans/context_comparison.hpp"
+#include "plans/heard_profile.hpp"
 #include "plans/long_context_plans.hpp"
 #include "readers/dataset.hpp"
 #include "readers/long_context_mix.hpp"
@@ -113,9 +115,16 @@ void print_files(long_context_options const& options, std::filesystem::path cons
   if (!picture.empty()) std::cout << "Picture: " << picture.string() << '\n';
 }
 
+/// The tower and its clips, if the model has one.
+std::optional<clip_load> sound_of(long_context_options const& options) {
+  if (!options.model.audio) return std::nullopt;
+  return clip_load{*options.model.audio, options.clips, tokens_with_clips};
+}
+
 void compare_levels(long_context_options const& options, dataset const& data) {
-  auto const profile = sharded_profile(*options.model.language, options.machine, options.ranks);
-  auto const search = level_search_of(profile, options.machine);
+  heard_profile const profile{
+      sharded_profile(*options.model.language, options.machine, options.ranks), sound_of(options)};
+  auto const search = level_search_of(profile.language, options.machine);
   auto const published = omnibal::select_levels(profile, search);
   auto const least = omnibal::select_levels(profile, search, data.samples, &sample::tokens);
   if (published.status != omnibal::solve_status::solved) {
@@ -203,6 +212,9 @@ void compare_steps(long_context_options const& options, dataset const& data) {
                        .flops = static_cast<double>(machine.flops),
                        .node_link_bytes = static_cast<double>(machine.node_link_bytes),
                        .link_bytes = static_cast<double>(machine.link_bytes)});
+  if (auto const sound = sound_of(options)) {
+    add_sound(setting.step.cost, *sound, static_cast<double>(machine.flops));
+  }
   setting.step.options.capacity = options.rank_tokens;
   setting.step.options.degrees = options.degrees;
   progress shown(shown_on_terminal());
@@ -231,6 +243,10 @@ void run(long_context_options const& options) {
   if (options.model.vision) {
     std::cout << "The vision tower of " << options.model.name
               << " does not run: samples are texts\n";
+  }
+  if (options.model.audio) {
+    std::cout << "Every " << counted(tokens_with_clips) << " tokens have " << text_of(options.clips)
+              << '\n';
   }
   if (options.task == long_context_task::steps) {
     compare_steps(options, data);

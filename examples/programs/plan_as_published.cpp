@@ -149,7 +149,7 @@ void run(published_options const& options) {
     if (&model == &given.models.front()) {
       std::cout << heading_of(library, given.machine_name) << "\n";
     }
-    std::cout << remark_on(data, own);
+    std::cout << remark_on(data, own) << clips_text(library);
     auto const published = plan_as_published(library, options.method, given.seed, measure);
     print_levers(model, library, published);
     print_candidates(published);

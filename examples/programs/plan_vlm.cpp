@@ -138,7 +138,7 @@ void run(vlm_options const& given) {
                                        profile_of(given, model, given.scenario));
     if (is_first) std::cout << heading_of(planned, given.machine_name) << '\n';
     is_first = false;
-    std::cout << remark_on(data, own);
+    std::cout << remark_on(data, own) << clips_text(planned);
     print_table(model, planned);
     print_stages(planned.plan);
     auto const megatron = export_to_megatron(planned);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The tables and pictures of docs/evidence/study.md about hierarchical balance packing (HBP; Yao et al.,
-/// NeurIPS 2025). All times come from cost models.
+/// The tables and pictures of docs/evidence/study.md about hierarchical balance packing (HBP; Yao
+/// et al., NeurIPS 2025). All times come from cost models.
 
 #include "models/machine_file.hpp"
 #include "models/model_file.hpp"
@@ -73,7 +73,7 @@ class study {
   }
   [[nodiscard]] long_context_plan plan(std::vector<omnibal::packing_level> const& levels,
                                        pack_kind packs, step_order order) const {
-    return make_plan({"", levels, packs, order}, data_, profile_, seed);
+    return make_plan({"", levels, packs, order}, data_, {profile_}, seed);
   }
   [[nodiscard]] double days(long_context_plan const& plan) const {
     return plan.epoch_seconds * static_cast<double>(setting_.ranks) / 86400;

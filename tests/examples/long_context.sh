@@ -115,6 +115,31 @@ grep -q "^groups, powers of two  .* -$" output || complain "a way without a plan
 grep -qF "groups, powers of two: a sample of 300,000 tokens needs 19 ranks" output ||
   complain "it does not say why there is no plan"
 
+# Clips: the tower works in every pack and in every group, and its state takes memory.
+echo '{"name": "hearing", "audio": {"layers": 8, "hidden": 1280, "heads": 20, "mlp": 5120,
+  "convolutions": [{"inputs": 80, "outputs": 1280, "stride": 2}]},
+  "audio_projectors": [{"patches_per_token": 2}], "language": {"layers": 4, "hidden": 512,
+  "heads": 8, "mlp": 2048, "vocabulary": 32000}}' >hearing.json
+hearing=(lines.jsonl --model hearing.json)
+step_seconds() { awk 'BEGIN { FS = "  +" } $1 == "plain packing" { print $9 }' output; }
+packs "${hearing[@]}"
+grep -q '^Every 4,096 tokens have 4 clips of 1500 tokens of the audio tower$' output ||
+  complain "clips: $(grep clips output)"
+four=$(step_seconds)
+packs "${hearing[@]}" --clips 1 --output heard
+grep -q '"clips": {"count": 1, "length": 1500, "in_tokens": 4096}' <(tr -d '\n' <heard/plan.json | tr -s ' ' |
+  sed 's/{ /{/g; s/ }/}/g') || complain "clips: the plan does not say them"
+awk -v one="$(step_seconds)" -v four="$four" 'BEGIN { exit !(one > 0 && four > 1.2 * one) }' ||
+  complain "clips: a step with four takes $four, with one $(step_seconds)"
+epoch_seconds() { awk 'BEGIN { FS = "  +" } /^best degree/ { print $2 }' output; }
+steps "${hearing[@]}" --ranks 8 --step-samples 100
+four=$(epoch_seconds)
+steps "${hearing[@]}" --ranks 8 --step-samples 100 --clips 0
+awk -v none="$(epoch_seconds)" -v four="$four" 'BEGIN { exit !(none > 0 && four > 1.2 * none) }' ||
+  complain "clips: steps with four take $four, without $(epoch_seconds)"
+echo '{"model_type": "whisper", "d_model": 64, "encoder_attention_heads": 4,
+  "decoder_attention_heads": 4}' >speech.json
+
 picture=(--svg levels.svg)
 # refuses NAME "PART|PART|..." ARGUMENT... : the program fails, its message has all parts, there is
 # no output, no picture and no plan
@@ -162,6 +187,12 @@ refuses "files and a mix" '--mix' list.json --mix broad
 refuses "files and synthetic" '--synthetic' list.json --synthetic 8
 refuses "unknown option" '--levels' --levels 3
 refuses "steps without steps" '--degrees|--step-samples' list.json --degrees 1,2
+refuses "clips without a tower" '--clips: is 4, but no model has an audio tower' list.json --clips 4
+refuses "clips of more tokens than there are" \
+  '--clips: is 6, must be at most 5, because a clip becomes 750 tokens of hearing' \
+  list.json --model hearing.json --clips 6
+refuses "a decoder of speech" '--model: speech attends to clips, and samples have tokens' list.json \
+  --model speech.json
 refuses "unknown model" '--model|there is no model "llama3-7b"; did you mean "llama3-8b"?' --model llama3-7b
 refuses "a tower" '--model|internvit-6b+llama3-8b' --model internvit-6b
 refuses "unknown machine" '--machine|"a100-80"; did you mean "a100-80gb"?' --machine a100-80

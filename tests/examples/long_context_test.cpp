@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "heard_profile.hpp"
 #include "long_context_mix.hpp"
 #include "long_context_picture.hpp"
 #include "long_context_plans.hpp"
 #include "well_formed.hpp"
 
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 
@@ -43,7 +45,7 @@ std::vector<long_context_plan> ablation(dataset const& data, std::int64_t ranks)
                                  level_rule{"hierarchy", two_levels, random_groups, random},
                                  level_rule{"balance", two_levels, random_groups, by_attention},
                                  level_rule{"best fit", two_levels, best_fit, by_attention}}) {
-    plans.push_back(make_plan(rule, data, llama_profile(ranks), 1));
+    plans.push_back(make_plan(rule, data, {llama_profile(ranks)}, 1));
   }
   return plans;
 }
@@ -134,7 +136,7 @@ TEST_CASE("waiting weighed by time, and that of each level, are those of their d
                       {0, 131072}},
                      {}};
   auto const plan = make_plan({"", two_levels, pack_kind::best_fit, step_order::by_attention}, data,
-                              llama_profile(8), 1);
+                              {llama_profile(8)}, 1);
   REQUIRE(plan.level_attention_balance.size() == 2);
   REQUIRE(plan.step_count == 2);
   // In units of 4096^2: packs of 16, 8, 8, 8 and 4 and three idle ranks, then 1024 on 8 ranks.
@@ -156,4 +158,79 @@ TEST_CASE("the picture of the levels is well formed and the same for equal input
     CHECK(xml_complaint(first.str()) == "");
     CHECK(first.str().size() < 100'000);
   }
+}
+
+/// Eight layers of a tower like Whisper's, whose clips of 1500 tokens become 750.
+clip_load small_sound() {
+  audio_part part;
+  part.tower.stem.convolutions[0] = {.inputs = 80, .outputs = 256};
+  part.tower.layers = 8;
+  part.tower.layer = {.hidden = 256, .heads = 4, .mlp = 1024};
+  part.connectors = {{.layer = {.input = 256,
+                                .output = 4096,
+                                .patches_per_token = 2,
+                                .source = omnibal::projector_source::clips}}};
+  return {part, {.count = 4, .length = 1500}, 4096};
+}
+
+// The clips of a pack are as dense as those of an epoch, and no pack has a part of one.
+TEST_CASE("a pack has the clips of its tokens, the last one whole") {
+  clip_load const sound = small_sound();
+  for (std::int64_t tokens = 0; tokens != 10'000; ++tokens) {
+    // The fewest clips with 4096 tokens or more for every four of them.
+    std::int64_t expected = 0;
+    while (expected * 4096 < tokens * 4) ++expected;
+    auto const found = sound.clips_in(tokens);
+    REQUIRE(found == omnibal::equal_sequences({.count = expected, .length = 1500}));
+  }
+}
+
+// The profile charges a tower exactly its time, its state and its inputs.
+TEST_CASE("an audio tower adds its time and takes its memory of every level") {
+  omnibal::language_profile const silent = llama_profile(8);
+  clip_load const sound = small_sound();
+  heard_profile const heard{silent, sound};
+  for (omnibal::packing_level const& level : two_levels) {
+    omnibal::parallel_degrees degrees = silent.degrees;
+    degrees.sequence = level.sequence;
+    degrees.data = 8 / level.sequence;
+    omnibal::micro_batch_work const work{
+        .clips = omnibal::equal_sequences({.count = level.length / 1024, .length = 1500})};
+    std::int64_t nanoseconds = 0;
+    std::int64_t bytes = 0;
+    std::int64_t transient = 0;
+    sound.tower.for_each_layer([&](auto const& layer, std::int64_t count) {
+      omnibal::layer_cost const cost = layer(work, degrees);
+      auto const& full = cost.choices[2];
+      nanoseconds += count * (silent.device(cost.forward) + silent.device(cost.backward) +
+                              silent.device(full.extra));
+      bytes += count * (cost.state_bytes() + full.kept_bytes);
+      transient = std::max(transient, full.transient_bytes);
+    });
+    CHECK(nanoseconds > 0);
+    CHECK(heard(level).nanoseconds == silent(level).nanoseconds + nanoseconds);
+    CHECK(heard(level).free_bytes == silent(level).free_bytes - bytes - transient);
+    auto const documents = omnibal::equal_sequences({.count = 1, .length = level.length});
+    CHECK(heard.reading(level, documents).nanoseconds ==
+          silent.reading(level, documents).nanoseconds + nanoseconds);
+    CHECK(heard_profile{silent}(level) == silent(level));
+  }
+}
+
+// Groups of ranks share clips as they share tokens.
+TEST_CASE("clips add their FLOPs to the seconds of a token of each degree") {
+  clip_load const sound = small_sound();
+  omnibal::context_cost cost{.degrees = {{1, 2, 3}, {4, 5, 6}}, .micro_step = 7};
+  double flops = 0;
+  omnibal::micro_batch_work const work{.clips =
+                                           omnibal::equal_sequences({.count = 4, .length = 1500})};
+  sound.tower.for_each_layer([&](auto const& layer, std::int64_t count) {
+    flops += static_cast<double>(count * layer(work, omnibal::parallel_degrees{}).flops());
+  });
+  add_sound(cost, sound, 1e9);
+  CHECK(cost.degrees[0].linear == Approx(2 + flops / 4096 / 1e9));
+  CHECK(cost.degrees[1].linear == Approx(5 + flops / 4096 / 1e9 / 2));
+  CHECK(cost.degrees[1].fixed == 4);
+  CHECK(cost.degrees[1].quadratic == 6);
+  CHECK(cost.micro_step == 7);
 }

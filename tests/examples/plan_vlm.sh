@@ -84,6 +84,36 @@ tr -d ' \n' <predicting/predicting.layout.json |
 "$program" --replay predicting/predicting.plan.json >replayed 2>message ||
   complain "multi-token prediction: other figures"
 
+# Clips: a sample has those for which its tokens have room, and the tower works for them.
+echo '{"name": "hearing", "vision": {"layers": 4, "hidden": 256, "heads": 4, "mlp": 512,
+  "image_size": 224}, "audio": {"layers": 8, "hidden": 256, "heads": 4, "mlp": 1024,
+  "convolutions": [{"inputs": 80, "outputs": 256, "stride": 2}]},
+  "audio_projectors": [{"patches_per_token": 2}], "language": {"layers": 4, "hidden": 512,
+  "heads": 8, "mlp": 2048, "vocabulary": 32000}}' >hearing.json
+for _ in $(seq 64); do echo '{"vit_num": 2, "token_num": 1000}'; done >heard.jsonl
+hearing=(heard.jsonl --model hearing.json --stages 2 --tensor 1 --data 2 --micro-batches 2)
+"$program" "${hearing[@]}" --output heard >output 2>message || complain "clips: it fails: $(cat message)"
+# A clip becomes 750 tokens, and two tiles become 128 of the 1000: one clip has room, two have not.
+grep -q '^The samples have 64 clips of 1500 tokens of the audio tower, at most 1 each$' output ||
+  complain "clips: other samples: $(grep clips output)"
+grep -q '"clips":4,"samples":\[[0-9]*,[0-9]*,[0-9]*,[0-9]*\]' heard/hearing.steps.jsonl ||
+  complain "clips: the steps do not have them"
+for text in '"audio": 8' '"vision": 4'; do
+  grep -q "$text" heard/hearing.layout.json || complain "clips: the layout lacks $text"
+done
+"$program" --replay heard/hearing.plan.json >replayed 2>message ||
+  complain "clips: other figures: $(cat message)"
+"$program" "${hearing[@]}" --clip-length 400 --clips 9 >short 2>message || complain "short clips: it fails"
+grep -q '^The samples have 256 clips of 400 ' short || complain "short clips: $(grep clips short)"
+sed -i 's/"clips":4/"clips":0/g' heard/hearing.steps.jsonl
+"$program" --replay heard/hearing.plan.json >replayed 2>message &&
+  complain "clips: steps without them take as long"
+printf 'layer,forward_ms,backward_ms\n0-20,20,40\n' >heard.csv
+"$program" "${hearing[@]}" --measured heard.csv --measured-batch 2 4 1000 --output heard_measured \
+  >output 2>message || complain "measured clips: it fails: $(cat message)"
+"$program" --replay heard_measured/hearing.plan.json >replayed 2>message ||
+  complain "measured clips: other figures: $(cat message)"
+
 # Layers that take twice as long as modeled: all take a multiple, and the plan remembers it.
 printf 'layer,forward_ms,backward_ms,kept_mb\n0-11,20,40,300\n' >times.csv
 "$program" "${small[@]}" --measured times.csv --measured-batch 0 4 1024 --output measured >slow \
@@ -106,10 +136,9 @@ refuses() {
 }
 
 echo '{"size": 3}' >broken.json
-echo '{"model_type": "whisper", "d_model": 64, "encoder_attention_heads": 4,
-  "decoder_attention_heads": 4}' >speech.json
-refuses "an audio tower" '--model: speech has an audio tower, but samples have images and tokens' \
-  --model speech.json
+refuses "clips without a tower" '--clips: is 4, but no model has an audio tower' --clips 4
+refuses "a length of clips without a tower" '--clip-length: is 9, but no model has an audio' \
+  --clip-length 9
 echo '{"name": "r", "memory_gb": 80, "peak_teraflops": 312, "ranks": 30}' >r.json
 printf 'layer,forward_ms,backward_ms\n0-62,1,2\n' >bad.csv
 refuses "no plan" 'absent.json' --replay absent.json

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <catch.hpp>
+#include <nlohmann/json.hpp>
 
 namespace {
 
@@ -160,4 +161,38 @@ TEST_CASE("there is no layout for Megatron and no file where no plan fits the me
   CHECK_THROWS_WITH(write_files("6+34B", planned, directory.path()),
                     Catch::Contains("no plan of 6+34B fits the memory"));
   CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+// Clips follow the samples through random micro-batches and groups: none is lost or doubled.
+TEST_CASE("a micro-batch has the clips for which its samples have room") {
+  auto const hearing = model_of("hearing.json", "", nlohmann::json::parse(R"({"name": "hearing",
+    "vision": {"layers": 2, "hidden": 64, "heads": 4, "mlp": 128, "image_size": 224},
+    "audio": {"layers": 2, "hidden": 64, "heads": 4, "mlp": 128,
+      "convolutions": [{"inputs": 80, "outputs": 64, "stride": 2}]},
+    "audio_projectors": [{"patches_per_token": 2}],
+    "language": {"layers": 2, "hidden": 64, "heads": 4, "mlp": 128, "vocabulary": 1000}})"));
+  vlm_scenario scenario{"hearing"};
+  scenario.assumed.stages = 2;
+  scenario.clips = {.count = 3, .length = 400};
+  auto const planned = planned_for(hearing, scenario);
+  std::int64_t most = 0;
+  for (vlm_data const* const data : {&planned.plan.first_data, &planned.plan.balanced_data}) {
+    for (vlm_batch const& batch : data->batches) {
+      std::int64_t expected = 0;
+      for (std::uint32_t const index : batch.samples) {
+        sample const& one = planned.samples.samples[index];
+        // A tile has 64 tokens and a clip 200.
+        std::int64_t clips = 0;
+        while (clips != 3 && 64 * one.images + 200 * (clips + 1) <= one.tokens) ++clips;
+        expected += clips;
+        most = std::max(most, clips);
+      }
+      REQUIRE(batch.work.clips == omnibal::equal_sequences({.count = expected, .length = 400}));
+    }
+  }
+  CHECK(most == 3);
+  // A model without a tower has none, and one that attends to clips has all of them.
+  CHECK(clips_for(omnibal::internvl_6_20b, scenario.clips)({.images = 0, .tokens = 4096}) == 0);
+  sample_clips const apart{.most = {.count = 3, .length = 400}};
+  CHECK(apart({.images = 0, .tokens = 1}) == 3);
 }

@@ -237,9 +237,9 @@ TEST_CASE("the plan of levels, read back, is what a level sampler runs") {
       {.length = 16384, .checkpointed_layers = 4},
       {.length = 131072, .sequence = 8, .checkpointed_layers = 6}};
   auto const plan = make_plan({"two levels", levels, pack_kind::best_fit, step_order::by_attention},
-                              data, profile, options.seed);
+                              data, {profile}, options.seed);
   staged_files files;
-  auto const names = write_level_plan(files, data, options, profile, plan);
+  auto const names = write_level_plan(files, data, options, {profile}, plan);
   files.commit();
   CHECK(names == std::vector<std::string>{"steps.jsonl", "plan.json"});
 
@@ -282,7 +282,7 @@ TEST_CASE("the plan of levels, read back, is what a level sampler runs") {
   CHECK(read_step_plan(directory.path() / "plan.json").weights == loss_weights::epoch);
   options.weights = loss_weights::step;
   staged_files by_step;
-  write_level_plan(by_step, data, options, profile, plan);
+  write_level_plan(by_step, data, options, {profile}, plan);
   by_step.commit();
   check_weights(directory.path(), data);
   CHECK(read_step_plan(directory.path() / "plan.json").weights == loss_weights::step);

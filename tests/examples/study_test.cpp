@@ -122,7 +122,7 @@ TEST_CASE("packs as drawn and by length have every sample and wait as they shoul
   std::vector<omnibal::packing_level> const one{
       {.length = 131072, .sequence = 8, .checkpointed_layers = 4}};
   auto const plan = [&](pack_kind packs, step_order order) {
-    auto made = make_plan({"", one, packs, order}, data, profile, 3);
+    auto made = make_plan({"", one, packs, order}, data, {profile}, 3);
     std::vector<std::uint32_t> const items = items_of(made.packed.groups);
     CHECK(items.size() == data.samples.size());
     CHECK(std::adjacent_find(items.begin(), items.end()) == items.end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cut_options.hpp"
 
+#include "clip_options.hpp"
 #include "machine_options.hpp"
 #include "option_checks.hpp"
 
@@ -58,21 +59,10 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(0, 1 << 16))
       ->capture_default_str();
-  group
-      ->add_option(
-          "--clips", typed.clips.count,
-          "Set the audio clips of a micro-batch of a model with an audio tower. The default "
-          "is lowered, to one at least, if the tokens of the clips exceed the documents")
-      ->type_name("COUNT")
-      ->check(integer_between<std::int64_t>(0, 1 << 16))
-      ->capture_default_str();
-  group
-      ->add_option("--clip-length", typed.clips.length,
-                   "Set the tokens that the audio tower has of a clip. A second is 50 tokens in "
-                   "Whisper, Qwen2.5-Omni and Voxtral, 12.5 in Qwen3-Omni")
-      ->type_name("TOKENS")
-      ->check(integer_between<std::int64_t>(1, 1 << 20))
-      ->capture_default_str();
+  add_clip_options(
+      *group, typed.clips,
+      "Set the audio clips of a micro-batch of a model with an audio tower. The default "
+      "is lowered, to one at least, if the tokens of the clips exceed the documents");
   group
       ->add_option("--documents", typed.documents.count,
                    "Set the number of packed documents of a micro-batch")
@@ -180,14 +170,8 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
     throw std::runtime_error("--tiles: is " + std::to_string(typed.tiles) +
                              ", but no model has a vision tower");
   }
-  bool const has_audio = std::ranges::any_of(
-      options.models, [](model_description const& model) { return model.audio.has_value(); });
+  check_clip_options(app, options.models);
   options.has_given_clips = app.count("--clips") != 0;
-  for (char const* const option : {"--clips", "--clip-length"}) {
-    if (app.count(option) == 0 || has_audio || app[option]->as<std::int64_t>() == 0) continue;
-    throw std::runtime_error(std::string(option) + ": is " + app[option]->as<std::string>() +
-                             ", but no model has an audio tower");
-  }
   options.clips = typed.clips;
   options.training = {
       .batch = {.tiles = typed.tiles, .documents = omnibal::equal_sequences(typed.documents)},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "long_context_options.hpp"
 
+#include "clip_options.hpp"
 #include "machine_options.hpp"
 #include "measured_layers.hpp"
 #include "option_checks.hpp"
@@ -26,6 +27,7 @@ struct long_context_words {
   machine_words machine{};
   std::string measured;
   std::vector<std::int64_t> measured_batch{1, 4096};
+  omnibal::repeated_length clips{.count = 4, .length = 1500};
   std::string output;
   std::string weights = std::string(loss_weight_names[0]);
   std::string svg;
@@ -84,6 +86,10 @@ CLI::Option* add_output(CLI::App& app, long_context_words& words) {
 CLI::Option* add_model(CLI::App& app, long_context_words& words) {
   auto* const group = app.add_option_group("Model and machine");
   add_model_option(*group, words.model, "Train the language model of this model.");
+  add_clip_options(*group, words.clips,
+                   "Set the audio clips in every " + std::to_string(tokens_with_clips) +
+                       " tokens of the samples if the model has an audio tower. The default is "
+                       "lowered, to one at least, if the clips have more tokens");
   add_family_option(*group, words.family);
   add_describe_option(*group, words.describes);
   add_machine_option(*group, words.machine)
@@ -111,14 +117,28 @@ CLI::Option* add_model(CLI::App& app, long_context_words& words) {
   return memory;
 }
 
+/// The clips whose tokens stand in `tokens_with_clips` tokens.
+omnibal::repeated_length checked_clips(CLI::App const& app, model_description const& model,
+                                       omnibal::repeated_length clips) {
+  std::int64_t const of_clip = model.audio->document_tokens(clips.length);
+  std::int64_t const most = tokens_with_clips / of_clip;
+  if (app.count("--clips") == 0) clips.count = std::clamp<std::int64_t>(most, 1, clips.count);
+  if (clips.count <= most) return clips;
+  throw std::runtime_error("--clips: is " + std::to_string(clips.count) + ", must be at most " +
+                           std::to_string(most) + ", because a clip becomes " +
+                           std::to_string(of_clip) + " tokens of " + model.name);
+}
+
 /// Which model trains on what.
 void choose_machine(CLI::App const& app, long_context_words words, long_context_options& options) {
   options.model = chosen_model(words.model, model_parts::language, words.family);
-  refuse_audio(options.model, "samples are texts and have no clips");
   if (options.model.cross || has_cross_attention(*options.model.language)) {
-    throw std::runtime_error("--model: " + options.model.name +
-                             " attends to tiles, which texts alone do not have");
+    throw std::runtime_error("--model: " + options.model.name + " attends to " +
+                             (options.model.audio ? "clips" : "tiles") +
+                             ", and samples have tokens of the language model only");
   }
+  check_clip_options(app, {options.model});
+  if (options.model.audio) options.clips = checked_clips(app, options.model, words.clips);
   bool const has_steps = options.task == long_context_task::steps;
   if (app.count("--machine") == 0) words.machine.name = has_steps ? "h100-80gb" : "a100-80gb";
   options.machine = chosen_machine(words.machine);

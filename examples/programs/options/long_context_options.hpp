@@ -21,6 +21,9 @@
 
 namespace examples {
 
+/// The tokens of samples in which `long_context_options::clips` stand.
+inline constexpr std::int64_t tokens_with_clips = 4096;
+
 /// What the program compares: levels over an epoch, or ways of running given steps.
 enum class long_context_task { levels, steps };
 
@@ -38,6 +41,8 @@ struct long_context_options {
   std::int64_t ranks = 32;
   /// Its language model trains.
   model_description model = find_model("llama3-8b", model_parts::language);
+  /// In every `tokens_with_clips` tokens of the samples; none for a model without an audio tower.
+  omnibal::repeated_length clips{};
   machine_description machine = find_machine("a100-80gb");
   /// The directory of the plan; empty for none.
   std::filesystem::path output;

@@ -127,15 +127,6 @@ inline model_description chosen_model(std::string const& typed, model_parts need
   }
 }
 
-/// Refuses a model with an audio tower, which would have no work without clips. `why` says what the
-/// samples of the program have instead.
-inline void refuse_audio(model_description const& model, std::string const& why) {
-  if (!model.audio) return;
-  throw std::runtime_error("--model: " + model.name + " has an audio tower, but " + why +
-                           "; cut_vlm --clips cuts the whole model, and a model file with "
-                           "\"vision\" and \"language\" has the other parts only");
-}
-
 /// Prints the layers of the models that were typed. Errors: as `chosen_model`.
 inline void print_models(std::vector<std::string> const& typed, std::string const& family) {
   constexpr std::int64_t usual_length = 4096;

@@ -152,7 +152,12 @@ post_balance_options checked(CLI::App const& app, typed_options const& typed,
                              post_balance_options options) {
   if (typed.rule == "lpt") options.rule = plan_rule::lpt;
   options.model = chosen_model(typed.model, model_parts::both, typed.family);
-  refuse_audio(options.model, "all sounds run through a tower of the size of Whisper here");
+  if (options.model.audio) {
+    throw std::runtime_error("--model: " + options.model.name +
+                             " has an audio tower, but all sounds run through a tower of the size "
+                             "of Whisper here; a model file with \"vision\" and \"language\" has "
+                             "the other parts only");
+  }
   auto const machine = chosen_machine(typed.machine);
   options.rates = {machine.flops, machine.flops};
   if (!typed.measured.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vlm_options.hpp"
 
+#include "clip_options.hpp"
 #include "machine_options.hpp"
 #include "option_checks.hpp"
 #include "progress.hpp"
@@ -36,6 +37,7 @@ struct vlm_words {
   std::vector<std::string> recompute{recompute_names.begin(), recompute_names.end()};
   std::string measured;
   std::vector<std::int64_t> measured_batch{15, 4, 1024};
+  omnibal::repeated_length clips{.count = 1, .length = 1500};
   std::string output;
   std::string replayed;
 };
@@ -103,6 +105,10 @@ void add_model(CLI::App& app, vlm_words& words) {
       ->expected(3)
       ->check(integer_between<std::int64_t>(0, 1 << 20))
       ->needs(measured);
+  add_clip_options(
+      *group, words.clips,
+      "Set the most audio clips of a sample if the model has an audio tower. A sample has fewer "
+      "if its tokens have no room for the tokens of this number of clips");
   add_family_option(*group, words.family);
   add_describe_option(*group, words.describes);
 }
@@ -208,8 +214,8 @@ void add_published(CLI::App& app, published_options& options) {
 void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& options) {
   for (std::string const& name : words.models) {
     options.models.push_back(chosen_model(name, model_parts::language, words.family));
-    refuse_audio(options.models.back(), "samples have images and tokens and no clips");
   }
+  check_clip_options(app, options.models);
   for (char const* const option : {"--measured", "--output"}) {
     check_not_empty(app, option, "the name of a file");
   }
@@ -228,6 +234,7 @@ void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& option
   check_ranks(ranks, options.models);
   options.machine_name = machine.name;
   options.scenario = scenario_on("as assumed", machine);
+  options.scenario.clips = words.clips;
   auto& assumed = options.scenario.assumed;
   assumed.stages = words.stages;
   assumed.tensor_ranks = ranks.tensor;
@@ -258,6 +265,16 @@ void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& option
       .tiles = words.measured_batch[0],
       .documents = omnibal::equal_sequences(
           {.count = words.measured_batch[1], .length = words.measured_batch[2]})};
+  if (options.models.front().audio) {
+    sample_clips const clips = clips_for(options.models.front(), words.clips);
+    std::int64_t const of_tiles = words.measured_batch[0] * clips.tile_tokens;
+    std::int64_t const tokens = options.measured_batch.documents.tokens - of_tiles;
+    std::int64_t const most = words.clips.count * words.measured_batch[1];
+    options.measured_batch.clips = omnibal::equal_sequences(
+        {.count =
+             clips.document_tokens == 0 ? most : std::min(most, tokens / clips.document_tokens),
+         .length = words.clips.length});
+  }
   options.output = words.output;
   options.replayed = words.replayed;
 }

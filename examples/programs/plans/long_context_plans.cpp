@@ -84,12 +84,11 @@ auto attention_loads(dataset const& data, omnibal::level_packing const& packed) 
 /// Adds the times and the waiting of the steps of the levels.
 class level_clock {
  public:
-  level_clock(dataset const& data, omnibal::language_profile const& profile,
-              long_context_plan& plan)
+  level_clock(dataset const& data, heard_profile const& profile, long_context_plan& plan)
       : data_(data),
         profile_(profile),
         plan_(plan),
-        spans_(omnibal::attention_spans(profile.model)) {}
+        spans_(omnibal::attention_spans(profile.language.model)) {}
 
   void run(std::size_t level) {
     omnibal::packing_level const& setting = plan_.packed.levels[level].setting;
@@ -128,7 +127,7 @@ class level_clock {
 
  private:
   dataset const& data_;
-  omnibal::language_profile const& profile_;
+  heard_profile const& profile_;
   long_context_plan& plan_;
   std::array<omnibal::attention_span, omnibal::max_attention_spans> spans_;
   double attention_time_ = 0;
@@ -157,14 +156,15 @@ omnibal::level_search level_search_of(omnibal::language_profile const& profile,
 }
 
 long_context_plan make_plan(level_rule const& rule, dataset const& data,
-                            omnibal::language_profile const& profile, std::uint64_t seed) {
+                            heard_profile const& profile, std::uint64_t seed) {
   long_context_plan plan;
   plan.name = rule.name;
   auto const begin = std::chrono::steady_clock::now();
   plan.packed = pack(rule, data, seed);
   plan.scheduled = schedule_options(rule, seed);
-  plan.schedules = omnibal::level_steps(plan.packed, attention_loads(data, plan.packed),
-                                        static_cast<std::size_t>(profile.ranks), plan.scheduled);
+  plan.schedules =
+      omnibal::level_steps(plan.packed, attention_loads(data, plan.packed),
+                           static_cast<std::size_t>(profile.language.ranks), plan.scheduled);
   std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - begin;
   plan.planning_seconds = passed.count();
 

@@ -5,6 +5,7 @@
 /// Ways of packing and scheduling long and short samples, and what they cost.
 
 #include "dataset.hpp"
+#include "heard_profile.hpp"
 #include "machine_file.hpp"
 
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -83,8 +84,7 @@ struct long_context_plan {
 /// Packs the samples by a rule, schedules them for the ranks of the profile, and measures what
 /// comes out.
 [[nodiscard]] long_context_plan make_plan(level_rule const& rule, dataset const& data,
-                                          omnibal::language_profile const& profile,
-                                          std::uint64_t seed);
+                                          heard_profile const& profile, std::uint64_t seed);
 
 /// The documents of a pack. `spans` are the windows and chunks of the model.
 [[nodiscard]] omnibal::sequences documents_of(dataset const& data,

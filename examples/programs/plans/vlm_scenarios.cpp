@@ -161,6 +161,7 @@ planned_scenario unplanned(vlm_samples samples, vlm_scenario const& scenario,
   result.assumed = assumed;
   result.samples = std::move(samples);
   result.samples.spans = omnibal::attention_spans(model);
+  result.samples.clips = clips_for(model, scenario.clips);
   result.cost = {padded(model, assumed.tensor_ranks), assumed.degrees(), std::move(profile)};
   result.machine = {.stages = assumed.stages,
                     .memory_bytes = {assumed.memory_bytes},

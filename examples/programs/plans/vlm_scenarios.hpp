@@ -36,6 +36,8 @@ struct vlm_scenario {
   /// random micro-batch has the mean number of samples of a group.
   omnibal::resources<2> capacity{};
   text_padding padding = text_padding::to_longest;
+  /// The most clips of a sample, for models with an audio tower.
+  omnibal::repeated_length clips{.count = 1, .length = 1500};
   /// Between neighboring stages; the default takes no time.
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };

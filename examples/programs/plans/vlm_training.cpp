@@ -37,12 +37,29 @@ omnibal::steps narrowed(omnibal::steps const& wide, std::size_t ranks, std::size
   return result;
 }
 
+omnibal::sequences clips_of(vlm_samples const& given, std::int64_t count) {
+  return omnibal::equal_sequences({.count = count, .length = given.clips.most.length});
+}
+
 }  // namespace
 
 std::vector<omnibal::layer_cost> vlm_cost::operator()(vlm_batch const& batch) const {
   auto result = omnibal::layer_costs(model, batch.work, degrees);
   profile.correct(batch.work, result);
   return result;
+}
+
+std::int64_t sample_clips::operator()(sample const& one) const {
+  if (document_tokens == 0) return most.count;
+  std::int64_t const beside_tiles = one.tokens - one.images * tile_tokens;
+  return std::clamp<std::int64_t>(beside_tiles / document_tokens, 0, most.count);
+}
+
+sample_clips clips_for(model_description const& model, omnibal::repeated_length const& most) {
+  if (!model.audio) return {};
+  return {.most = most,
+          .document_tokens = model.audio->document_tokens(most.length),
+          .tile_tokens = model.vision ? model.document_tokens_of_tile() : 0};
 }
 
 vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given, std::uint64_t seed) {
@@ -76,16 +93,19 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
   for (std::size_t first = 0; first + assumed.batch_samples <= order.size();
        first += assumed.batch_samples) {
     std::vector<std::int64_t> lengths;
+    std::int64_t clips = 0;
     auto& batch = data.batches.emplace_back();
     for (std::size_t i = 0; i != assumed.batch_samples; ++i) {
       sample const& one = given.samples[order[first + i]];
       batch.work.tiles += one.images;
+      clips += given.clips(one);
       lengths.push_back(one.tokens);
       batch.samples.push_back(order[first + i]);
     }
     if (padding == text_padding::to_longest) {
       std::ranges::fill(lengths, *std::ranges::max_element(lengths));
     }
+    batch.work.clips = clips_of(given, clips);
     batch.work.documents = omnibal::sequences_of(lengths, {}, given.spans);
   }
   std::vector<std::uint32_t> all(data.batches.size());
@@ -111,11 +131,14 @@ vlm_data grouped_batches(vlm_samples const& given, omnibal::grouping const& grou
   for (std::size_t g = 0; g != groups.size(); ++g) {
     auto& batch = data.batches.emplace_back();
     std::vector<std::int64_t> lengths;
+    std::int64_t clips = 0;
     for (std::uint32_t const index : groups[g]) {
       batch.work.tiles += given.samples[index].images;
+      clips += given.clips(given.samples[index]);
       lengths.push_back(given.samples[index].tokens);
       batch.samples.push_back(index);
     }
+    batch.work.clips = clips_of(given, clips);
     batch.work.documents = omnibal::sequences_of(lengths, {}, given.spans);
   }
   data.schedule = narrowed(wide, assumed.data_ranks, assumed.micro_batches);

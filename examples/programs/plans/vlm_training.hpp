@@ -44,6 +44,22 @@ struct vlm_cost {
   [[nodiscard]] std::vector<omnibal::layer_cost> operator()(vlm_batch const& batch) const;
 };
 
+/// The clips of the samples of a model with an audio tower; none without one.
+struct sample_clips {
+  /// Of a sample, if its tokens have room for them.
+  omnibal::repeated_length most{};
+  /// Of a clip and of a tile, in a document. 0: they stand in none.
+  std::int64_t document_tokens = 0;
+  std::int64_t tile_tokens = 0;
+
+  /// The number of clips of a sample.
+  [[nodiscard]] std::int64_t operator()(sample const& one) const;
+};
+
+/// `most` is of a sample.
+[[nodiscard]] sample_clips clips_for(model_description const& model,
+                                     omnibal::repeated_length const& most);
+
 /// Samples that fit a capacity, and the capacity.
 struct vlm_samples {
   std::vector<sample> samples;
@@ -53,6 +69,7 @@ struct vlm_samples {
   std::size_t oversized = 0;
   /// The windows and chunks of the model that is trained.
   model_spans spans{};
+  sample_clips clips{};
 };
 
 /// Chooses the capacity at which groups have the samples of a random micro-batch in the mean, or up

@@ -97,6 +97,13 @@ omnibal::training_estimate printed_of(json_fields const& given) {
           .peak_bytes = given.integers<std::int64_t>("peak_bytes")};
 }
 
+/// The clips of a micro-batch, each of so many tokens; none if plans of this kind have none.
+omnibal::sequences clips_of(json_fields const& given, std::int64_t length) {
+  std::int64_t const count = given.integer_or("clips", 0, 0, largest);
+  if (count != 0 && length == 0) given.refuse("clips", "must be 0, because the clip_length is 0");
+  return omnibal::equal_sequences({.count = count, .length = length});
+}
+
 /// The layers that were measured, if any were, and the micro-batch they are of.
 layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
                          omnibal::device_model const& device) {
@@ -104,8 +111,10 @@ layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
   auto const fields = given.object("measured");
   auto const documents = fields.integers<std::int64_t>("documents");
   if (documents.size() != 3) fields.refuse("documents", "must be number, tokens and squares");
-  omnibal::micro_batch_work const batch{.tiles = fields.integer("tiles", 0, largest),
-                                        .documents = {documents[0], documents[1], documents[2]}};
+  omnibal::micro_batch_work const batch{
+      .tiles = fields.integer("tiles", 0, largest),
+      .clips = clips_of(fields, given.integer_or("clip_length", 0, 0, largest)),
+      .documents = {documents[0], documents[1], documents[2]}};
   auto const modeled = omnibal::layer_costs(cost.model, batch, cost.degrees);
   measured_layers layers(modeled.size());
   for (auto const& element : fields.at("layers")) {
@@ -123,13 +132,14 @@ layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
 /// Reads one micro-batch after the other, and sees that no sample runs twice.
 class batch_reader {
  public:
-  batch_reader(std::string file, model_spans const& spans)
-      : file_(std::move(file)), spans_(spans) {}
+  batch_reader(std::string file, model_spans const& spans, std::int64_t clip_length)
+      : file_(std::move(file)), spans_(spans), clip_length_(clip_length) {}
 
   vlm_batch operator()(std::size_t line, nlohmann::json const& value) {
     json_fields const given(file_ + ": line " + std::to_string(line), "", value);
     vlm_batch batch;
     batch.work.tiles = given.integer("tiles", 0, largest);
+    batch.work.clips = clips_of(given, clip_length_);
     auto const lengths = given.integers<std::int64_t>("lengths");
     batch.work.documents = omnibal::sequences_of(lengths, {}, spans_);
     batch.samples = given.integers<std::uint32_t>("samples");
@@ -148,13 +158,14 @@ class batch_reader {
  private:
   std::string file_;
   model_spans spans_;
+  std::int64_t clip_length_;
   std::vector<bool> seen_;
 };
 
 vlm_data steps_of(std::filesystem::path const& path, std::size_t ranks,
-                  model_description const& model) {
+                  model_description const& model, std::int64_t clip_length) {
   file_text const text = text_of(path);
-  batch_reader read_batch(text.name(), omnibal::attention_spans(model));
+  batch_reader read_batch(text.name(), omnibal::attention_spans(model), clip_length);
   vlm_data data{.batches = {}, .schedule = omnibal::steps(ranks)};
   std::size_t number = 0;
   for (std::string_view const line : lines_of(text.view())) {
@@ -248,8 +259,8 @@ exported_plan read_plan(std::filesystem::path const& path) {
                                              text.name() + " it is " +
                                              std::string(recompute_names[result.plan.choices[l]]));
   }
-  result.data =
-      steps_of(beside("steps"), static_cast<std::size_t>(degrees.data), result.cost.model);
+  result.data = steps_of(beside("steps"), static_cast<std::size_t>(degrees.data), result.cost.model,
+                         given.integer_or("clip_length", 0, 0, largest));
   return result;
 }
 

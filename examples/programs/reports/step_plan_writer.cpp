@@ -29,17 +29,23 @@ json head_json(dataset const& data, long_context_options const& options) {
   for (source const& one : data.sources) {
     inputs.push_back({{"name", one.name}, {"records", one.records}});
   }
-  return {{"format", "omnibal steps"},
-          {"format_version", 1},
-          {"library_version", library_version()},
-          {"inputs", std::move(inputs)},
-          {"fields", {{"tokens", options.lengths.fields.tokens}}},
-          {"seed", options.seed},
-          {"ranks", options.ranks},
-          {"model", options.model.name},
-          {"machine", options.machine.name},
-          {"samples", data.samples.size()},
-          {"weights", loss_weight_names.at(static_cast<std::size_t>(options.weights))}};
+  json result{{"format", "omnibal steps"},
+              {"format_version", 1},
+              {"library_version", library_version()},
+              {"inputs", std::move(inputs)},
+              {"fields", {{"tokens", options.lengths.fields.tokens}}},
+              {"seed", options.seed},
+              {"ranks", options.ranks},
+              {"model", options.model.name},
+              {"machine", options.machine.name},
+              {"samples", data.samples.size()},
+              {"weights", loss_weight_names.at(static_cast<std::size_t>(options.weights))}};
+  if (options.model.audio) {
+    result["clips"] = {{"count", options.clips.count},
+                       {"length", options.clips.length},
+                       {"in_tokens", tokens_with_clips}};
+  }
+  return result;
 }
 
 /// The tokens of each step, and what each is divided by.
@@ -97,12 +103,12 @@ struct step_writer {
 };
 
 /// Each cell of a step of a level that has a pack is a group.
-json level_step_json(step_writer const& writer, omnibal::language_profile const& profile,
+json level_step_json(step_writer const& writer, heard_profile const& profile,
                      long_context_plan const& plan, std::size_t level, std::size_t step) {
   omnibal::packing_level const& setting = plan.packed.levels[level].setting;
   omnibal::steps const& schedule = plan.schedules[level];
   auto const sequence = static_cast<std::uint64_t>(setting.sequence);
-  auto const spans = omnibal::attention_spans(profile.model);
+  auto const spans = omnibal::attention_spans(profile.language.model);
   json groups = json::array();
   double longest = 0;
   for (std::size_t cell = 0; cell != schedule.ranks(); ++cell) {
@@ -189,7 +195,7 @@ json cost_json(omnibal::context_cost const& cost) {
 
 std::vector<std::string> write_level_plan(staged_files& files, dataset const& data,
                                           long_context_options const& options,
-                                          omnibal::language_profile const& profile,
+                                          heard_profile const& profile,
                                           long_context_plan const& plan) {
   auto const order = level_order(plan, data, options.ranks, options.short_first_steps);
   loss_divisor const divisor(options, tokens_of_steps(data, plan, order));

@@ -10,20 +10,18 @@
 #include "long_context_plans.hpp"
 #include "staged_files.hpp"
 
-#include <omnibal/hierarchy/language_profile.hpp>
-
 #include <string>
 #include <vector>
 
 namespace examples {
 
 /// Write plan.json and, for each plan, a file of JSON lines with its steps for `options.output`,
-/// where they appear when the files are committed; docs/reference/files.md describes them. Equal input
-/// gives equal bytes. Return the names of the files. Errors: `std::runtime_error` where a file
-/// cannot be written.
+/// where they appear when the files are committed; docs/reference/files.md describes them. Equal
+/// input gives equal bytes. Return the names of the files. Errors: `std::runtime_error` where a
+/// file cannot be written.
 std::vector<std::string> write_level_plan(staged_files& files, dataset const& data,
                                           long_context_options const& options,
-                                          omnibal::language_profile const& profile,
+                                          heard_profile const& profile,
                                           long_context_plan const& plan);
 std::vector<std::string> write_step_plans(staged_files& files, dataset const& data,
                                           long_context_options const& options,

@@ -131,7 +131,11 @@ json batch_json(vlm_samples const& from, vlm_batch const& batch) {
     samples.push_back(from.numbers[index]);
     lengths.push_back(from.samples[index].tokens);
   }
-  return {{"tiles", batch.work.tiles}, {"samples", samples}, {"lengths", lengths}};
+  json result{{"tiles", batch.work.tiles}};
+  if (from.clips.most.length != 0) result["clips"] = batch.work.clips.count;
+  result["samples"] = std::move(samples);
+  result["lengths"] = std::move(lengths);
+  return result;
 }
 
 /// A line for each step: the micro-batches of its ranks.
@@ -166,9 +170,11 @@ json measured_json(layer_profile const& profile) {
                       {"state_bytes", or_null(one->state_bytes)}});
   }
   auto const& documents = profile.batch().documents;
-  return {{"tiles", profile.batch().tiles},
-          {"documents", {documents.count, documents.tokens, documents.squares}},
-          {"layers", std::move(layers)}};
+  json result{{"tiles", profile.batch().tiles}};
+  if (profile.batch().clips.count != 0) result["clips"] = profile.batch().clips.count;
+  result["documents"] = {documents.count, documents.tokens, documents.squares};
+  result["layers"] = std::move(layers);
+  return result;
 }
 
 json inputs_json(dataset const& data) {
@@ -191,6 +197,7 @@ json head_json(std::string const& name, planned_scenario const& planned, vlm_inp
           {"inputs", inputs_json(inputs.data)},
           {"seed", inputs.seed},
           {"capacity", {{"images", capacity[0]}, {"tokens", capacity[1]}}},
+          {"clip_length", planned.samples.clips.most.length},
           {"micro_batches", planned.assumed.micro_batches},
           {"machine", machine_json(planned.machine)},
           {"degrees", degrees_json(planned.cost.degrees)},
@@ -343,6 +350,16 @@ std::string heading_of(planned_scenario const& planned, std::string const& machi
          std::to_string(assumed.tensor_ranks) + " tensor-parallel ranks, " +
          std::to_string(assumed.data_ranks) + " data-parallel ranks\n" +
          "Times and memory are estimates of the cost model\n";
+}
+
+std::string clips_text(planned_scenario const& planned) {
+  auto const& clips = planned.samples.clips;
+  if (clips.most.length == 0) return {};
+  std::int64_t sum = 0;
+  for (sample const& one : planned.samples.samples) sum += clips(one);
+  return "The samples have " + counted(static_cast<std::uint64_t>(sum)) + " clips of " +
+         std::to_string(clips.most.length) + " tokens of the audio tower, at most " +
+         std::to_string(clips.most.count) + " each\n";
 }
 
 std::string remark_on(dataset const& given, dataset const& planned) {

@@ -26,10 +26,10 @@
 
 namespace examples {
 
-/// Megatron-LM's layout has letters for a language model: embedding, layers, multi-token prediction,
-/// losses. It can say where a plan cuts if there is no `megatron_obstacle`; the stages of the tower
-/// are then those before. If the best plan has one, the best plan without is taken instead, and the
-/// remark says what it costs.
+/// Megatron-LM's layout has letters for a language model: embedding, layers, multi-token
+/// prediction, losses. It can say where a plan cuts if there is no `megatron_obstacle`; the stages
+/// of the tower are then those before. If the best plan has one, the best plan without is taken
+/// instead, and the remark says what it costs.
 [[nodiscard]] megatron_export export_to_megatron(planned_scenario const& planned);
 
 /// What stands in a plan file as its `format`.
@@ -58,9 +58,9 @@ struct vlm_inputs {
   std::uint64_t seed;
 };
 
-/// Writes trace, picture, recompute list, steps, layouts and plan of the last lever for a directory,
-/// where they appear when the files are committed; docs/reference/files.md describes them. Errors:
-/// `std::runtime_error`, also where no plan fits the memory.
+/// Writes trace, picture, recompute list, steps, layouts and plan of the last lever for a
+/// directory, where they appear when the files are committed; docs/reference/files.md describes
+/// them. Errors: `std::runtime_error`, also where no plan fits the memory.
 void write_plan_files(staged_files& files, std::string const& name, planned_scenario const& planned,
                       megatron_export const& megatron, vlm_inputs const& inputs,
                       std::filesystem::path const& directory);
@@ -77,6 +77,9 @@ void write_plan_files(staged_files& files, std::string const& name, planned_scen
 
 /// The samples, the capacity and the devices of a plan, and that times are estimates: three lines.
 [[nodiscard]] std::string heading_of(planned_scenario const& planned, std::string const& machine);
+
+/// A line for a model with an audio tower: the clips of its samples; else nothing.
+[[nodiscard]] std::string clips_text(planned_scenario const& planned);
 
 /// A line if the samples are planned as text although they have images; else nothing.
 [[nodiscard]] std::string remark_on(dataset const& given, dataset const& planned);
