@@ -157,10 +157,10 @@ struct schedule_steps_fn {
     for (std::uint32_t p = 0; p != grid.steps; ++p) {
       sequence[p] = static_cast<std::uint32_t>(random_order(p));
     }
-    if (bundles.carried != 0) {
+    if (bundles.early != 0) {
       std::stable_partition(sequence.begin(), sequence.end(), [&](std::uint32_t step) {
         auto const of_step = grid.of_step(order, step);
-        return *std::min_element(of_step.begin(), of_step.end()) < bundles.carried;
+        return *std::min_element(of_step.begin(), of_step.end()) < bundles.early;
       });
     }
     steps result(grid.ranks);
@@ -208,8 +208,7 @@ struct unscheduled_groups_fn {
         if (schedule.is_repeat(step, rank)) continue;
         for (std::uint32_t const group : schedule(step, rank)) {
           if (runs[checked(group, groups)] == 0) {
-            detail::throw_invalid(
-                name, "group " + detail::to_text(group) + " runs more often than it should");
+            detail::throw_invalid(name, "group ", group, " runs more often than it should");
           }
           --runs[group];
         }
@@ -227,8 +226,7 @@ struct unscheduled_groups_fn {
 
   [[nodiscard]] static std::uint32_t checked(std::uint32_t group, std::size_t groups) {
     if (group < groups) return group;
-    detail::throw_invalid(name, "there is no group " + detail::to_text(group) + ", but " +
-                                    detail::to_text(groups) + " groups");
+    detail::throw_invalid(name, "there is no group ", group, ", but ", groups, " groups");
   }
 };
 

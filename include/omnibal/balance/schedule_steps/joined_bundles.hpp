@@ -36,30 +36,31 @@ namespace omnibal::inline v0::detail {
 }
 
 /// Joins singles to the bundles of a grid: `single_at(step, rank, k)` is the k-th single of the
-/// bundle of a rank in a step. Steps with carried groups come first.
+/// bundle of a rank in a step. Steps with early singles come first, and all their bundles are
+/// early.
 template <std::size_t R, class SingleAt>
 [[nodiscard]] bundle_list<R> join_singles(bundle_list<R> const& singles, step_grid const& grid,
                                           std::size_t groups_per_bundle,
                                           SingleAt const& single_at) {
-  auto const has_carried = [&](std::uint32_t step) {
+  auto const is_early = [&](std::uint32_t step) {
     for (std::size_t k = 0; k != groups_per_bundle; ++k) {
       for (std::size_t rank = 0; rank != grid.ranks; ++rank) {
-        if (single_at(step, rank, k) < singles.carried) return true;
+        if (single_at(step, rank, k) < singles.early) return true;
       }
     }
     return false;
   };
   std::vector<std::uint32_t> order(grid.steps);
   std::iota(order.begin(), order.end(), std::uint32_t{0});
-  auto const without_carried = singles.carried == 0
-                                   ? order.begin()
-                                   : std::stable_partition(order.begin(), order.end(), has_carried);
+  auto const first_late = singles.early == 0
+                              ? order.begin()
+                              : std::stable_partition(order.begin(), order.end(), is_early);
 
   bundle_list<R> result;
   result.groups_per_bundle = groups_per_bundle;
   result.groups.reserve(grid.size() * groups_per_bundle);
   result.levels.reserve(grid.size());
-  result.carried = static_cast<std::size_t>(without_carried - order.begin()) * grid.ranks;
+  result.early = static_cast<std::size_t>(first_late - order.begin()) * grid.ranks;
   for (std::uint32_t const step : order) {
     for (std::size_t rank = 0; rank != grid.ranks; ++rank) {
       load_levels<R>& sum = result.levels.emplace_back();
@@ -73,24 +74,27 @@ template <std::size_t R, class SingleAt>
   return result;
 }
 
+/// Returns the singles of full steps, followed by the groups of the last step.
+template <std::size_t R>
+[[nodiscard]] bundle_list<R> with_last(bundle_list<R> singles, last_step<R> const& last) {
+  auto const groups = last.groups.items();
+  singles.groups.insert(singles.groups.end(), groups.begin(), groups.end());
+  singles.levels.insert(singles.levels.end(), last.levels.begin(), last.levels.end());
+  return singles;
+}
+
 /// Joins the groups of full steps to bundles, in random order. If each rank has at least two groups
 /// in a short last step, the groups of that step are exchanged too. Ranks with one more group then
 /// have lighter ones. Two groups are too heavy next to one.
 template <std::size_t R>
 [[nodiscard]] schedule_pool<R> join_groups(schedule_pool<R> drawn, schedule_shape const& shape) {
-  // If the last step takes part, its groups follow the groups of the full steps.
-  bundle_list<R>& singles = drawn.bundles;
-  last_step<R> const& drawn_last = drawn.last;
-  bool const is_last_exchanged = shape.steps != 0 && singles.carried == 0 && shape.repeated == 0 &&
-                                 shape.leftover >= 2 * shape.ranks;
+  bool const is_last_exchanged = shape.steps != 0 && drawn.bundles.early == 0 &&
+                                 shape.repeated == 0 && shape.leftover >= 2 * shape.ranks;
+  auto const singles = is_last_exchanged ? with_last(std::move(drawn.bundles), drawn.last)
+                                         : std::move(drawn.bundles);
   std::vector<std::uint32_t> last_sizes;
-  if (is_last_exchanged) {
-    for (auto const& of_rank : drawn_last.groups) {
-      last_sizes.push_back(static_cast<std::uint32_t>(of_rank.size()));
-    }
-    auto const groups = drawn_last.groups.items();
-    singles.groups.insert(singles.groups.end(), groups.begin(), groups.end());
-    singles.levels.insert(singles.levels.end(), drawn_last.levels.begin(), drawn_last.levels.end());
+  for (std::size_t rank = 0; is_last_exchanged && rank != drawn.last.groups.size(); ++rank) {
+    last_sizes.push_back(static_cast<std::uint32_t>(drawn.last.groups[rank].size()));
   }
   load_bundles<R> const exchanged(singles.levels, shape.groups_per_rank,
                                   search_budget(exchange_rounds(1)), last_sizes);

@@ -22,7 +22,7 @@
 namespace omnibal::inline v0::detail {
 
 /// Bundles of groups. A rank runs one bundle in each full step. A bundle has one group, or the
-/// `groups_per_rank` that were joined. Bundles with carried groups are the first ones.
+/// `groups_per_rank` that were joined.
 template <std::size_t R>
 struct bundle_list {
   std::size_t groups_per_bundle = 1;
@@ -30,9 +30,9 @@ struct bundle_list {
   std::vector<std::uint32_t> groups;
   /// The load of each bundle: the sum over its groups.
   std::vector<load_levels<R>> levels;
-  /// The number of bundles at the front that count as carried: bundles with carried groups, or all
-  /// bundles of a step that has one.
-  std::size_t carried = 0;
+  /// The number of early bundles, which are the first ones. A step with an early bundle runs before
+  /// all steps without, because its groups were carried.
+  std::size_t early = 0;
 
   /// Returns the number of bundles.
   [[nodiscard]] std::size_t size() const { return levels.size(); }
@@ -84,7 +84,7 @@ template <std::size_t R>
   bundles.levels.reserve(shape.full_runs() + shape.leftover);
   for (std::uint32_t run = 0; run != shape.runs; ++run) {
     if (is_last[run] != 0) continue;
-    if (run < shape.carried) ++bundles.carried;
+    if (run < shape.carried) ++bundles.early;
     bundles.groups.push_back(runs[run]);
     bundles.levels.push_back(levels.of_group[runs[run]]);
   }

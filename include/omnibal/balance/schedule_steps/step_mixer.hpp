@@ -26,7 +26,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -57,6 +56,11 @@ template <std::size_t R>
   return result;
 }
 
+/// Returns the number of rounds of the mixer. There are fewer bundles if bundles have more groups.
+[[nodiscard]] constexpr std::size_t mixer_rounds(std::uint32_t groups_per_rank) {
+  return 3 * std::size_t{groups_per_rank} - 1;
+}
+
 /// Divides the bundles of two steps anew, pair after pair, if that brings the totals of both steps
 /// nearer to the mean at an acceptable cost in waiting time. Such a division is a split.
 ///
@@ -76,8 +80,7 @@ class step_mixer {
              std::uint32_t groups_per_rank, waiting_times<R> const& goals)
       : levels_(levels),
         ranks_(grid.ranks),
-        // There are fewer bundles if bundles have more groups.
-        rounds_(3 * std::size_t{groups_per_rank} - 1),
+        rounds_(mixer_rounds(groups_per_rank)),
         goals_(goals),
         loads_(grid.size()),
         totals_(grid.steps),
@@ -224,22 +227,27 @@ class step_mixer {
   }
 
   /// Returns the bundles of each step by ascending number. These numbers are random.
-  [[nodiscard]] std::vector<std::uint32_t> order_of_steps() {
-    for (std::size_t step = 0; step != totals_.size(); ++step) {
-      auto const of_step = sorted_bundles_of(step, 0);
-      std::sort(of_step.begin(), of_step.end());
+  [[nodiscard]] std::vector<std::uint32_t> order_of_steps() const {
+    std::vector<std::uint32_t> result = sorted_[0];
+    for (auto first = result.begin(); first != result.end();) {
+      auto const last = first + static_cast<std::ptrdiff_t>(ranks_);
+      std::sort(first, last);
+      first = last;
     }
-    return std::move(sorted_[0]);
+    return result;
   }
 
-  /// Merges the bundles of two steps in descending order of a kind.
-  void merge(std::size_t one, std::size_t other, std::size_t kind) {
+  /// Returns the bundles of two steps in descending order of a kind, in memory that the next merge
+  /// overwrites.
+  [[nodiscard]] std::span<std::uint32_t const> merged(std::size_t one, std::size_t other,
+                                                      std::size_t kind) {
     auto const left = sorted_bundles_of(one, kind);
     auto const right = sorted_bundles_of(other, kind);
     std::merge(left.begin(), left.end(), right.begin(), right.end(), merged_.begin(),
                [&](std::uint32_t a, std::uint32_t b) {
                  return loads_[a].position[kind] < loads_[b].position[kind];
                });
+    return merged_;
   }
 
   [[nodiscard]] static distances larger(distances const& a, distances const& b) {
@@ -255,18 +263,18 @@ class step_mixer {
   }
 
   /// Computes the largest loads for the splits of the merged bundles.
-  void measure_merged() {
+  void measure_largest(std::span<std::uint32_t const> bundles) {
     for (std::size_t k = 0; k != ranks_; ++k) {
       largest_of_[k + 1].one_from_middle =
-          larger(largest_of_[k].one_from_middle, loads_[merged_[ranks_ + k]].from_mean);
+          larger(largest_of_[k].one_from_middle, loads_[bundles[ranks_ + k]].from_mean);
       largest_of_[k + 1].other_before =
-          larger(largest_of_[k].other_before, loads_[merged_[k]].from_mean);
+          larger(largest_of_[k].other_before, loads_[bundles[k]].from_mean);
     }
     for (std::size_t k = ranks_; k-- != 0;) {
       largest_of_[k].one_before_middle =
-          larger(largest_of_[k + 1].one_before_middle, loads_[merged_[k]].from_mean);
+          larger(largest_of_[k + 1].one_before_middle, loads_[bundles[k]].from_mean);
       largest_of_[k].other_behind =
-          larger(largest_of_[k + 1].other_behind, loads_[merged_[ranks_ + k]].from_mean);
+          larger(largest_of_[k + 1].other_behind, loads_[bundles[ranks_ + k]].from_mean);
     }
   }
 
@@ -352,13 +360,14 @@ class step_mixer {
 
   /// Returns the best split of two merged steps within the limit on waiting time, if it costs less
   /// than the present split.
-  [[nodiscard]] split_choice best_split(std::uint32_t one, std::uint32_t other) {
+  [[nodiscard]] split_choice best_split(std::uint32_t one, std::uint32_t other,
+                                        std::span<std::uint32_t const> bundles) {
     split_choice now;
     split_choice best;
     distance_sums largest;
     distance_sums limits;
     distance_sums both;
-    for (std::size_t k = 0; k != ranks_; ++k) add(now.total, merged_[k]);
+    for (std::size_t k = 0; k != ranks_; ++k) add(now.total, bundles[k]);
     for (std::size_t r = 0; r != R; ++r) {
       largest[r] = std::int64_t{loads_[sorted_bundles_of(one, r)[0]].from_mean[r]} +
                    loads_[sorted_bundles_of(other, r)[0]].from_mean[r];
@@ -371,8 +380,8 @@ class step_mixer {
       now.gain = evaluate_split(now, both, largest, before);
       if (are_within(largest, limits) && now.gain > best.gain) best = now;
       if (now.first == ranks_) return best;
-      distances const& leaves = loads_[merged_[now.first]].from_mean;
-      distances const& comes = loads_[merged_[ranks_ + now.first]].from_mean;
+      distances const& leaves = loads_[bundles[now.first]].from_mean;
+      distances const& comes = loads_[bundles[ranks_ + now.first]].from_mean;
       for (std::size_t r = 0; r != R; ++r) now.total[r] += comes[r] - leaves[r];
     }
   }
@@ -380,18 +389,18 @@ class step_mixer {
   /// Applies the best split of two steps by a kind, if it is better and within the limit on waiting
   /// time.
   void split(std::uint32_t one, std::uint32_t other, std::size_t kind) {
-    merge(one, other, kind);
-    measure_merged();
-    split_choice const best = best_split(one, other);
+    auto const bundles = merged(one, other, kind);
+    measure_largest(bundles);
+    split_choice const best = best_split(one, other, bundles);
     if (best.first == no_split) return;
-    waiting_times<R> const more = evaluate_waiting(one, other, best.first);
+    waiting_times<R> const more = evaluate_waiting(one, other, bundles, best.first);
     if (!is_allowed(more)) return;
     std::int64_t const more_in_all = std::accumulate(more.begin(), more.end(), std::int64_t{0});
     auto const waiting_time = [&] { return measured_waiting(one) + measured_waiting(other); };
     auto const cost_of_both = [&] { return measured_cost(one, other); };
     apply_checked({"step_mixer", "waiting time of a split"}, -more_in_all, waiting_time, [&] {
       apply_checked({"step_mixer", "split"}, best.gain, cost_of_both,
-                    [&] { apply_split(one, other, kind, best); });
+                    [&] { apply_split(one, other, kind, bundles, best); });
     });
     for (std::size_t r = 0; r != R; ++r) waiting_[r] += more[r];
   }
@@ -411,11 +420,12 @@ class step_mixer {
   /// Returns the increase of the waiting time if step `one` gets the merged bundles from `first`
   /// on.
   [[nodiscard]] waiting_times<R> evaluate_waiting(std::uint32_t one, std::uint32_t other,
+                                                  std::span<std::uint32_t const> bundles,
                                                   std::size_t first) const {
     step_load<R> of_one;
     step_load<R> of_other;
-    for (std::size_t k = 0; k != merged_.size(); ++k) {
-      (k - first < ranks_ ? of_one : of_other).add(levels_[merged_[k]]);
+    for (std::size_t k = 0; k != bundles.size(); ++k) {
+      (k - first < ranks_ ? of_one : of_other).add(levels_[bundles[k]]);
     }
     auto const new_one = of_one.waiting(ranks_);
     auto const new_other = of_other.waiting(ranks_);
@@ -437,18 +447,17 @@ class step_mixer {
   /// Assigns the bundles of two steps by a split in the order of a kind, in the orders of all
   /// kinds.
   void apply_split(std::uint32_t one, std::uint32_t other, std::size_t kind,
-                   split_choice const& split) {
-    std::uint32_t const first_position = loads_[merged_[split.first]].position[kind];
-    std::uint32_t const last_position = loads_[merged_[split.first + ranks_ - 1]].position[kind];
+                   std::span<std::uint32_t const> bundles, split_choice const& split) {
+    std::uint32_t const first_position = loads_[bundles[split.first]].position[kind];
+    std::uint32_t const last_position = loads_[bundles[split.first + ranks_ - 1]].position[kind];
     for (std::size_t r = 0; r != R; ++r) {
       totals_[other][r] += totals_[one][r] - split.total[r];
     }
     totals_[one] = split.total;
     for (std::size_t r = 0; r != R; ++r) {
-      merge(one, other, r);
       auto to_one = sorted_bundles_of(one, r).begin();
       auto to_other = sorted_bundles_of(other, r).begin();
-      for (std::uint32_t const bundle : merged_) {
+      for (std::uint32_t const bundle : merged(one, other, r)) {
         std::uint32_t const position = loads_[bundle].position[kind];
         bool const is_in_one = position >= first_position && position <= last_position;
         (is_in_one ? *to_one++ : *to_other++) = bundle;
