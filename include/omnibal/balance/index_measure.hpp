@@ -45,8 +45,8 @@ template <index_measure Measure>
     };
   } else {
     if (std::size_t const size = std::ranges::size(measure); size != count) {
-      throw_invalid(function, std::string(argument) + " has " + to_text(size) +
-                                  " elements, but there are " + to_text(count) + " samples");
+      throw_invalid(function, argument, " has ", size, " elements, but there are ", count,
+                    " samples");
     }
     using difference = std::ranges::range_difference_t<Measure const>;
     return [first = std::ranges::begin(measure)](std::size_t index)

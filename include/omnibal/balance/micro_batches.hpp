@@ -254,9 +254,8 @@ struct micro_batches_fn {
     auto const taken =
         detail::to_resources<working>({name, "demand", index}, std::invoke(demand, sample));
     auto const limits = detail::to_capacity<working>(name, capacity);
-    detail::throw_invalid(name, "sample " + detail::to_text(index) + " takes " +
-                                    detail::list_text(taken.amounts) + ", more than the capacity " +
-                                    detail::list_text(limits.amounts));
+    detail::throw_invalid(name, "sample ", index, " takes ", detail::list_text(taken.amounts),
+                          ", more than the capacity ", detail::list_text(limits.amounts));
   }
 };
 

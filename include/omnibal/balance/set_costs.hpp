@@ -42,8 +42,7 @@ template <class T, class Length, class Sample>
     auto const result = static_cast<T>(value);
     if (is_valid_weight(result)) return result;
   }
-  throw_invalid(function, "the length of a sample is " + to_text(value) +
-                              ", must be finite and not negative");
+  throw_invalid(function, "the length of a sample is ", value, ", must be finite and not negative");
 }
 
 /// The number of samples and the largest length.

@@ -87,9 +87,8 @@ struct tabulate_context_cost_fn {
       for (std::size_t i = 0; i != lengths.size(); ++i) {
         auto const measured = static_cast<double>(time(lengths[i], degree));
         if (!detail::is_positive(measured)) {
-          detail::throw_invalid(
-              name, "time(" + detail::to_text(lengths[i]) + ", " + detail::to_text(degree) +
-                        ") is " + detail::to_text(measured) + ", must be positive and finite");
+          detail::throw_invalid(name, "time(", lengths[i], ", ", degree, ") is ", measured,
+                                ", must be positive and finite");
         }
         points[i] = {static_cast<double>(lengths[i]), measured};
       }
@@ -114,8 +113,8 @@ struct tabulate_context_cost_fn {
     std::sort(lengths.begin(), lengths.end());
     bool const has_equal = std::adjacent_find(lengths.begin(), lengths.end()) != lengths.end();
     if (lengths.size() >= 3 && !has_equal) return;
-    detail::throw_invalid(name, "options.lengths is " + detail::list_text(lengths) +
-                                    ", must have at least three lengths, no two of them equal");
+    detail::throw_invalid(name, "options.lengths is ", detail::list_text(lengths),
+                          ", must have at least three lengths, no two of them equal");
   }
 
   /// Division of every equation by its time makes errors relative.

@@ -87,9 +87,8 @@ struct context_exchange_fn {
     detail::copy_home_offsets(name, home_offsets, result);
     detail::check_size(name, "home_offsets", result.size(), layout.ranks() + 1, "ranks and an end");
     if (result.back() != layout.sample_count()) {
-      detail::throw_invalid(name, "home_offsets ends with " + detail::to_text(result.back()) +
-                                      ", must end with the number of samples, " +
-                                      detail::to_text(layout.sample_count()));
+      detail::throw_invalid(name, "home_offsets ends with ", result.back(),
+                            ", must end with the number of samples, ", layout.sample_count());
     }
     for (std::uint32_t& offset : result) offset = layout.piece_offsets()[offset];
   }

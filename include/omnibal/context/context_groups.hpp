@@ -271,9 +271,8 @@ struct context_groups_fn {
     // Characters are numbers too, but only promoted characters can be compared.
     auto const length = +given;
     if (std::cmp_less(length, 0) || std::cmp_greater(length, detail::max_context_length)) {
-      detail::throw_invalid(name, "lengths[" + detail::to_text(index) + "] is " +
-                                      detail::to_text(length) + ", must be from 0 to " +
-                                      detail::to_text(detail::max_context_length));
+      detail::throw_invalid(name, "lengths[", index, "] is ", length, ", must be from 0 to ",
+                            detail::max_context_length);
     }
     return static_cast<std::uint64_t>(length);
   }
@@ -285,21 +284,19 @@ struct context_groups_fn {
     detail::check_weight(name, "options.capacity", options.capacity);
     detail::check_positive(name, "options.multiple", options.multiple);
     if (options.multiple > max_multiple) {
-      detail::throw_invalid(name, "options.multiple is " + detail::to_text(options.multiple) +
-                                      ", must be at most " + detail::to_text(max_multiple));
+      detail::throw_invalid(name, "options.multiple is ", options.multiple, ", must be at most ",
+                            max_multiple);
     }
     if (options.ranks_per_node != 0 && ranks % options.ranks_per_node != 0) {
-      detail::throw_invalid(name,
-                            "options.ranks_per_node is " + detail::to_text(options.ranks_per_node) +
-                                ", must divide the ranks, which are " + detail::to_text(ranks));
+      detail::throw_invalid(name, "options.ranks_per_node is ", options.ranks_per_node,
+                            ", must divide the ranks, which are ", ranks);
     }
     for (std::size_t i = 0; i != options.degrees.size(); ++i) {
       // In 64 bits the largest degree has a successor.
       std::uint64_t const least = i == 0 ? 1 : std::uint64_t{options.degrees[i - 1]} + 1;
       if (options.degrees[i] >= least) continue;
-      detail::throw_invalid(name, "options.degrees[" + detail::to_text(i) + "] is " +
-                                      detail::to_text(options.degrees[i]) + ", must be at least " +
-                                      detail::to_text(least));
+      detail::throw_invalid(name, "options.degrees[", i, "] is ", options.degrees[i],
+                            ", must be at least ", least);
     }
     detail::check_weight(name, "cost.micro_step", cost.micro_step);
     if (cost.degrees.empty()) detail::throw_invalid(name, "cost.degrees is empty");
@@ -313,10 +310,9 @@ struct context_groups_fn {
                           detail::is_valid_weight(time.linear) &&
                           detail::is_valid_weight(time.quadratic);
     if (is_valid && (time.fixed > 0 || time.linear > 0 || time.quadratic > 0)) return;
-    detail::throw_invalid(
-        name, "cost.degrees[" + detail::to_text(row) + "] is " +
-                  detail::list_text(std::array{time.fixed, time.linear, time.quadratic}) +
-                  (is_valid ? ", must not be zero" : ", must be finite and not negative"));
+    detail::throw_invalid(name, "cost.degrees[", row, "] is ",
+                          detail::list_text(std::array{time.fixed, time.linear, time.quadratic}),
+                          (is_valid ? ", must not be zero" : ", must be finite and not negative"));
   }
 
   /// Sets the ranks, their degrees and the limits of an instance.
@@ -330,13 +326,12 @@ struct context_groups_fn {
     instance.capacity = options.capacity;
     instance.micro_step_time = cost.micro_step;
     if (!detail::select_degrees(instance, cost, options.degrees)) {
-      detail::throw_invalid(name,
-                            "options.degrees is " + detail::list_text(options.degrees) +
-                                ", must have a degree that " + detail::to_text(ranks) + " ranks" +
-                                (options.ranks_per_node == 0
-                                     ? ""
-                                     : " in nodes of " + detail::to_text(options.ranks_per_node)) +
-                                " allow");
+      detail::throw_invalid(
+          name, "options.degrees is ", detail::list_text(options.degrees),
+          ", must have a degree that ", ranks, " ranks",
+          (options.ranks_per_node == 0 ? ""
+                                       : " in nodes of " + detail::to_text(options.ranks_per_node)),
+          " allow");
     }
     instance.must_find_blocks = options.placement == group_placement::blocks && !instance.is_chain;
   }

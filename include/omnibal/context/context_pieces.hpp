@@ -72,8 +72,7 @@ struct padded_piece_tokens_fn {
                                         context_pieces_options const& options = {}) const {
     constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
     if (length < 0 || length > most) {
-      detail::throw_invalid(name, "length is " + detail::to_text(length) + ", must be from 0 to " +
-                                      detail::to_text(most));
+      detail::throw_invalid(name, "length is ", length, ", must be from 0 to ", most);
     }
     detail::check_positive(name, "degree", degree);
     detail::check_positive(name, "options.multiple", options.multiple);
@@ -181,9 +180,8 @@ struct context_pieces_fn {
       // Characters are numbers too, but only promoted characters can be compared.
       auto const length = +given;
       if (std::cmp_less(length, 0) || std::cmp_greater(length, max_tokens)) {
-        detail::throw_invalid(name, "lengths[" + detail::to_text(result.size()) + "] is " +
-                                        detail::to_text(length) + ", must be from 0 to " +
-                                        detail::to_text(max_tokens));
+        detail::throw_invalid(name, "lengths[", result.size(), "] is ", length,
+                              ", must be from 0 to ", max_tokens);
       }
       result.push_back(static_cast<std::int64_t>(length));
     }
@@ -191,17 +189,16 @@ struct context_pieces_fn {
 
   static void check_plan(context_plan const& plan, std::size_t ranks) {
     if (plan.status != solve_status::solved) {
-      detail::throw_invalid(name, "plan has no groups, since sample " +
-                                      detail::to_text(plan.sample) + " fits on no degree");
+      detail::throw_invalid(name, "plan has no groups, since sample ", plan.sample,
+                            " fits on no degree");
     }
     std::size_t const groups = plan.groups.size();
     detail::check_size(name, "plan.samples", plan.samples.size(), groups, "groups");
     auto const& offsets = plan.micro_step_offsets;
     bool const is_whole = !offsets.empty() && offsets.front() == 0 && offsets.back() == groups;
     if (!is_whole || !std::is_sorted(offsets.begin(), offsets.end())) {
-      detail::throw_invalid(name, "plan.micro_step_offsets is " + detail::list_text(offsets) +
-                                      ", must start with 0, not decrease and end with " +
-                                      detail::to_text(groups));
+      detail::throw_invalid(name, "plan.micro_step_offsets is ", detail::list_text(offsets),
+                            ", must start with 0, not decrease and end with ", groups);
     }
     for (std::size_t k = 0; k != plan.micro_steps(); ++k) check_ranks(plan, k, ranks);
   }
@@ -213,11 +210,9 @@ struct context_pieces_fn {
       context_group const& group = plan.groups[g];
       std::uint64_t const end = std::uint64_t{group.first_rank} + group.degree;
       if (group.first_rank < free_from || group.degree == 0 || end > ranks) {
-        detail::throw_invalid(name, "plan.groups[" + detail::to_text(g) + "] has " +
-                                        detail::to_text(group.degree) + " ranks from " +
-                                        detail::to_text(group.first_rank) +
-                                        " on, must have some from " + detail::to_text(free_from) +
-                                        " to " + detail::to_text(ranks - 1));
+        detail::throw_invalid(name, "plan.groups[", g, "] has ", group.degree, " ranks from ",
+                              group.first_rank, " on, must have some from ", free_from, " to ",
+                              ranks - 1);
       }
       free_from = end;
     }

@@ -38,8 +38,8 @@ template <class Offsets>
   check_size(function, "home_offsets", std::ranges::size(home_offsets), layout.ranks() + 1,
              "ranks and an end");
   if (rank >= layout.ranks()) {
-    throw_invalid(function, "rank is " + to_text(rank) + ", must be below the number of ranks, " +
-                                to_text(layout.ranks()));
+    throw_invalid(function, "rank is ", rank, ", must be below the number of ranks, ",
+                  layout.ranks());
   }
   auto const at = std::ranges::begin(home_offsets) +
                   static_cast<std::ranges::range_difference_t<Offsets const>>(rank);
@@ -47,10 +47,9 @@ template <class Offsets>
   auto const last = at[1];
   if (std::cmp_less(first, 0) || std::cmp_less(last, first) ||
       std::cmp_greater(last, layout.sample_count())) {
-    throw_invalid(function, "home_offsets[" + to_text(rank) + "] is " + to_text(first) +
-                                " and the next one " + to_text(last) +
-                                "; offsets do not decrease and end with the number of samples, " +
-                                to_text(layout.sample_count()));
+    throw_invalid(function, "home_offsets[", rank, "] is ", first, " and the next one ", last,
+                  "; offsets do not decrease and end with the number of samples, ",
+                  layout.sample_count());
   }
   auto const offsets = layout.piece_offsets();
   home_range result{.first_sample = static_cast<std::size_t>(first),
@@ -74,9 +73,8 @@ class token_width {
       is_known_ = true;
     }
     if (values == width_ * tokens) return width_;
-    throw_invalid(function_, std::string(argument_) + "[" + to_text(i) + "] has " +
-                                 to_text(values) + " values for " + to_text(tokens) +
-                                 " tokens, must have as many for each token");
+    throw_invalid(function_, argument_, "[", i, "] has ", values, " values for ", tokens,
+                  " tokens, must have as many for each token");
   }
 
  private:

@@ -208,20 +208,17 @@ class deferral_queue {
     for (std::size_t i = 0; i != state.waiting.size(); ++i) {
       deferred_sample const& sample = state.waiting[i];
       if (never_waits(sample)) {
-        detail::throw_invalid(name, "state.waiting[" + detail::to_text(i) + "].length is " +
-                                        detail::to_text(sample.length) + ", must be at least " +
-                                        detail::to_text(options_.threshold));
+        detail::throw_invalid(name, "state.waiting[", i, "].length is ", sample.length,
+                              ", must be at least ", options_.threshold);
       }
       bool const is_ordered = i == 0 || sample.step >= state.waiting[i - 1].step;
       if (is_ordered && sample.step < state.step &&
           state.step - sample.step <= options_.max_delay) {
         continue;
       }
-      detail::throw_invalid(name, "state.waiting[" + detail::to_text(i) + "].step is " +
-                                      detail::to_text(sample.step) + ", must be one of the last " +
-                                      detail::to_text(options_.max_delay) + " of " +
-                                      detail::to_text(state.step) +
-                                      " steps and not below that of the sample before");
+      detail::throw_invalid(name, "state.waiting[", i, "].step is ", sample.step,
+                            ", must be one of the last ", options_.max_delay, " of ", state.step,
+                            " steps and not below that of the sample before");
     }
   }
 

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>

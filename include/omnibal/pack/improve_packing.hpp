@@ -43,9 +43,9 @@ template <class Layout>
   auto const text_of = [&](typename Layout::amounts_type const& amounts) {
     return to_text(input.in_user_units(amounts, input.units)[kind]);
   };
-  throw_invalid(function, "start.groups[" + to_text(group) + "] takes " + text_of(load) + " and " +
-                              text_of(demand) + " of sample " + to_text(index) + " in resource " +
-                              to_text(kind) + ", must be at most " + text_of(input.capacity));
+  throw_invalid(function, "start.groups[", group, "] takes ", text_of(load), " and ",
+                text_of(demand), " of sample ", index, " in resource ", kind, ", must be at most ",
+                text_of(input.capacity));
 }
 
 /// Returns the non-empty groups of `given`, with each index replaced by the number of the sample
@@ -56,10 +56,9 @@ template <class Layout>
                                        packing const& given) {
   std::size_t const count = input.size() + input.oversized.size();
   if (given.oversized != input.oversized) {
-    throw_invalid(function,
-                  "start lists " + to_text(given.oversized.size()) +
-                      " oversized samples, not the " + to_text(input.oversized.size()) +
-                      " that exceed this capacity, or lists others, or not in ascending order");
+    throw_invalid(function, "start lists ", given.oversized.size(), " oversized samples, not the ",
+                  input.oversized.size(),
+                  " that exceed this capacity, or lists others, or not in ascending order");
   }
   permutation_check named(function, "start", "samples", count);
   named.take(given.oversized);

@@ -51,9 +51,8 @@ struct reaches_any {
     for (std::size_t r = 0; r != capacity.size(); ++r) {
       detail::check_weight(function, "threshold", r, threshold[r]);
       if (static_cast<common>(threshold[r]) > static_cast<common>(capacity[r])) {
-        detail::throw_invalid(function, "threshold[" + detail::to_text(r) + "] is " +
-                                            detail::to_text(threshold[r]) +
-                                            ", above the capacity " + detail::to_text(capacity[r]));
+        detail::throw_invalid(function, "threshold[", r, "] is ", threshold[r],
+                              ", above the capacity ", capacity[r]);
       }
     }
   }

@@ -383,9 +383,8 @@ class online_packer {
   static void check_samples(state_type const& state) {
     auto const& [options, capacity, pushes] = state.header;
     if (state.waiting.size() > options.buffer) {
-      detail::throw_invalid(name, "state.waiting has " + detail::to_text(state.waiting.size()) +
-                                      " samples, more than the buffer " +
-                                      detail::to_text(options.buffer));
+      detail::throw_invalid(name, "state.waiting has ", state.waiting.size(),
+                            " samples, more than the buffer ", options.buffer);
     }
     for (std::size_t k = 0; k != state.waiting.size(); ++k) {
       waiting_sample<R, T> const& sample = state.waiting[k];
@@ -408,8 +407,8 @@ class online_packer {
   template <class Value>
   [[noreturn]] static void throw_sample(std::size_t index, std::string const& member, Value value,
                                         std::string const& allowed) {
-    detail::throw_invalid(name, "state.waiting[" + detail::to_text(index) + "]." + member + " is " +
-                                    detail::to_text(value) + ", must be " + allowed);
+    detail::throw_invalid(name, "state.waiting[", index, "].", member, " is ", value, ", must be ",
+                          allowed);
   }
 
   result_type take_group() {

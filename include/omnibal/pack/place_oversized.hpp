@@ -38,16 +38,14 @@ struct place_oversized_fn {
   /// them.
   [[nodiscard]] packing operator()(packing packed, oversize_policy policy) const {
     if (!packed.groups.open_group().empty()) {
-      detail::throw_invalid(name, "packed has an open group with " +
-                                      detail::to_text(packed.groups.open_group().size()) +
-                                      " samples, close it");
+      detail::throw_invalid(name, "packed has an open group with ",
+                            packed.groups.open_group().size(), " samples, close it");
     }
     if (policy == oversize_policy::list || packed.oversized.empty()) return packed;
     if (policy == oversize_policy::reject) {
-      detail::throw_invalid(name, "packed.oversized has " +
-                                      detail::to_text(packed.oversized.size()) +
-                                      " samples, must have none; the first is sample " +
-                                      detail::to_text(packed.oversized.front()));
+      detail::throw_invalid(name, "packed.oversized has ", packed.oversized.size(),
+                            " samples, must have none; the first is sample ",
+                            packed.oversized.front());
     }
     packed.report.lower_bound += packed.oversized.size();
     for (std::uint32_t const sample : packed.oversized) {

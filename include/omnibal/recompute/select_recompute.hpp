@@ -96,16 +96,14 @@ struct select_recompute_fn {
   static void check_options(select_recompute_options const& options) {
     auto const check = [](std::string_view option, std::int64_t value, std::int64_t least) {
       if (value >= least) return;
-      detail::throw_invalid(name, "options." + std::string(option) + " is " +
-                                      detail::to_text(value) + ", must be at least " +
-                                      detail::to_text(least));
+      detail::throw_invalid(name, "options.", option, " is ", value, ", must be at least ", least);
     };
     check("in_flight", options.in_flight, 1);
     check("reserve_bytes", options.reserve_bytes, 0);
     check("states", options.states == std::size_t{0} ? 0 : 1, 1);
     if (options.max_gap >= 0 && options.max_gap < 1) return;
-    detail::throw_invalid(name, "options.max_gap is " + detail::to_text(options.max_gap) +
-                                    ", must be from 0 to below 1");
+    detail::throw_invalid(name, "options.max_gap is ", options.max_gap,
+                          ", must be from 0 to below 1");
   }
 };
 

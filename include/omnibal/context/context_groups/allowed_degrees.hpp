@@ -21,9 +21,8 @@ inline void add_degree(context_instance& instance, context_cost const& cost, std
   if (degree > instance.ranks) return;
   if (degree > instance.ranks_per_node && degree % instance.ranks_per_node != 0) return;
   if (degree > cost.degrees.size()) {
-    throw_invalid(context_groups_name, "options.degrees has " + to_text(degree) +
-                                           ", and cost.degrees has times up to degree " +
-                                           to_text(cost.degrees.size()));
+    throw_invalid(context_groups_name, "options.degrees has ", degree,
+                  ", and cost.degrees has times up to degree ", cost.degrees.size());
   }
   instance.degrees.push_back({degree, cost.degrees[degree - 1]});
 }

@@ -5,7 +5,6 @@
 /// The ranks of a micro-step that are in no group yet.
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

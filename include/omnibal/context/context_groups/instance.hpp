@@ -33,8 +33,7 @@ inline constexpr double context_rounding = 1e-12;
 template <class Number>
 [[noreturn]] void throw_memory(std::int64_t length, std::uint32_t degree, Number bytes,
                                std::string_view rule) {
-  throw_invalid(context_groups_name, "memory(" + to_text(length) + ", " + to_text(degree) +
-                                         ") is " + to_text(bytes) + ", " + std::string(rule));
+  throw_invalid(context_groups_name, "memory(", length, ", ", degree, ") is ", bytes, ", ", rule);
 }
 
 /// A degree that groups may have. The least fixed time of all degrees is subtracted from its times.

@@ -11,7 +11,6 @@
 #include <omnibal/context/context_groups/schedule.hpp>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/resources.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
