@@ -41,14 +41,19 @@ class Sampler(unittest.TestCase):
 
     def test_all_ranks_yield_the_same_number_and_no_batch_exceeds_the_capacity(self):
         # Ranks that yield different numbers of micro-batches hang in their collectives.
-        lengths = draw(501)
-        ours = samplers(lengths, 4)
-        batches = [list(sampler) for sampler in ours]
-        self.assertEqual(len({len(b) for b in batches}), 1)
-        self.assertEqual(len(ours[0]), len(batches[0]))
-        self.assertEqual(set(samples_of(sum(batches, []))), set(range(501)))
-        for batch in sum(batches, []):
-            self.assertLessEqual(lengths[batch].sum(), 4096)
+        for count, ranks, groups_per_rank in (
+            (501, 4, 1), (501, 4, 4), (200, 2, 4), (200, 3, 8), (9, 8, 2), (30, 5, 3)
+        ):
+            lengths = draw(count)
+            ours = samplers(lengths, ranks, groups_per_rank=groups_per_rank)
+            batches = [list(sampler) for sampler in ours]
+            self.assertEqual(len({len(b) for b in batches}), 1)
+            self.assertEqual(len(ours[0]), len(batches[0]))
+            self.assertEqual(set(samples_of(sum(batches, []))), set(range(count)))
+            different = {tuple(batch) for batch in sum(batches, [])}
+            self.assertLess(len(sum(batches, [])) - len(different), ranks)
+            for batch in sum(batches, []):
+                self.assertLessEqual(lengths[batch].sum(), 4096)
 
     def test_steps_are_even(self):
         # The reason for this sampler: ranks of a step have similar work.
@@ -101,16 +106,58 @@ class Sampler(unittest.TestCase):
         # Runs resume on other numbers of machines, twice in one epoch too.
         lengths = draw(600)
         done, state = [], None
-        for ranks, steps in ((4, 6), (3, 5), (2, None)):
-            ours = samplers(lengths, ranks, groups_per_rank=2, remainder="short_step")
+        trained = 0
+        for ranks, groups_per_rank, steps in ((4, 2, 6), (3, 2, 5), (1, 6, 2), (2, 2, None)):
+            ours = samplers(
+                lengths, ranks, groups_per_rank=groups_per_rank, remainder="short_step"
+            )
             for sampler in ours:
                 if state is not None:
                     sampler.load_state_dict(state)
                 batches = list(sampler)
-                done += batches if steps is None else batches[: 2 * steps]
+                done += batches if steps is None else batches[: groups_per_rank * steps]
             if steps is not None:
-                state = ours[0].state_dict(2 * steps)
+                # A training loop counts from the beginning of the epoch, through all restarts.
+                trained += groups_per_rank * steps
+                state = json.loads(json.dumps(ours[0].state_dict(trained)))
         self.assertEqual(samples_of(done), list(range(600)))
+        with self.assertRaisesRegex(ValueError, "consumed is 5, must be from 34 to .*beginning"):
+            ours[0].state_dict(5)
+
+    def test_the_number_of_ranks_may_change_after_the_last_step(self):
+        # A checkpoint at the end of an epoch, whose last step has fewer micro-batches.
+        for remainder in ("repeat", "short_step"):
+            ours = samplers(draw(100), 2, groups_per_rank=4, remainder=remainder)
+            for sampler in ours:
+                position = len(sampler)
+                other = PackedBatchSampler(
+                    draw(100), 4096, ranks=3, groups_per_rank=4, remainder=remainder
+                )
+                other.load_state_dict(sampler.state_dict(position))
+                self.assertEqual(list(other), [])
+
+    def test_oversized_samples(self):
+        # A few samples above the capacity must not stop a training run, if the user says so.
+        lengths = [3, 9, 4, 12, 5]
+        for oversized, expected in (("skip", [0, 2, 4]), ("own_group", [0, 1, 2, 3, 4])):
+            sampler = PackedBatchSampler(lengths, 8, oversized=oversized)
+            self.assertEqual(sampler.oversized.tolist(), [1, 3])
+            batches = list(sampler)
+            self.assertEqual(samples_of(batches), expected)
+            self.assertEqual([1] in batches and [3] in batches, oversized == "own_group")
+
+    def test_the_loss_factor_gives_each_token_the_same_weight(self):
+        # The average over the ranks of the scaled sums of losses, over all steps, is the mean loss
+        # of the tokens times the number of steps.
+        lengths = draw(200)
+        loss = np.random.RandomState(2).rand(200)
+        ours = samplers(lengths, 2, groups_per_rank=2, remainder="short_step")
+        factor = ours[0].loss_factor(lengths // 2)
+        self.assertEqual(factor, ours[1].loss_factor(lengths // 2))
+        sums = [sum((loss * (lengths // 2))[batch].sum() for batch in s) for s in ours]
+        steps = -(-len(ours[0]) // 2)
+        mean = (loss * (lengths // 2)).sum() / (lengths // 2).sum()
+        self.assertAlmostEqual(np.mean(sums) * factor / steps, mean)
 
     def test_several_resources_and_a_cost(self):
         lengths = draw(400)
@@ -130,13 +177,22 @@ class Sampler(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, text):
                 call()
 
-        refuses(r"lengths\[1\] is 9, above the capacity 8; 1", lambda: PackedBatchSampler([3, 9], 8))
+        refuses(
+            r"lengths\[1\] is 9, above the capacity 8; the number of such samples is 1",
+            lambda: PackedBatchSampler([3, 9], 8),
+        )
+        refuses("oversized is 'drop'", lambda: PackedBatchSampler([3], 8, oversized="drop"))
         refuses("rank is 2, must be from 0 to 1", lambda: PackedBatchSampler([3], 8, ranks=2, rank=2))
         refuses("remainder is 'drop'", lambda: PackedBatchSampler([3], 8, remainder="drop"))
         refuses("lengths must be integers", lambda: PackedBatchSampler([3.5], 8))
         sampler = PackedBatchSampler([3, 4, 5], 8, groups_per_rank=2)
         refuses("consumed is 9", lambda: sampler.state_dict(9))
-        refuses("other data", lambda: PackedBatchSampler([3], 8).load_state_dict(sampler.state_dict()))
+        state = sampler.state_dict()
+        refuses("other lengths", lambda: PackedBatchSampler([3], 8).load_state_dict(state))
+        refuses(
+            "seed is 1, and 0 in the state",
+            lambda: PackedBatchSampler([3, 4, 5], 8, seed=1).load_state_dict(state),
+        )
         other = PackedBatchSampler([3, 4, 5], 8, groups_per_rank=2, ranks=3)
         refuses("within a step of 2", lambda: other.load_state_dict(sampler.state_dict(1)))
 

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
 
-from . import best_packing, group_loads, schedule_steps
+from . import Groups, best_packing, group_loads, loss_normalizer, lpt, schedule_steps
 
 __all__ = ["PackedBatchSampler", "collate_packed"]
 
@@ -23,6 +23,26 @@ def _columns(samples: Any, what: str) -> np.ndarray:
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise ValueError("PackedBatchSampler: %s must be integers, not %s" % (what, array.dtype))
     return array.astype(np.int64)
+
+
+def _with_own_groups(groups: Groups, samples: np.ndarray) -> Groups:
+    """Returns the groups, and one more for each of the samples."""
+    offsets = np.append(groups.offsets, groups.offsets[-1] + 1 + np.arange(len(samples)))
+    return Groups(offsets, np.append(groups.items, samples))
+
+
+def _with_equal_counts(step: List[List[int]], loads: np.ndarray) -> List[List[int]]:
+    """Returns the groups of a step with equal numbers for all ranks; the smallest groups repeat."""
+    if len({len(cell) for cell in step}) == 1:
+        return step
+    groups = [g for cell in step for g in cell]
+    table = loads.reshape(len(loads), -1)[groups]
+    # The resource that counts for a group is the one of which the group has the largest share.
+    work = (table / np.maximum(table.mean(axis=0), 1)).max(axis=1)
+    smallest = np.argsort(work, kind="stable")
+    filled = np.append(np.arange(len(groups)), np.resize(smallest, -len(groups) % len(step)))
+    parts = lpt(work[filled], len(step), count="equal")
+    return [[groups[filled[at]] for at in part] for part in parts.tolist()]
 
 
 class PackedBatchSampler:
@@ -44,10 +64,16 @@ class PackedBatchSampler:
         max_dist_ratio: the largest average idle share of a step; 0 gives the most balanced steps,
             1 gives random ones.
         remainder: "repeat" fills the last step with repeated micro-batches, so that all ranks yield
-            the same number; "short_step" repeats nothing, and ranks may yield one step less.
+            the same number; "short_step" repeats nothing, and ranks may yield fewer in the last step.
+        oversized: what happens to samples that exceed the capacity alone: "error"; "own_group" makes
+            each of them a micro-batch above the capacity; "skip" leaves them out.
+
+    Attributes:
+        oversized: the indices of the samples that exceed the capacity alone.
 
     Raises:
-        ValueError: if a sample exceeds the capacity alone, or an argument is invalid.
+        ValueError: if a sample exceeds the capacity alone and `oversized` is "error", or if an
+            argument is invalid.
 
     Example:
         >>> lengths = [5, 3, 4, 6, 2, 4, 8]
@@ -70,10 +96,16 @@ class PackedBatchSampler:
         groups_per_rank: int = 1,
         max_dist_ratio: float = 0.005,
         remainder: str = "repeat",
+        oversized: str = "error",
     ) -> None:
         if remainder not in ("repeat", "short_step"):
             raise ValueError(
                 "PackedBatchSampler: remainder is %r, must be 'repeat' or 'short_step'" % (remainder,)
+            )
+        if oversized not in ("error", "own_group", "skip"):
+            raise ValueError(
+                "PackedBatchSampler: oversized is %r, must be 'error', 'own_group' or 'skip'"
+                % (oversized,)
             )
         if not 0 <= rank < ranks:
             raise ValueError(
@@ -81,53 +113,73 @@ class PackedBatchSampler:
             )
         samples = _columns(lengths, "lengths")
         packing = best_packing(samples, capacity)
-        if len(packing.oversized):
-            first = int(packing.oversized[0])
+        self.oversized = np.array(packing.oversized)
+        if len(self.oversized) and oversized == "error":
+            first = int(self.oversized[0])
             raise ValueError(
-                "PackedBatchSampler: lengths[%d] is %s, above the capacity %s; %d samples are"
-                % (first, samples[first].tolist(), capacity, len(packing.oversized))
+                "PackedBatchSampler: lengths[%d] is %s, above the capacity %s; the number of such "
+                "samples is %d; oversized='own_group' or 'skip' accepts them"
+                % (first, samples[first].tolist(), capacity, len(self.oversized))
             )
         self.ranks = ranks
         self.rank = rank
         self._groups = packing.groups
+        if oversized == "own_group":
+            self._groups = _with_own_groups(packing.groups, self.oversized)
         work = samples if cost is None else _columns(cost, "cost")
-        self._loads = group_loads(packing.groups, work)
+        self._loads = group_loads(self._groups, work)
+        self._groups_per_rank = groups_per_rank
         self._options: Dict[str, Any] = {
+            "capacity": np.asarray(capacity).tolist(),
             "seed": seed,
             "max_dist_ratio": max_dist_ratio,
-            "groups_per_rank": groups_per_rank,
+            "remainder": remainder,
+            "oversized": oversized,
         }
-        self._remainder: Any = remainder
-        given = repr((np.asarray(capacity).tolist(), sorted(self._options.items()), remainder))
-        self._digest = zlib.crc32(given.encode(), zlib.crc32(samples.tobytes()))
-        self._digest = zlib.crc32(work.tobytes(), self._digest)
+        self._digest = zlib.crc32(work.tobytes(), zlib.crc32(samples.tobytes()))
         self._start_epoch(0, [], 0)
 
-    def _order_of(self, epoch: int, history: List[List[int]]) -> List[int]:
-        """Returns the groups of this rank in an epoch that began with other numbers of ranks."""
+    def _schedule(self, groups: np.ndarray, ranks: int, groups_per_rank: int, epoch: int) -> Any:
+        """Returns the groups of each step and rank."""
+        loads = np.ascontiguousarray(self._loads[groups])
+        repeats = self._options["remainder"] == "repeat"
+        steps = schedule_steps(
+            loads,
+            ranks,
+            epoch=epoch,
+            seed=self._options["seed"],
+            max_dist_ratio=self._options["max_dist_ratio"],
+            groups_per_rank=groups_per_rank,
+            remainder="repeat" if repeats and groups_per_rank == 1 else "short_step",
+        )
+        cells = [[steps[s, r].tolist() for r in range(ranks)] for s in range(len(steps))]
+        if repeats and cells:
+            cells[-1] = _with_equal_counts(cells[-1], loads)
+        return [[groups[cell].tolist() for cell in step] for step in cells]
+
+    def _groups_left(self, epoch: int, history: List[List[int]]) -> np.ndarray:
+        """Returns the groups that have not run after steps with other numbers of ranks."""
         left = np.arange(len(self._groups))
-        for ranks, steps_done in history:
-            steps = self._schedule(left, ranks, epoch)
-            done = {int(g) for s in range(steps_done) for r in range(ranks) for g in steps[s, r]}
-            left = np.array([g for at, g in enumerate(left) if at not in done], dtype=np.int64)
-        steps = self._schedule(left, self.ranks, epoch)
-        return [int(left[g]) for s in range(len(steps)) for g in steps[s, self.rank]]
+        for ranks, groups_per_rank, steps_done in history:
+            steps = self._schedule(left, ranks, groups_per_rank, epoch)
+            done = [g for step in steps[:steps_done] for cell in step for g in cell]
+            left = np.setdiff1d(left, np.array(done, dtype=np.int64))
+        return left
+
+    def _steps_of(self, epoch: int, history: List[List[int]]) -> Any:
+        left = self._groups_left(epoch, history)
+        return self._schedule(left, self.ranks, self._groups_per_rank, epoch)
+
+    def _order_of(self, steps: Any) -> List[int]:
+        return [g for step in steps for g in step[self.rank]]
 
     def _start_epoch(self, epoch: int, history: List[List[int]], start: int) -> None:
-        self._order = self._order_of(epoch, history)
+        self._steps = self._steps_of(epoch, history)
+        self._order = self._order_of(self._steps)
         self.epoch = epoch
         self._history = history
         self._start = self._next = start
         self._is_finished = False
-
-    def _schedule(self, groups: np.ndarray, ranks: int, epoch: int) -> Any:
-        return schedule_steps(
-            np.ascontiguousarray(self._loads[groups]),
-            ranks,
-            epoch=epoch,
-            remainder=self._remainder,
-            **self._options,
-        )
 
     def __repr__(self) -> str:
         return "PackedBatchSampler(%d micro-batches, rank %d of %d, epoch %d, %d of %d yielded)" % (
@@ -142,7 +194,7 @@ class PackedBatchSampler:
     def __len__(self) -> int:
         """The number of micro-batches that the next iteration yields."""
         if self._is_finished:
-            return len(self._order_of(self.epoch, []))
+            return len(self._order_of(self._steps_of(self.epoch, [])))
         return len(self._order) - self._start
 
     def __iter__(self) -> Iterator[List[int]]:
@@ -160,47 +212,78 @@ class PackedBatchSampler:
         if epoch != self.epoch:
             self._start_epoch(epoch, [], 0)
 
+    def loss_factor(self, loss_tokens: Any) -> float:
+        """Returns the factor of the loss that gives every token of the epoch the same weight.
+
+        Multiply the sum of the losses of each micro-batch by the factor, accumulate the gradients of
+        the micro-batches of a step, and average the gradients over the ranks. The factor is
+        1 / the average number of tokens with a loss of a rank in a step: see
+        `omnibal.loss_normalizer`.
+
+        Args:
+            loss_tokens: integers, one per sample: the number of labels that are not ignored.
+        """
+        tokens = group_loads(self._groups, _columns(loss_tokens, "loss_tokens"))
+        sums = [int(sum(tokens[cell])) for step in self._steps for cell in step]
+        return loss_normalizer(sums) if sums else 0.0
+
     def state_dict(self, consumed: Optional[int] = None) -> Dict[str, Any]:
         """Returns the position as numbers that JSON can hold; one rank's state serves all ranks.
 
         A data loader with workers asks for micro-batches ahead of the training loop. Then pass
-        `consumed`: the micro-batches of this epoch that this rank has trained on, those before a
-        resume included. Default: all that were yielded.
+        `consumed`: the number of micro-batches that a rank has trained on since the epoch began, in
+        all runs of the epoch. Default: all that were yielded.
         """
-        position = self._next if consumed is None else consumed
+        before = sum(groups * steps for _, groups, steps in self._history)
+        position = self._next if consumed is None else consumed - before
         if not 0 <= position <= len(self._order):
             raise ValueError(
-                "PackedBatchSampler.state_dict: consumed is %r, must be from 0 to %d"
-                % (consumed, len(self._order))
+                "PackedBatchSampler.state_dict: consumed is %r, must be from %d to %d, counted from "
+                "the beginning of the epoch" % (consumed, before, before + len(self._order))
             )
         return {
             "epoch": self.epoch,
             "history": [list(part) for part in self._history],
             "ranks": self.ranks,
+            "groups_per_rank": self._groups_per_rank,
             "position": position,
+            "options": dict(self._options),
             "digest": self._digest,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continues from a state, also with another number of ranks.
+        """Continues from a state, also with another number of ranks or groups per rank.
 
         Raises:
-            ValueError: if the state is of other data or options, or if the number of ranks changed
-                within a step.
+            ValueError: if the state is of other data or options, or if the number of ranks or of
+                groups per rank changed within a step.
         """
+        for name, value in self._options.items():
+            if state["options"][name] != value:
+                raise ValueError(
+                    "PackedBatchSampler.load_state_dict: %s is %r, and %r in the state"
+                    % (name, value, state["options"][name])
+                )
         if state["digest"] != self._digest:
-            raise ValueError("PackedBatchSampler.load_state_dict: the state is of other data or options")
+            raise ValueError(
+                "PackedBatchSampler.load_state_dict: the state is of other lengths or costs"
+            )
         history = [list(part) for part in state["history"]]
         start = int(state["position"])
-        if state["ranks"] != self.ranks:
-            steps, rest = divmod(start, self._options["groups_per_rank"])
-            if rest:
+        ranks, groups_per_rank = int(state["ranks"]), int(state["groups_per_rank"])
+        if (ranks, groups_per_rank) != (self.ranks, self._groups_per_rank):
+            epoch = int(state["epoch"])
+            left = self._groups_left(epoch, history)
+            steps = self._schedule(left, ranks, groups_per_rank, epoch)
+            ends = np.cumsum([[0] * ranks] + [[len(cell) for cell in step] for step in steps], axis=0)
+            done = np.flatnonzero((ends == start).any(axis=1))
+            if not len(done):
                 raise ValueError(
                     "PackedBatchSampler.load_state_dict: position is %d, within a step of %d "
                     "micro-batches; the number of ranks can change between steps only"
-                    % (start, self._options["groups_per_rank"])
+                    % (start, groups_per_rank)
                 )
-            history.append([int(state["ranks"]), steps])
+            history.append([ranks, groups_per_rank, int(done[0])])
             start = 0
         self._start_epoch(int(state["epoch"]), history, start)
 
