@@ -60,9 +60,9 @@ std::vector<study_model> study_models() {
   model_description qwen = model_of("Qwen3-VL-8B", "", nlohmann::json::parse(qwen3_vl_8b));
   qwen.name = "Qwen3-VL-8B";
   omnibal::sequences const tokens = omnibal::equal_sequences({.count = 4, .length = 1024});
-  // Qwen3-VL reads an image of 48 x 48 patches as 576 tokens.
+  // An image of 32 x 32 patches, the size that model files have by default, becomes 256 tokens.
   return {{find_model("6+20B", model_parts::both), {.tiles = 9, .documents = tokens}, 9},
-          {std::move(qwen), {.tiles = 7, .documents = tokens}, 7}};
+          {std::move(qwen), {.tiles = 12, .documents = tokens}, 12}};
 }
 
 /// A layer on one rank for one micro-batch.

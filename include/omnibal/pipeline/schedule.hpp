@@ -229,9 +229,9 @@ template <scalar_measure... T>
 transfer_time(T...)
 ->transfer_time<detail::working_weight<T...>>;
 
-/// The activation bytes of a unit if the gradients of the inputs free a part of them. A schedule
-/// that splits the backward pass keeps `all` from the begin of the forward pass to the end of the
-/// gradients of the inputs, and then `weight` to the end of the gradients of the weights.
+/// The activation bytes of a unit if the gradients of the inputs free a part of them. A stage keeps
+/// `all` from the begin of the forward pass to the end of the gradients of the inputs. Then it
+/// keeps `weight` to the end of the gradients of the weights.
 struct split_bytes {
   std::int64_t all = 0;
   /// At most `all`.

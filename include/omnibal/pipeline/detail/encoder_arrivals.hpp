@@ -103,7 +103,7 @@ class encoder_arrivals {
 
  private:
   encoder_problem<T> const& problem_;
-  /// By virtual stage and micro-batch.
+  /// For each virtual stage and micro-batch.
   std::vector<T> forward_;
   std::vector<T> backward_;
   /// The last arrival of features, and the pieces that have not been sent, by reader and
@@ -112,7 +112,7 @@ class encoder_arrivals {
   std::vector<std::size_t> missing_pieces_;
   /// The end of the backward pass, by reader and micro-batch.
   std::vector<T> gradients_;
-  /// By micro-batch and piece.
+  /// For each micro-batch and piece.
   std::vector<std::uint32_t> device_of_;
 };
 

@@ -57,16 +57,16 @@ struct encoder_problem {
   bool splits_backward = false;
   /// By stage.
   std::vector<std::vector<language_operation<T>>> language{};
-  /// By virtual stage and micro-batch.
+  /// For each virtual stage and micro-batch.
   std::vector<std::uint32_t> stage_of{};
   /// The transfers over the cut behind a virtual stage, by virtual stage and micro-batch.
   std::vector<transfer_time<T>> transfers{};
-  /// By micro-batch and piece.
+  /// For each micro-batch and piece.
   std::vector<encoder_piece<T>> work{};
   std::vector<std::uint32_t> encoder_devices{};
   /// In ascending order.
   std::vector<std::uint32_t> readers{};
-  /// Of a step without the encoder.
+  /// The time and the bytes of a step without the encoder.
   T language_makespan{};
   std::vector<std::int64_t> language_peaks{};
 

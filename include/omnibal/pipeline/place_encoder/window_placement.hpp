@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The operations of an encoder among those of a pipeline by a rule, within the memory of the
+/// The operations of an encoder in the lists of a pipeline by a rule, within the memory of the
 /// devices.
 
 #include <omnibal/pipeline/detail/encoder_arrivals.hpp>
