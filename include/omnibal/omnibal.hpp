@@ -127,7 +127,11 @@
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/plan/write_plan.hpp>
+#include <omnibal/recompute/activation_layer.hpp>
+#include <omnibal/recompute/activations_result.hpp>
+#include <omnibal/recompute/measure_activations.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
+#include <omnibal/recompute/select_activations.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>

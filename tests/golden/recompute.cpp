@@ -8,6 +8,9 @@
 #include "digest.hpp"
 
 #include <omnibal/activation_option.hpp>
+#include <omnibal/recompute/activation_layer.hpp>
+#include <omnibal/recompute/measure_activations.hpp>
+#include <omnibal/recompute/select_activations.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <array>
@@ -46,8 +49,47 @@ void print_recompute(std::uint64_t seed) {
   print("select_recompute of seed " + std::to_string(seed), hash.value());
 }
 
+/// Modules of layers of all kinds with links from none to fast.
+void print_activations(std::uint64_t seed) {
+  test::fnv1a hash;
+  for (std::int64_t const spread : {0, 1000, 100'000}) {
+    test::random_amounts random(seed + static_cast<std::uint64_t>(spread));
+    std::vector<omnibal::activation_layer<>> layers(24);
+    std::int64_t most = 0;
+    for (auto& layer : layers) {
+      for (std::int64_t const bytes : {40'000, 230'000, 150'000}) {
+        std::int64_t const time = 700'000'000 / bytes;
+        layer.modules.push_back({bytes + random.between(0, spread), time + random.between(0, 9)});
+        most += layer.modules.back().bytes;
+      }
+      layer.forward_time = 5000 + random.between(0, spread / 100);
+      layer.backward_time = 2 * layer.forward_time;
+    }
+    for (std::int64_t const percent : {3, 30, 60, 100}) {
+      for (double const rate : {0.0, 20.0}) {
+        omnibal::offload_link const link{rate};
+        auto const result = omnibal::select_activations(layers, most / 100 * percent, link);
+        hash.add(static_cast<std::uint64_t>(result.added_time));
+        hash.add(static_cast<std::uint64_t>(result.lower_bound));
+        hash.add(static_cast<std::uint64_t>(result.peak_bytes));
+        hash.add(static_cast<std::uint64_t>(result.missing_bytes));
+        hash.add(static_cast<std::uint64_t>(result.offloaded_bytes));
+        if (result.choices.empty()) continue;
+        auto const usage = omnibal::measure_activations(layers, result.choices, link);
+        for (std::int64_t const bytes : usage.backward_bytes) {
+          hash.add(static_cast<std::uint64_t>(bytes));
+        }
+      }
+    }
+  }
+  print("select_activations of seed " + std::to_string(seed), hash.value());
+}
+
 }  // namespace
 
 int main() {
-  for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) print_recompute(seed);
+  for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) {
+    print_recompute(seed);
+    print_activations(seed);
+  }
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The bytes on the device during both passes, from the bytes that each layer keeps and offloads.
+
+#include <omnibal/recompute/detail/activation_table.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The bytes that each layer keeps and offloads, and the recurrences of both queues.
+template <class Time>
+class activation_replay {
+ public:
+  explicit activation_replay(activation_table<Time> const& table)
+      : table_(table),
+        kept(table.layers_size(), 0),
+        offloaded(table.layers_size(), 0),
+        sending_(table.layers_size() + 1, 0),
+        fetching_(table.layers_size() + 1, 0) {}
+
+  /// Returns the largest bytes on the device. Calls `visit(layer, forward_bytes, backward_bytes)`
+  /// for each layer in order.
+  template <class Visit>
+  std::int64_t peak(Visit const& visit) {
+    std::size_t const count = table_.layers_size();
+    std::int64_t all_kept = 0;
+    for (std::size_t i = 0; i != count; ++i) {
+      sending_[i + 1] =
+          std::max<std::int64_t>(0, sending_[i] + offloaded[i] - table_.forward_link[i]);
+      fetching_[i + 1] =
+          offloaded[i] + std::max<std::int64_t>(0, fetching_[i] - table_.backward_link[i]);
+      all_kept += kept[i];
+    }
+    std::int64_t const others =
+        (table_.in_flight() - 1) * (all_kept + std::max(sending_[count], fetching_[count]));
+    std::int64_t result = 0;
+    std::int64_t kept_before = 0;
+    for (std::size_t i = 0; i != count; ++i) {
+      std::int64_t const kept_after = kept_before + kept[i];
+      std::int64_t const recomputed = table_.layer_bytes[i] - kept[i] - offloaded[i];
+      std::int64_t const forward =
+          std::max(kept_before + during_forward(i), kept_after + during_forward(i + 1)) +
+          table_.forward_transient[i] + others;
+      std::int64_t const backward = std::max(kept_before + during_backward(i),
+                                             kept_after + during_backward(i + 1) + recomputed) +
+                                    table_.backward_transient[i] + others;
+      visit(i, forward, backward);
+      result = std::max({result, forward, backward});
+      kept_before = kept_after;
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::int64_t peak() {
+    return peak([](std::size_t, std::int64_t, std::int64_t) {});
+  }
+
+ private:
+  activation_table<Time> const& table_;
+
+ public:
+  std::vector<std::int64_t> kept;
+  std::vector<std::int64_t> offloaded;
+
+ private:
+  /// The offloaded bytes of the first layers on the device when their forward passes end: the bytes
+  /// not sent yet, or the bytes that could not be fetched in time and are not sent.
+  [[nodiscard]] std::int64_t during_forward(std::size_t layers) const {
+    return std::max(sending_[layers], fetching_[layers] - table_.backward_rest[layers]);
+  }
+  /// The same when the backward pass of the last of these layers begins: the bytes fetched, or the
+  /// bytes not sent yet.
+  [[nodiscard]] std::int64_t during_backward(std::size_t layers) const {
+    return std::max(fetching_[layers],
+                    sending_[layers] - table_.forward_rest[layers] - table_.backward_rest[layers]);
+  }
+
+  /// The bytes in the queues after each number of layers: the bytes still to be sent when the
+  /// forward pass of these layers ends, and the bytes that must have been fetched when the backward
+  /// pass of the last of these layers begins.
+  std::vector<std::int64_t> sending_;
+  std::vector<std::int64_t> fetching_;
+};
+
+}  // namespace omnibal::inline v0::detail

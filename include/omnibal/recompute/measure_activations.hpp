@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Peak and added time of given choices for the activations of layers.
+
+#include <omnibal/check.hpp>
+#include <omnibal/recompute/activation_layer.hpp>
+#include <omnibal/recompute/detail/activation_replay.hpp>
+#include <omnibal/recompute/detail/activation_table.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct measure_activations_options {
+  /// The number of micro-batches that hold activations at once.
+  std::int64_t in_flight = 1;
+};
+
+/// The memory and the time of choices.
+template <scalar_measure Time>
+struct activation_usage {
+  /// The sum of the recomputation times of the recomputed modules.
+  Time added_time{};
+  /// The largest bytes on the device.
+  std::int64_t peak_bytes = 0;
+  /// The bytes of one micro-batch that are kept and that are offloaded.
+  std::int64_t kept_bytes = 0;
+  std::int64_t offloaded_bytes = 0;
+  /// The largest bytes on the device during the forward and the backward pass of each layer.
+  std::vector<std::int64_t> forward_bytes;
+  std::vector<std::int64_t> backward_bytes;
+
+  [[nodiscard]] friend bool operator==(activation_usage const&, activation_usage const&) = default;
+};
+
+struct measure_activations_fn {
+  /// Computes the bytes on the device during both passes of a micro-batch, and the time that
+  /// recomputation adds. `choices[layer][module]` is the choice of a module.
+  ///
+  /// Layers run in order, then their backward passes in reverse order. Let `kept(i)` and
+  /// `offloaded(i)` be the bytes of layer i with these choices, and F(i) and B(i) the whole bytes
+  /// that the link transfers during its forward and backward pass. The bytes not sent after layer i
+  /// are `q(i) = max(0, q(i - 1) + offloaded(i) - F(i))`. The backward pass of layer i requires all
+  /// its offloaded bytes when it begins. Fetches are as late as possible, so then `p(i) =
+  /// offloaded(i) + max(0, p(i - 1) - B(i))` offloaded bytes of layers 1 to i are on the device.
+  /// Bytes that cannot be sent and fetched in time stay on the device: after the forward pass of
+  /// layer i the queue has at least p(i) - B(i + 1) - ... - B(n) bytes, and before its backward
+  /// pass at least q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
+  ///
+  /// The peak is the largest sum of kept bytes of layers 1 to i, queued bytes, and transient bytes.
+  /// The transient bytes of a layer are added to the larger sum at the begin and at the end of its
+  /// pass. When its backward pass begins, its recomputed bytes are on the device too. Each other
+  /// micro-batch in flight adds the bytes kept by all layers and the larger queue at the end of the
+  /// forward pass. Offloading never adds time, because nothing waits for the link.
+  ///
+  /// Complexity: linear in the number of modules. Memory: about 100 bytes for each layer.
+  /// Determinism: portable; F and B are products of floating-point numbers. Errors:
+  /// `std::invalid_argument` for choices that do not match the layers or have no valid value, for
+  /// numbers that are negative or not finite, and for an in_flight below 1; `std::overflow_error`
+  /// if the bytes of all micro-batches or the sum of the times leave their type.
+  template <activation_layer_range Layers>
+  [[nodiscard]] activation_usage<detail::activation_time<Layers>> operator()(
+      Layers const& layers, std::vector<std::vector<activation_choice>> const& choices,
+      offload_link const& link, measure_activations_options const& options = {}) const {
+    using time_type = detail::activation_time<Layers>;
+    detail::activation_table<time_type> table(name, link, options.in_flight);
+    table.assign(layers);
+    check_choices(table, choices);
+    detail::activation_replay<time_type> replay(table);
+    activation_usage<time_type> result;
+    for (std::size_t i = 0; i != choices.size(); ++i) {
+      for (std::size_t j = 0; j != choices[i].size(); ++j) {
+        std::size_t const place = table.offsets[i] + j;
+        if (choices[i][j] == activation_choice::recompute) result.added_time += table.times[place];
+        if (choices[i][j] == activation_choice::keep) replay.kept[i] += table.bytes[place];
+        if (choices[i][j] == activation_choice::offload) replay.offloaded[i] += table.bytes[place];
+      }
+      result.kept_bytes += replay.kept[i];
+      result.offloaded_bytes += replay.offloaded[i];
+    }
+    result.peak_bytes =
+        replay.peak([&](std::size_t, std::int64_t forward_bytes, std::int64_t backward_bytes) {
+          result.forward_bytes.push_back(forward_bytes);
+          result.backward_bytes.push_back(backward_bytes);
+        });
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "measure_activations";
+
+  template <class Time>
+  static void check_choices(detail::activation_table<Time> const& table,
+                            std::vector<std::vector<activation_choice>> const& choices) {
+    detail::check_size(name, "choices", choices.size(), table.layers_size(), "layers");
+    for (std::size_t i = 0; i != choices.size(); ++i) {
+      detail::check_size(name, detail::joined_text("choices", "[", i, "]"), choices[i].size(),
+                         table.offsets[i + 1] - table.offsets[i], "modules");
+      for (activation_choice const choice : choices[i]) {
+        if (choice <= activation_choice::offload) continue;
+        detail::throw_invalid(name, detail::joined_text("choices", "[", i, "]"), " contains ",
+                              static_cast<int>(choice), ", must be keep, recompute or offload");
+      }
+    }
+  }
+};
+
+/// Computes peak and added time of given choices; see `measure_activations_fn`.
+inline constexpr measure_activations_fn measure_activations{};
+
+}  // namespace omnibal::inline v0

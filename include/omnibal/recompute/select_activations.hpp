@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Choice of activations to keep, to recompute and to offload under a peak of memory.
+
+#include <omnibal/check.hpp>
+#include <omnibal/recompute/activation_layer.hpp>
+#include <omnibal/recompute/activations_result.hpp>
+#include <omnibal/recompute/detail/activation_table.hpp>
+#include <omnibal/recompute/select_activations/saving_search.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace omnibal::inline v0 {
+
+struct select_activations_fn {
+  /// Selects for each module whether its activations are kept, recomputed or offloaded, so that
+  /// recomputation adds the least time within a budget of bytes. The bytes on the device, as
+  /// `measure_activations` computes them, never exceed the budget during any pass of any layer.
+  ///
+  /// An offloaded module never requires more bytes than the same module if it is kept. Therefore
+  /// the search first selects the saved modules, as if all of them were offloaded. The limits of
+  /// both queues limit the saved bytes of consecutive layers, which are called windows. The linear
+  /// relaxation by cutting planes finds the windows that matter and gives a bound. The window with
+  /// the largest value is a knapsack problem, which `select_recompute` solves. If its solution
+  /// exceeds another window, label search over both queues finds a solution of the whole problem.
+  /// At last, modules are kept instead of offloaded if they fit, the last layers first.
+  ///
+  /// Therefore no other module fits: if any module is recomputed or offloaded, the peak is within
+  /// `in_flight` times the bytes of the largest such module of the budget. The peaks of two budgets
+  /// that differ by more are in the order of the budgets. If several micro-batches are in flight,
+  /// the search solves the problem for the largest possible queues at the end of the forward pass,
+  /// and bounds the others.
+  ///
+  /// Floating-point times are compared as whole numbers of at most 2^-61 of their sum. Bound and
+  /// proof hold up to one of these units for each module and up to the rounding of sums. They hold
+  /// exactly for whole numbers that add up to less than 2^53. All integers are exact, up to the
+  /// largest sums.
+  ///
+  /// Complexity: layers * modules for the solution, and the search of `select_recompute` for all
+  /// modules; if windows compete, labels * modules in addition. Memory: 200 bytes for each module
+  /// and 8 bytes for each module and label. Determinism: the same result for the same program; the
+  /// prices of windows are floating-point numbers. Errors: `std::invalid_argument` if a number is
+  /// negative or not finite, and if in_flight or labels is below 1; `std::overflow_error` if the
+  /// bytes of all micro-batches or the sum of the times leave their type; `std::length_error` if
+  /// there are more than 2^32 - 1 layers or modules. A budget that is too small, or negative, is no
+  /// error: the status says so. Sources: Bitran and Yanasse, "Computational complexity of the
+  /// capacitated lot size problem", 1982; Wagner, "The dual simplex algorithm for bounded
+  /// variables", 1958.
+  template <activation_layer_range Layers>
+  [[nodiscard]] activations_result<detail::activation_time<Layers>> operator()(
+      Layers const& layers, std::int64_t budget, offload_link const& link,
+      select_activations_options const& options = {}) const {
+    using time_type = detail::activation_time<Layers>;
+    if (options.labels == std::size_t{0}) {
+      detail::throw_invalid(name, "options.labels is 0, must be at least 1");
+    }
+    detail::activation_table<time_type> table(name, link, options.in_flight);
+    table.assign(layers);
+    detail::saving_search<time_type> search(table, budget, options);
+    return search.run();
+  }
+
+ private:
+  static constexpr std::string_view name = "select_activations";
+};
+
+/// Selects the activations to keep, to recompute and to offload; see `select_activations_fn`.
+inline constexpr select_activations_fn select_activations{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Label search for the saved modules with the largest gain within the limits of both queues.
+
+#include <omnibal/config.hpp>
+#include <omnibal/recompute/select_activations/queue_limits.hpp>
+#include <omnibal/recompute/select_activations/window_relaxation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Label search over the modules in order. A label is a partial solution: the bytes in both queues
+/// and the gain. It is dropped if another label has no more bytes in either queue and no less gain,
+/// or if its bound by the prices is not above the gain of a known solution. If more labels remain
+/// than allowed, the labels with the smallest bounds are dropped, and the largest of these bounds
+/// is part of the bound of the search.
+class queue_label_search {
+ public:
+  queue_label_search(queue_limits const& limits, window_prices const& prices)
+      : limits_(limits), prices_(prices) {
+    has_fetching_ = can_fetching_bind();
+  }
+
+  /// Searches a solution with more than `known` gain; returns whether there is one.
+  bool run(std::int64_t known, std::size_t max_labels) {
+    known_ = known;
+    best_ = known;
+    dropped_ = -1;
+    max_labels_ = max_labels;
+    find_rests();
+    nodes_.assign(1, {0, 0});
+    labels_.assign(1, {0, 0, 0, 0});
+    std::size_t item = 0;
+    for (std::uint32_t layer = 0; layer != limits_.size() && !labels_.empty(); ++layer) {
+      begin_layer(layer);
+      for (; item != limits_.offsets[layer + 1] && !labels_.empty(); ++item) decide(item);
+      end_layer(layer);
+    }
+    for (label const& one : labels_) {
+      if (one.gain <= best_) continue;
+      best_ = one.gain;
+      best_node_ = one.node;
+    }
+    return best_ > known_;
+  }
+
+  [[nodiscard]] std::int64_t gain() const { return best_; }
+  /// The upper bound: no solution gains more.
+  [[nodiscard]] std::int64_t bound() const {
+    return std::max(best_,
+                    dropped_ < 0 ? best_ : static_cast<std::int64_t>(dropped_ >> prices_.shift));
+  }
+  /// Writes whether each item is saved in the best solution. Precondition: `run` found one.
+  void write(std::vector<unsigned char>& saved) const {
+    saved.assign(limits_.items.size(), 0);
+    for (std::size_t j = 0; j != saved.size(); ++j) saved[j] = fixed_[j] == fixing::saved ? 1 : 0;
+    for (std::uint32_t at = best_node_; at != 0; at = nodes_[at].parent) saved[nodes_[at].item] = 1;
+  }
+
+ private:
+  enum class fixing : unsigned char { none, saved, recomputed };
+
+  struct label {
+    std::int64_t sending;
+    std::int64_t fetching;
+    std::int64_t gain;
+    std::uint32_t node;
+  };
+
+  /// An item that is saved; the parent lists the other items. The first node is the end.
+  struct node {
+    std::uint32_t parent;
+    std::uint32_t item;
+  };
+
+  /// False if the limits of the queue of bytes to send imply the limits of the queue of fetched
+  /// bytes for all layers.
+  [[nodiscard]] bool can_fetching_bind() const {
+    for (std::size_t first = 0; first != limits_.size(); ++first) {
+      int128 bytes = 0;
+      int128 sent = 0;
+      int128 fetched = 0;
+      for (std::size_t i = first; i != limits_.size(); ++i) {
+        for (std::uint32_t j = limits_.offsets[i]; j != limits_.offsets[i + 1]; ++j) {
+          bytes += limits_.items[j].bytes;
+        }
+        sent += limits_.sent[i];
+        if (i != first) fetched += limits_.fetched[i];
+        if (std::min(bytes, limits_.max_sending[i] + sent) > limits_.max_fetching[i] + fetched) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// Fixes the items that every better solution saves or recomputes, and sums the reduced gains of
+  /// the items from each item on.
+  void find_rests() {
+    std::size_t const count = limits_.items.size();
+    int128 const slack = prices_.bound - (static_cast<int128>(known_ + 1) << prices_.shift);
+    rests_.assign(count + 1, 0);
+    fixed_.assign(count, fixing::none);
+    for (std::size_t j = count; j-- != 0;) {
+      int128 const reduced = prices_.reduced_gain(limits_.items[j]);
+      rests_[j] = rests_[j + 1] + std::max<int128>(0, reduced);
+      if (reduced > slack) fixed_[j] = fixing::saved;
+      if (-reduced > slack) fixed_[j] = fixing::recomputed;
+    }
+  }
+
+  /// Finds the prices of the bytes in the queues, and the bound of labels without bytes.
+  void begin_layer(std::uint32_t layer) {
+    sending_price_ = 0;
+    fetching_price_ = 0;
+    room_ = 0;
+    for (std::size_t c = 0; c != prices_.windows.size(); ++c) {
+      window const& one = prices_.windows[c];
+      std::int64_t const price = prices_.prices[c];
+      if (one.first > layer) {
+        room_ += static_cast<int128>(price) * one.bytes;
+        continue;
+      }
+      if (one.last <= layer) continue;
+      int128 left =
+          one.is_sending ? limits_.max_sending[one.last - 1] : limits_.max_fetching[one.last - 1];
+      for (std::uint32_t i = one.is_sending ? layer : layer + 1; i < one.last; ++i) {
+        left += one.is_sending ? limits_.sent[i] : limits_.fetched[i];
+      }
+      room_ += price * left;
+      (one.is_sending ? sending_price_ : fetching_price_) += price;
+    }
+    if (!has_fetching_) return;
+    for (label& one : labels_) {
+      one.fetching = std::max<std::int64_t>(0, one.fetching - limits_.fetched[layer]);
+    }
+  }
+
+  /// Drops labels that exceed the limits of the layer, also because of earlier layers.
+  void end_layer(std::uint32_t layer) {
+    std::size_t kept = 0;
+    for (label const& one : labels_) {
+      if (fits(one, layer)) labels_[kept++] = one;
+    }
+    labels_.resize(kept);
+    for (label& one : labels_) {
+      one.sending = std::max<std::int64_t>(0, one.sending - limits_.sent[layer]);
+    }
+  }
+
+  [[nodiscard]] int128 bound_of(label const& one, std::size_t next) const {
+    return (static_cast<int128>(one.gain) << prices_.shift) + rests_[next] + room_ -
+           static_cast<int128>(sending_price_) * one.sending -
+           static_cast<int128>(fetching_price_) * one.fetching;
+  }
+
+  [[nodiscard]] bool fits(label const& one, std::uint32_t layer) const {
+    return one.sending - limits_.sent[layer] <= limits_.max_sending[layer] &&
+           (!has_fetching_ || one.fetching <= limits_.max_fetching[layer]);
+  }
+
+  /// Extends all labels by both choices of an item, or by the only one left.
+  void decide(std::size_t item) {
+    saved_item const& one = limits_.items[item];
+    auto const with_item = [&](label const& from) {
+      return label{from.sending + one.bytes, has_fetching_ ? from.fetching + one.bytes : 0,
+                   from.gain + one.gain, from.node};
+    };
+    if (fixed_[item] == fixing::recomputed) return;
+    if (fixed_[item] == fixing::saved) {
+      std::size_t kept = 0;
+      for (label const& from : labels_) {
+        label const next = with_item(from);
+        if (fits(next, one.layer)) labels_[kept++] = next;
+      }
+      labels_.resize(kept);
+      return;
+    }
+    merged_.clear();
+    bounds_.clear();
+    std::size_t left = 0;
+    std::size_t right = 0;
+    best_seen_ = -1;
+    while (left != labels_.size() || right != labels_.size()) {
+      bool const is_left =
+          right == labels_.size() ||
+          (left != labels_.size() && labels_[left].sending <= labels_[right].sending + one.bytes);
+      if (is_left) {
+        push(labels_[left++], item, false);
+      } else {
+        label const next = with_item(labels_[right++]);
+        if (fits(next, one.layer)) push(next, item, true);
+      }
+    }
+    if (merged_.size() > max_labels_) shrink();
+    labels_.clear();
+    for (auto const& [made, is_saved] : merged_) {
+      labels_.push_back(made);
+      if (!is_saved) continue;
+      labels_.back().node = static_cast<std::uint32_t>(nodes_.size());
+      nodes_.push_back({made.node, static_cast<std::uint32_t>(item)});
+    }
+  }
+
+  void push(label const& made, std::size_t item, bool is_saved) {
+    if (is_dominated(made)) return;
+    int128 const bound = bound_of(made, item + 1);
+    if (bound >> prices_.shift <= known_) return;
+    best_seen_ = std::max(best_seen_, made.gain);
+    merged_.push_back({made, is_saved});
+    bounds_.push_back(bound);
+  }
+
+  /// Labels before have no more bytes to send.
+  [[nodiscard]] bool is_dominated(label const& made) const {
+    if (made.gain > best_seen_) return false;
+    if (!has_fetching_) return true;
+    std::size_t const oldest =
+        merged_.size() > compared_labels ? merged_.size() - compared_labels : 0;
+    for (std::size_t k = merged_.size(); k-- != oldest;) {
+      if (merged_[k].made.fetching <= made.fetching && merged_[k].made.gain >= made.gain)
+        return true;
+    }
+    return false;
+  }
+
+  /// Keeps the labels with the largest bounds.
+  void shrink() {
+    sorted_ = bounds_;
+    auto const last = sorted_.begin() + static_cast<std::ptrdiff_t>(max_labels_);
+    std::nth_element(sorted_.begin(), last, sorted_.end(), std::greater<int128>{});
+    int128 const limit = *last;
+    dropped_ = std::max(dropped_, limit);
+    auto ties = static_cast<std::size_t>(std::count(sorted_.begin(), last, limit));
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k != merged_.size(); ++k) {
+      if (bounds_[k] < limit || (bounds_[k] == limit && ties == 0)) continue;
+      if (bounds_[k] == limit) --ties;
+      merged_[kept++] = merged_[k];
+    }
+    merged_.resize(kept);
+  }
+
+  static constexpr std::size_t compared_labels = 64;
+
+  struct extension {
+    label made;
+    bool is_saved;
+  };
+
+  queue_limits const& limits_;
+  window_prices const& prices_;
+  bool has_fetching_ = true;
+  std::int64_t known_ = -1;
+  std::int64_t best_ = -1;
+  std::int64_t best_seen_ = -1;
+  std::uint32_t best_node_ = 0;
+  int128 dropped_ = -1;
+  std::size_t max_labels_ = 0;
+  std::vector<int128> rests_;
+  std::vector<fixing> fixed_;
+  std::int64_t sending_price_ = 0;
+  std::int64_t fetching_price_ = 0;
+  int128 room_ = 0;
+  std::vector<node> nodes_;
+  std::vector<label> labels_;
+  std::vector<extension> merged_;
+  std::vector<int128> bounds_;
+  std::vector<int128> sorted_;
+};
+
+}  // namespace omnibal::inline v0::detail

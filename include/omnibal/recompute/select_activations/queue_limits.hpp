@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The limits of both queues under a budget, if all saved modules are offloaded.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/recompute/detail/activation_table.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A module that may be saved, that is kept or offloaded.
+struct saved_item {
+  std::int64_t bytes;
+  /// The time that the module does not add if it is saved.
+  std::int64_t gain;
+  std::uint32_t layer;
+  /// The number of the module in the table.
+  std::uint32_t place;
+};
+
+/// Consecutive layers [first, last) whose saved bytes are limited, by the queue of bytes to send or
+/// by the queue of fetched bytes.
+struct window {
+  std::uint32_t first;
+  std::uint32_t last;
+  bool is_sending;
+  std::int64_t bytes;
+};
+
+/// A limit for each queue after each layer. A keep choice never requires fewer bytes than the
+/// offload choice of the same module. Therefore a set of saved modules fits if and only if it fits
+/// with all of them offloaded, and the queues stay below these limits.
+struct queue_limits {
+  std::vector<saved_item> items;
+  /// The first item of each layer, and the end.
+  std::vector<std::uint32_t> offsets;
+  /// For each layer the bytes that leave the queues, and the largest bytes that they may hold.
+  std::vector<std::int64_t> sent;
+  std::vector<std::int64_t> fetched;
+  std::vector<std::int64_t> max_sending;
+  std::vector<std::int64_t> max_fetching;
+  std::int64_t total_bytes = 0;
+  /// The gain of all items.
+  std::int64_t total_gain = 0;
+
+  [[nodiscard]] std::size_t size() const { return sent.size(); }
+
+  /// Returns whether the layers may save these bytes.
+  [[nodiscard]] bool allow(std::span<std::int64_t const> saved_bytes) const {
+    std::int64_t sending = 0;
+    std::int64_t fetching = 0;
+    for (std::size_t i = 0; i != size(); ++i) {
+      sending = std::max<std::int64_t>(0, sending + saved_bytes[i] - sent[i]);
+      fetching = saved_bytes[i] + std::max<std::int64_t>(0, fetching - fetched[i]);
+      if (sending > max_sending[i] || fetching > max_fetching[i]) return false;
+    }
+    return true;
+  }
+
+  /// Sets the limits for a micro-batch that has `budget` bytes, with at most `max_end` bytes in
+  /// both queues after the last layer. Precondition: the budget is at least `least_bytes()`.
+  template <class Time>
+  void set_limits(activation_table<Time> const& table, std::int64_t budget, std::int64_t max_end) {
+    std::size_t const count = table.layers_size();
+    auto const limit = [&](std::vector<std::int64_t>& limits, std::size_t i, std::int64_t room,
+                           int128 left) {
+      int128 const sum = room + left;
+      limits[i] = static_cast<std::int64_t>(std::min<int128>(limits[i], sum));
+    };
+    max_sending.assign(count, total_bytes);
+    max_fetching.assign(count, total_bytes);
+    for (std::size_t i = 0; i != count; ++i) {
+      int128 const forward_rest = table.forward_rest[i + 1];
+      int128 const backward_rest = table.backward_rest[i + 1];
+      // The end of the passes of layer i, forward, and of layer i + 1, backward.
+      std::int64_t forward_room = budget - table.forward_transient[i];
+      std::int64_t backward_room = budget;
+      if (i + 1 != count) {
+        forward_room = std::min(forward_room, budget - table.forward_transient[i + 1]);
+        backward_room = budget - table.backward_transient[i + 1];
+        // The begin of the backward pass of layer i + 1, with all bytes of that layer.
+        std::int64_t const begin_room = backward_room - table.layer_bytes[i + 1];
+        limit(max_fetching, i, begin_room, table.backward_link[i + 1]);
+        limit(max_sending, i, begin_room, forward_rest + table.backward_rest[i + 2]);
+      }
+      limit(max_sending, i, forward_room, 0);
+      limit(max_fetching, i, forward_room, backward_rest);
+      limit(max_sending, i, backward_room, forward_rest + backward_rest);
+      limit(max_fetching, i, backward_room, 0);
+    }
+    if (count == 0) return;
+    max_sending.back() = std::min(max_sending.back(), max_end);
+    max_fetching.back() = std::min(max_fetching.back(), max_end);
+  }
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// What select_activations proves, compared with all choices of small models.
+
+#include "certificate.hpp"
+#include "every_activation.hpp"
+
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/recompute/measure_activations.hpp>
+#include <omnibal/recompute/select_activations.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::activation_choice;
+using omnibal::detail::int128;
+using test::number_between;
+
+template <class Time>
+std::int64_t max_time() {
+  if constexpr (std::floating_point<Time>) {
+    return std::int64_t{1} << 58;
+  } else {
+    return std::min<std::int64_t>(std::numeric_limits<Time>::max(), std::int64_t{1} << 58);
+  }
+}
+
+/// Up to seven modules in up to five layers, some of them equal; the link is idle, slow, or fast
+/// for these bytes and times.
+template <class Time>
+test::activation_case<Time> draw_case(omnibal::rng::engine& random) {
+  test::activation_case<Time> made;
+  auto const count = static_cast<std::size_t>(number_between(random, 1, 5));
+  test::weight_source<Time> const times(random, max_time<Time>());
+  test::weight_source<std::int64_t> const bytes(random, std::int64_t{1} << 55);
+  test::weight_source<Time> const passes(random, 1000);
+  test::weight_source<std::int64_t> const transient(random, std::int64_t{1} << 50);
+  bool const has_transient = number_between(random, 0, 1) == 0;
+  std::size_t left = 7;
+  double sum = 0;
+  for (std::size_t i = 0; i != count; ++i) {
+    auto& layer = made.layers.emplace_back();
+    bool const is_equal =
+        i != 0 && number_between(random, 0, 2) == 0 && made.layers[i - 1].modules.size() <= left;
+    if (is_equal) {
+      layer = made.layers[i - 1];
+    } else {
+      auto const modules = static_cast<std::size_t>(number_between(random, 0, 3));
+      for (std::size_t j = 0; j != std::min(modules, left); ++j) {
+        layer.modules.push_back({bytes(), times()});
+      }
+      layer.forward_time = passes();
+      layer.backward_time = passes();
+      if (has_transient) {
+        layer.forward_transient_bytes = transient();
+        layer.backward_transient_bytes = transient();
+      }
+    }
+    left -= layer.modules.size();
+    for (auto const& one : layer.modules) sum += static_cast<double>(one.bytes);
+  }
+  double passes_sum = 0;
+  for (auto const& layer : made.layers) passes_sum += static_cast<double>(layer.forward_time);
+  constexpr double shares[]{0, 0.25, 1, 4};
+  double const share = shares[number_between(random, 0, 3)];
+  made.link.bytes_per_time = share * sum / std::max(1.0, passes_sum);
+  if (number_between(random, 0, 1) == 0) {
+    made.link.bytes_per_time = std::floor(made.link.bytes_per_time);
+  }
+  if (number_between(random, 0, 2) == 0) made.in_flight = number_between(random, 2, 4);
+  return made;
+}
+
+/// Near the peak of some choices, so that they and their neighbors are close to the budget.
+template <class Time>
+void draw_budget(omnibal::rng::engine& random, test::activation_case<Time>& made) {
+  test::activation_choices choices;
+  for (auto const& layer : made.layers) {
+    auto& row = choices.emplace_back();
+    for (std::size_t j = 0; j != layer.modules.size(); ++j) {
+      row.push_back(static_cast<activation_choice>(number_between(random, 0, 2)));
+    }
+  }
+  auto const peak = static_cast<std::int64_t>(test::naive_memory<Time>(made, choices).peak());
+  made.budget = peak + number_between(random, -1, 1);
+  if (number_between(random, 0, 4) == 0) {
+    made.budget = number_between(random, -1, std::max<std::int64_t>(peak, 0));
+  }
+}
+
+/// By how much a claim about floating-point times may be off.
+template <class Time>
+long double rounding(test::activation_case<Time> const& given) {
+  if constexpr (std::integral<Time>) return 0;
+  long double sum = 0;
+  long double terms = 0;
+  bool is_whole = true;
+  for (auto const& layer : given.layers) {
+    for (auto const& one : layer.modules) {
+      sum += static_cast<long double>(one.recompute_time);
+      is_whole = is_whole && std::floor(static_cast<double>(one.recompute_time)) ==
+                                 static_cast<double>(one.recompute_time);
+      terms += 1;
+    }
+  }
+  if (is_whole && sum < 0x1p53L) return 0;
+  return sum * terms * (0x1p-61L + 0x1p-53L);
+}
+
+/// Every change that saves or keeps one more module must exceed the budget.
+template <class Time>
+bool is_maximal(test::activation_case<Time> const& given, test::activation_choices choices) {
+  for (auto& layer : choices) {
+    for (activation_choice& choice : layer) {
+      activation_choice const made = choice;
+      if (made == activation_choice::keep) continue;
+      choice = made == activation_choice::recompute ? activation_choice::offload
+                                                    : activation_choice::keep;
+      if (test::naive_memory<Time>(given, choices).peak() <= given.budget) return false;
+      choice = made;
+    }
+  }
+  return true;
+}
+
+template <class Time, class Result>
+std::string wrong_choices(test::activation_case<Time> const& given, Result const& result) {
+  if (result.choices.size() != given.layers.size()) return "a layer has no choices";
+  auto const usage = omnibal::measure_activations(given.layers, result.choices, given.link,
+                                                  {.in_flight = given.in_flight});
+  if (result.peak_bytes > given.budget) return "above the budget";
+  if (result.peak_bytes != usage.peak_bytes) return "another peak";
+  if (result.added_time != usage.added_time) return "another time";
+  if (result.offloaded_bytes != usage.offloaded_bytes) return "other offloaded bytes";
+  if (result.missing_bytes != 0) return "bytes are missing";
+  test::naive_memory<Time> const memory(given, result.choices);
+  if (memory.peak() != usage.peak_bytes) return "a measured peak that differs from the sums";
+  for (std::size_t i = 0; i != given.layers.size(); ++i) {
+    if (memory.of_layer(i).forward != usage.forward_bytes[i]) return "other forward bytes";
+    if (memory.of_layer(i).backward != usage.backward_bytes[i]) return "other backward bytes";
+  }
+  return is_maximal(given, result.choices) ? "" : "a module that fits is not kept";
+}
+
+template <class Time>
+std::string fault_of(omnibal::rng::engine& random, test::activation_case<Time> const& given) {
+  auto const best = test::try_every_activation(given);
+  omnibal::select_activations_options options{.in_flight = given.in_flight};
+  if (number_between(random, 0, 3) == 0) {
+    options.labels = static_cast<std::size_t>(number_between(random, 1, 4));
+  }
+  auto const result = omnibal::select_activations(given.layers, given.budget, given.link, options);
+  if (result.status == omnibal::solve_status::infeasible) {
+    if (best.is_feasible) return "infeasible, but choices fit";
+    if (!result.proven || !result.choices.empty()) return "infeasible without a proof";
+    if (result.peak_bytes != best.min_peak) return "another least peak";
+    if (result.missing_bytes != best.min_peak - given.budget) return "other missing bytes";
+    return "";
+  }
+  if (!best.is_feasible) return "choices where none fit";
+  auto wrong = wrong_choices(given, result);
+  if (!wrong.empty()) return wrong;
+  long double const off = rounding(given);
+  auto const least = static_cast<long double>(best.min_time);
+  if (static_cast<long double>(result.lower_bound) > least + off) return "a bound above choices";
+  if (static_cast<long double>(result.added_time) < least - off) return "a time below all choices";
+  if (result.proven && static_cast<long double>(result.added_time) > least + off) {
+    return "proven, but not the least time";
+  }
+  if (result.proven && result.lower_bound != result.added_time) return "proven without the bound";
+  return result.lower_bound > result.added_time ? "a bound above the time" : "";
+}
+
+}  // namespace
+
+// Shows that value, bound, proof, peak and missing bytes hold for every choice of small models.
+TEMPLATE_TEST_CASE("What select_activations proves is true of all choices", "[certificate]",
+                   TEST_CERTIFIED_WEIGHTS) {
+  test::certify<TestType>("select_activations", [](omnibal::rng::engine& random) {
+    auto given = draw_case<TestType>(random);
+    draw_budget(random, given);
+    return fault_of(random, given);
+  });
+}
