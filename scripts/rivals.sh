@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares the library, from C++ and from Python, with other systems in one process and prints the
-# tables of docs/evidence/comparison.md. What the package index gives of them is installed into an environment of
+# tables of docs/evidence/comparison.md and of docs/evidence/offload.md. What the package index gives of them is installed into an environment of
 # its own under build/; the rest is left out and named.
 # usage: rivals.sh [--quick]
 set -euo pipefail
@@ -30,4 +30,6 @@ timeout 600 "$environment/bin/pip" download -q --no-deps --only-binary=:all: --i
   printf 'rivals: without seqpacker\n' >&2
 PYTHONPATH=$root/build/examples/examples/python/package:$environment/seqpacker \
   "$environment/bin/python" bench/rivals/compare.py \
+  build/examples/examples/python/rivals/direct.so "$@"
+"$environment/bin/python" bench/rivals/offload.py \
   build/examples/examples/python/rivals/direct.so "$@"

@@ -10,6 +10,9 @@
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/isf.hpp>
+#include <omnibal/recompute/activation_layer.hpp>
+#include <omnibal/recompute/measure_activations.hpp>
+#include <omnibal/recompute/select_activations.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/numpy.hpp>
@@ -63,6 +66,40 @@ std::vector<omnibal::resources<2>> pairs(std::int64_t const* numbers, std::size_
   for (std::size_t i = 0; i != count; ++i) result[i] = {numbers[2 * i], numbers[2 * i + 1]};
   return result;
 }
+
+/// Layers with equally many modules, in the order of offload.py: the bytes and the times of the
+/// modules, then for each layer the times of its passes and its transient bytes.
+struct given_layers {
+  std::int64_t const* bytes;
+  std::int64_t const* times;
+  std::int64_t const* passes;
+  std::int64_t const* transient;
+  std::size_t count;
+  std::size_t modules;
+
+  [[nodiscard]] std::vector<omnibal::activation_layer<>> layers() const {
+    std::vector<omnibal::activation_layer<>> result(count);
+    for (std::size_t i = 0; i != count; ++i) {
+      for (std::size_t j = 0; j != modules; ++j) {
+        result[i].modules.push_back({bytes[i * modules + j], times[i * modules + j]});
+      }
+      result[i].forward_time = passes[2 * i];
+      result[i].backward_time = passes[2 * i + 1];
+      result[i].forward_transient_bytes = transient[2 * i];
+      result[i].backward_transient_bytes = transient[2 * i + 1];
+    }
+    return result;
+  }
+};
+
+/// The memory and the time of choices, and the seconds of the fastest of several calls.
+struct timed_activations {
+  double seconds;
+  std::int64_t added_time;
+  std::int64_t lower_bound;
+  std::int64_t peak_bytes;
+  std::int64_t offloaded_bytes;
+};
 
 }  // namespace
 
@@ -127,6 +164,39 @@ void rivals_select_recompute(std::int64_t const* times, std::int64_t const* byte
   for (std::uint32_t const number : found.choices) chosen.push(number);
   chosen.close();
   out->copy(chosen);
+}
+
+/// The choices of all modules, layer after layer, as numbers of `activation_choice`.
+void rivals_select_activations(given_layers const* given, std::int64_t budget,
+                               double bytes_per_time, int runs, timed_activations* out,
+                               std::uint8_t* choices) noexcept {
+  auto const layers = given->layers();
+  omnibal::offload_link const link{bytes_per_time};
+  out->seconds = 1e9;
+  for (int run = 0; run != runs; ++run) {
+    double const begin = processor_seconds();
+    auto const found = omnibal::select_activations(layers, budget, link);
+    out->seconds = std::min(out->seconds, processor_seconds() - begin);
+    out->added_time = found.added_time;
+    out->lower_bound = found.lower_bound;
+    out->peak_bytes = found.peak_bytes;
+    out->offloaded_bytes = found.offloaded_bytes;
+    std::uint8_t* next = choices;
+    for (auto const& layer : found.choices) {
+      for (auto const choice : layer) *next++ = static_cast<std::uint8_t>(choice);
+    }
+  }
+}
+
+void rivals_measure_activations(given_layers const* given, double bytes_per_time,
+                                std::uint8_t const* choices, timed_activations* out) noexcept {
+  std::vector<std::vector<omnibal::activation_choice>> rows(given->count);
+  for (std::size_t k = 0; k != given->count * given->modules; ++k) {
+    rows[k / given->modules].push_back(static_cast<omnibal::activation_choice>(choices[k]));
+  }
+  auto const usage =
+      omnibal::measure_activations(given->layers(), rows, omnibal::offload_link{bytes_per_time});
+  *out = {0, usage.added_time, usage.added_time, usage.peak_bytes, usage.offloaded_bytes};
 }
 
 }  // extern "C"

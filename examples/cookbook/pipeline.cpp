@@ -86,6 +86,21 @@ void which_activations_to_keep() {
             << (plan.proven ? ", proven\n" : "\n");
 }
 
+void keep_recompute_or_offload() {
+  // Megabytes and microseconds of the modules of a layer, and the times of its two passes.
+  omnibal::activation_layer<> const layer{
+      .modules = {{59, 60}, {470, 1130}, {134, 1720}, {59, 2400}, {302, 5410}, {151, 210}},
+      .forward_time = 12'000,
+      .backward_time = 24'000};
+  std::vector const layers(8, layer);
+  for (double const megabytes_per_microsecond : {0.0, 0.025}) {
+    omnibal::offload_link const link{megabytes_per_microsecond};
+    auto const plan = omnibal::select_activations(layers, 4000, link);
+    std::cout << plan.added_time << " us, none is below " << plan.lower_bound << ", peak "
+              << plan.peak_bytes << " MB, " << plan.offloaded_bytes << " MB offloaded\n";
+  }
+}
+
 void how_long_a_step_takes() {
   auto const report = [](char const* name, auto const& step) {
     std::cout << name << ": " << step.makespan << " ms, " << 100 * step.bubble_share
@@ -208,6 +223,7 @@ int main() {
        {"the_shortest_step", the_shortest_step},
        {"candidates_measured_for_real", candidates_measured_for_real},
        {"which_activations_to_keep", which_activations_to_keep},
+       {"keep_recompute_or_offload", keep_recompute_or_offload},
        {"how_long_a_step_takes", how_long_a_step_takes},
        {"the_order_of_micro_batches", the_order_of_micro_batches},
        {"a_schedule_for_your_own_times", a_schedule_for_your_own_times},

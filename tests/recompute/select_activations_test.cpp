@@ -213,6 +213,30 @@ TEST_CASE("A faster link never has a larger bound than the time of a slower one"
   CHECK(least_time == 0);
 }
 
+// A bound must hold for the solutions that more effort finds, also where no proof is found.
+TEST_CASE("A bound of select_activations is not above the time of another effort") {
+  int better = 0;
+  for (std::uint64_t seed = 0; seed != 12; ++seed) {
+    auto const layers = transformer_layers(40, seed % 2 == 0 ? 10 : 100, seed);
+    std::int64_t const in_flight = seed % 3 == 2 ? 3 : 1;
+    std::int64_t const budget =
+        in_flight * all_bytes(layers) / 10 * static_cast<std::int64_t>(3 + seed % 4);
+    std::int64_t most = 0;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (auto const effort :
+         {omnibal::effort::fast, omnibal::effort::normal, omnibal::effort::thorough}) {
+      auto const result = select_activations(layers, budget, quarter_link,
+                                             {.in_flight = in_flight, .effort = effort});
+      if (result.added_time < least && effort != omnibal::effort::fast) ++better;
+      least = std::min(least, result.added_time);
+      most = std::max(most, result.lower_bound);
+    }
+    CAPTURE(seed);
+    REQUIRE(most <= least);
+  }
+  CHECK(better > 0);
+}
+
 // Shows the results for arguments at the end of their range.
 TEST_CASE("select_activations accepts no layers, no modules and budgets below zero") {
   auto const empty = select_activations(activation_layers{}, 0, {1});

@@ -27,7 +27,7 @@ namespace omnibal::inline v0::detail {
 
 /// The search for saved modules. If several micro-batches are in flight, every other one holds the
 /// bytes that the queues contain after the last layer, the end bytes. The search solves the problem
-/// for the largest end bytes, and then bounds ranges of smaller ones.
+/// for given end bytes.
 template <class Time>
 class saving_search {
  public:
@@ -55,14 +55,8 @@ class saving_search {
   }
 
  private:
-  /// Smallest and largest end bytes, and a bound on the gain.
-  struct end_range {
-    std::int64_t least;
-    std::int64_t most;
-    std::int64_t bound;
-  };
-
-  static constexpr int max_ranges = 16;
+  /// The largest number of end bytes that bisection tries.
+  static constexpr int max_ends = 24;
 
   void find_items() {
     limits_.sent = table_.forward_link;
@@ -95,8 +89,9 @@ class saving_search {
     std::int64_t bound = relax(least, most);
     round_down();
     if (gain_ >= bound) return bound;
-    if (!prices_.windows.empty()) {
-      knapsack_.solve(prices_.windows[most_valuable()], options_.effort);
+    std::size_t const chosen = most_valuable([](window const&) { return true; });
+    if (chosen != prices_.windows.size()) {
+      knapsack_.solve(prices_.windows[chosen], options_.effort);
       bound = std::min(bound, knapsack_.bound());
       if (gain_ >= bound) return bound;
       sum_layers(knapsack_.saved());
@@ -111,34 +106,68 @@ class saving_search {
     return std::min(bound, labels.bound());
   }
 
+  /// Finds the end bytes with the largest bound by bisection, and solves the problem for them. The
+  /// relaxation is a concave function of the end bytes: more of them widen the windows that end
+  /// after the last layer, and narrow all others. Therefore its prices bound all smaller or all
+  /// larger end bytes too.
   void search_ends() {
     std::int64_t const others = table_.in_flight() - 1;
-    std::int64_t most = (budget_ - table_.least_bytes()) / others;
+    std::int64_t high = (budget_ - table_.least_bytes()) / others;
     if (table_.layers_size() != 0) {
-      most = std::min(most, (budget_ - table_.forward_transient.back()) / table_.in_flight());
+      high = std::min(high, (budget_ - table_.forward_transient.back()) / table_.in_flight());
     }
-    most = std::min(most, limits_.total_bytes);
-    std::vector<end_range> open{{0, most, relax(0, most)}};
-    for (int count = 0; !open.empty(); ++count) {
-      auto const best = std::max_element(
-          open.begin(), open.end(),
-          [](end_range const& a, end_range const& b) { return a.bound < b.bound; });
-      end_range const one = *best;
-      open.erase(best);
-      if (one.bound <= gain_) continue;
-      if (count == max_ranges) {
-        bound_ = std::max(bound_, one.bound);
-        break;
+    high = std::min(high, limits_.total_bytes);
+    std::int64_t const top = high;
+    std::int64_t low = 0;
+    std::int64_t best = high;
+    std::int64_t most = -1;
+    std::int64_t below = 0;
+    std::int64_t above = 0;
+    for (int count = 0; count != max_ends && low <= high; ++count) {
+      std::int64_t const end = count == 0 ? high : low + (high - low) / 2;
+      std::int64_t const bound = relax(end, end);
+      if (bound > most) best = end;
+      most = std::max(most, bound);
+      int128 const growth = prices_of_end();
+      if (growth >= 0) {
+        low = end + 1;
+        below = bound;
       }
-      bound_ = std::max(bound_, solve(one.most, one.most));
-      if (one.least == one.most) continue;
-      std::int64_t const middle = one.least + (one.most - 1 - one.least) / 2;
-      for (auto const& [low, high] :
-           {std::pair(one.least, middle), std::pair(middle + 1, one.most - 1)}) {
-        if (low <= high) open.push_back({low, high, std::min(one.bound, relax(low, high))});
+      if (growth <= 0) {
+        high = end - 1;
+        above = bound;
       }
     }
-    bound_ = std::max(bound_, gain_);
+    // All end bytes are at most `high` or above it.
+    if (low <= high) below = std::max(below, relax(low, high));
+    if (low > high && high >= 0) static_cast<void>(relax(high, high));
+    if (high >= 0) bound_ = bound_by_window(below, true);
+    if (high < top) {
+      static_cast<void>(relax(high + 1, high + 1));
+      bound_ = std::max(bound_, bound_by_window(above, false));
+    }
+    solve(best, best);
+  }
+
+  /// Returns the smaller one of a bound and of the bound by a window that ends after the last layer
+  /// or by one that does not. Such a window is at its widest for the largest or for the smallest of
+  /// the end bytes that the limits allow.
+  [[nodiscard]] std::int64_t bound_by_window(std::int64_t bound, bool is_last) {
+    std::size_t const chosen =
+        most_valuable([&](window const& one) { return (one.last == limits_.size()) == is_last; });
+    if (chosen == prices_.windows.size()) return bound;
+    knapsack_.solve(prices_.windows[chosen], options_.effort);
+    return std::min(bound, knapsack_.bound());
+  }
+
+  /// Returns the change of the bound for one more end byte, times 2^shift.
+  [[nodiscard]] int128 prices_of_end() const {
+    int128 result = 0;
+    for (std::size_t c = 0; c != prices_.windows.size(); ++c) {
+      bool const is_last = prices_.windows[c].last == limits_.size();
+      result += prices_.prices[c] * int128{is_last ? 1 : 1 - table_.in_flight()};
+    }
+    return result;
   }
 
   [[nodiscard]] std::size_t max_labels() const {
@@ -146,13 +175,15 @@ class saving_search {
     return options_.labels.value_or(levels[static_cast<std::size_t>(options_.effort)]);
   }
 
-  /// The window with the largest value, which is its price times its bytes.
-  [[nodiscard]] std::size_t most_valuable() const {
-    std::size_t result = 0;
+  /// The allowed window with the largest value, which is its price times its bytes, or the number
+  /// of windows.
+  template <class Allowed>
+  [[nodiscard]] std::size_t most_valuable(Allowed const& is_allowed) const {
+    std::size_t result = prices_.windows.size();
     int128 most = -1;
     for (std::size_t c = 0; c != prices_.windows.size(); ++c) {
       int128 const value = static_cast<int128>(prices_.prices[c]) * prices_.windows[c].bytes;
-      if (value <= most) continue;
+      if (value <= most || !is_allowed(prices_.windows[c])) continue;
       most = value;
       result = c;
     }
