@@ -102,6 +102,7 @@
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/pipeline/dual_pipe_v.hpp>
 #include <omnibal/pipeline/encoder_work.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>

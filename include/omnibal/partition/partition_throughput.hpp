@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/function_ref.hpp>
+#include <omnibal/partition/detail/chain_rules.hpp>
 #include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
@@ -26,6 +27,14 @@ struct stage_functions {
   function_ref<bool(std::size_t, std::size_t, std::size_t)> fits;
 };
 
+/// Returns where these constraints allow the boundaries, for other functions, whose names begin the
+/// errors.
+[[nodiscard]] inline chain_rules rules_for(std::string_view function, std::size_t layers,
+                                           std::size_t stages,
+                                           partition_constraints const& constraints) {
+  return rule_book(function, layers, stages, constraints).rules();
+}
+
 /// Returns the stages of `partition_throughput` for other functions, whose names begin the errors.
 /// If `micro_batches` is zero, returns the stages of `partition_layers`. Memory is left to
 /// `stages.fits`, and the result does not say why there are no stages.
@@ -33,7 +42,7 @@ struct stage_functions {
     std::string_view function, std::size_t layers, std::size_t stages,
     stage_functions const& functions, std::size_t micro_batches, std::span<std::int64_t const> base,
     partition_constraints const& constraints) {
-  chain_rules const rules = rule_book(function, layers, stages, constraints).rules();
+  chain_rules const rules = rules_for(function, layers, stages, constraints);
   stage_bound<std::int64_t> const bound(function, layers, stages, base, {});
   stage_memory const memory(function, layers, stages, constraints);
   stage_costs const chain(function, rules, bound, memory, functions.cost, functions.fits);

@@ -10,6 +10,8 @@
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 
@@ -24,7 +26,8 @@
 
 namespace omnibal::inline v0 {
 
-/// The devices of a pipeline, one for each stage. A list of one value holds for every stage.
+/// The devices of a pipeline, one for each stage. A list of one value holds for every stage. A
+/// device has one chunk of the model or several; see `plan_pipeline_options::chunks`.
 struct pipeline_machine {
   std::size_t stages = 1;
   weight_list<std::int64_t> memory_bytes{};
@@ -45,7 +48,17 @@ struct plan_pipeline_options {
   /// the list is empty, the numbers are as in 1F1B: the number of stages from this one to the last,
   /// or all micro-batches if there are fewer. `peak_in_flight` returns the numbers of any schedule.
   weight_list<std::int64_t> in_flight{};
-  /// The constraints on the cuts, without bytes, capacity and devices.
+  /// The number of chunks of the model on each stage. The model is cut into stages * chunks virtual
+  /// stages.
+  std::size_t chunks = 1;
+  /// The order in which the chunks lie on the stages; not bidirectional.
+  chunk_placement placement = chunk_placement::looped;
+  /// The units of each chunk that each stage keeps at once, for several chunks; `in_flight` is then
+  /// empty. `chunks_in_flight` returns them for any schedule. If the list is empty, they are the
+  /// units of `interleaved_1f1b`; other placements require them.
+  std::vector<chunk_counts> chunks_in_flight{};
+  /// The constraints on the cuts, without bytes, capacity and devices. Their stages are the virtual
+  /// stages.
   partition_constraints constraints{};
   /// The effort of the search; a number below that is set takes precedence.
   omnibal::effort effort = omnibal::effort::normal;
@@ -53,7 +66,8 @@ struct plan_pipeline_options {
   /// `select_recompute_options`.
   std::optional<std::size_t> states = {};
   /// The number of times that solutions of stages replace lower bounds of these stages: 4, 16 or 64
-  /// by effort if not set.
+  /// by effort if not set. With several chunks, the number of prices of bytes and devices that are
+  /// tried for the lower bound.
   std::optional<std::size_t> rounds = {};
   /// The gap at which the search ends: the share of the best step by which the lower bound may be
   /// below the best step.
@@ -111,30 +125,34 @@ inline constexpr timed_layers_fn timed_layers{};
 /// A stage of a plan.
 template <scalar_measure Time>
 struct planned_stage {
-  /// The time of a micro-batch: forward, backward and recomputation together.
+  /// The time of a micro-batch in all chunks: forward, backward and recomputation together.
   Time time{};
   /// The most bytes of its memory that the stage uses, the reserve included.
   std::int64_t bytes = 0;
-  /// The number of micro-batches that keep their activations at once.
+  /// The number of micro-batches that keep their activations at once; with several chunks, the
+  /// number of units, each a micro-batch in a chunk.
   std::int64_t in_flight = 0;
 
   [[nodiscard]] friend bool operator==(planned_stage const&, planned_stage const&) = default;
 };
 
 /// The stages of a model and how each layer runs: stage s runs the layers [boundaries[s],
-/// boundaries[s + 1]).
+/// boundaries[s + 1]). With several chunks these are the virtual stages, and `layout_of` says on
+/// which stage each of them lies.
 template <scalar_measure Time>
 struct pipeline_plan {
-  /// The status of the plan: infeasible if a stage lacks memory whatever the cuts and choices.
+  /// The status of the plan: infeasible if a stage lacks memory whatever the cuts and choices. With
+  /// several chunks, `not_found` if the search found no plan and no proof that there is none.
   solve_status status = solve_status::solved;
-  /// The boundaries of the stages, one more than stages, from zero to the number of layers; empty
-  /// if infeasible.
+  /// The boundaries of the virtual stages, one more than these stages, from zero to the number of
+  /// layers; empty unless solved.
   std::vector<std::uint32_t> boundaries{};
-  /// The number of the choice of each layer; empty if infeasible.
+  /// The number of the choice of each layer; empty unless solved.
   std::vector<std::uint32_t> choices{};
+  /// The stages, each with all of its chunks.
   std::vector<planned_stage<Time>> stages{};
-  /// The time of a step: (micro-batches - 1) times the largest time of a stage plus the sum of the
-  /// times.
+  /// The time of a step by `estimate_makespan`: with one chunk, (micro-batches - 1) times the
+  /// largest time of a stage plus the sum of the times.
   Time step_time{};
   /// A lower bound: no cuts and choices within the memory have a shorter step.
   Time lower_bound{};
@@ -143,10 +161,19 @@ struct pipeline_plan {
   /// The first stage that lacks the most memory with the best cuts, if infeasible.
   std::uint32_t stage = 0;
   /// The least bytes that must be added to the memory of every stage, if infeasible. The value is
-  /// zero if the memory suffices, but no cuts satisfy the constraints.
+  /// zero if the memory suffices, but no cuts satisfy the constraints. If `proven` is false, or if
+  /// the status is `not_found`, fewer bytes may suffice.
   std::int64_t missing_bytes = 0;
+  /// The number of chunks of each stage, and their order on the stages.
+  std::size_t chunks = 1;
+  chunk_placement placement = chunk_placement::looped;
 
-  /// Returns the choices of the layers of a stage.
+  /// Returns the layout of the virtual stages on the stages.
+  [[nodiscard]] chunk_layout layout_of(std::size_t batch_count) const {
+    std::size_t const count = boundaries.empty() ? 0 : boundaries.size() - 1;
+    return {count / chunks, batch_count, chunks, placement};
+  }
+  /// Returns the choices of the layers of a virtual stage.
   [[nodiscard]] std::span<std::uint32_t const> choices_of(std::size_t index) const& {
     return std::span(choices).subspan(boundaries[index], boundaries[index + 1] - boundaries[index]);
   }

@@ -7,15 +7,19 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/choice_table.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/plan_pipeline/chunk_search.hpp>
 #include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
@@ -207,6 +211,14 @@ struct plan_pipeline_fn {
   /// `select_recompute` solves the stages between the cuts, and the search raises their bounds. The
   /// search ends when the bound proves the best plan or after `options.rounds` rounds.
   ///
+  /// With `options.chunks` above 1 each stage has several chunks of the model, and the time of a
+  /// step is that of `estimate_makespan` for the layout of the chunks. A stage then keeps the most
+  /// bytes of any moment: the sum over the chunks of its units times the bytes of its layers. A
+  /// local search finds the cuts and solves the choices of the stages greedily; `select_recompute`
+  /// improves them. The search tries all cuts if they are few. The lower bound is a bound of
+  /// scheduling on equal machines, the Lagrangian dual of loads and memory, or the result of the
+  /// search over all cuts. Plans of more than about 15 layers are seldom proven.
+  ///
   /// If plans are equal, the first one found is kept. Floating-point times are compared as whole
   /// numbers of 2^-59 of their sum times the micro-batches. Bound and proof hold up to one of these
   /// units for each layer and micro-batch and up to the rounding of sums. Integers are exact: the
@@ -232,7 +244,7 @@ struct plan_pipeline_fn {
         decltype(std::declval<std::ranges::range_value_t<Layers const> const&>().choices)>;
     check_options(machine, options);
     detail::check_index_count(name, "layers", std::ranges::size(layers));
-    detail::check_stages(name, std::ranges::size(layers), machine.stages,
+    detail::check_stages(name, std::ranges::size(layers), machine.stages * options.chunks,
                          options.constraints.empty);
     detail::stage_budgets const rooms(name, machine, options);
     detail::choice_table<time_type> table(name);
@@ -251,6 +263,7 @@ struct plan_pipeline_fn {
       detail::checked_add(name, "the sum of reserve and state bytes", fixed,
                           whole.state_bytes(0, whole.size()));
     }
+    if (options.chunks != 1) return plan_chunks(table, whole, rooms, machine, options);
     detail::joint_search joint(name, whole, rooms, options);
     joint.run();
     return joint.has_plan() ? planned(joint, table, whole, rooms, options)
@@ -282,12 +295,94 @@ struct plan_pipeline_fn {
       detail::throw_invalid(name, "options.max_gap is " + detail::to_text(options.max_gap) +
                                       ", must be from 0 to below 1");
     }
+    check_chunks(machine, options);
     auto const& given = options.constraints;
     if (given.bytes.empty() && given.capacity.empty() && given.devices == 0) return;
     detail::throw_invalid(
         name,
         "options.constraints must have no bytes, capacity or devices: the memory is that "
         "of the machine");
+  }
+
+  static void check_chunks(pipeline_machine const& machine, plan_pipeline_options const& options) {
+    detail::check_at_least_one(name, "options.chunks", options.chunks);
+    if (options.chunks == 1) {
+      if (options.chunks_in_flight.empty()) return;
+      detail::throw_invalid(name, "options.chunks_in_flight has values for ",
+                            options.chunks_in_flight.size(),
+                            " stages, must be empty if options.chunks is 1: use in_flight");
+    }
+    if (!options.in_flight.empty()) {
+      detail::throw_invalid(name, "options.in_flight has ", options.in_flight.values().size(),
+                            " values, must be empty if options.chunks is ", options.chunks,
+                            ": use chunks_in_flight");
+    }
+    if (options.placement == chunk_placement::bidirectional) {
+      detail::throw_invalid(name, "options.placement is bidirectional, must be looped or v_shape");
+    }
+    if (options.placement != chunk_placement::looped && options.chunks_in_flight.empty()) {
+      detail::throw_invalid(name,
+                            "options.chunks_in_flight is empty, must have the units of the "
+                            "schedule if options.placement is v_shape");
+    }
+    layout_of(machine, options).check(name);
+  }
+
+  [[nodiscard]] static chunk_layout layout_of(pipeline_machine const& machine,
+                                              plan_pipeline_options const& options) {
+    return {machine.stages, options.micro_batches, options.chunks, options.placement};
+  }
+
+  /// Plans stages with several chunks.
+  template <class Time>
+  [[nodiscard]] static pipeline_plan<Time> plan_chunks(detail::choice_table<Time> const& table,
+                                                       detail::integer_layers const& whole,
+                                                       detail::stage_budgets const& rooms,
+                                                       pipeline_machine const& machine,
+                                                       plan_pipeline_options const& options) {
+    chunk_layout const layout = layout_of(machine, options);
+    detail::chunk_search search(name, whole, rooms, layout, options);
+    search.run();
+    pipeline_plan<Time> result;
+    result.chunks = options.chunks;
+    result.placement = options.placement;
+    if (!search.has_plan()) {
+      bool const is_impossible = search.min_missing() > 0;
+      result.status = is_impossible ? solve_status::infeasible : solve_status::not_found;
+      result.proven = search.min_missing() == search.missing();
+      result.stage = search.missing_device();
+      result.missing_bytes =
+          detail::checked_cast<std::int64_t>(name, "the missing memory", search.missing());
+      return result;
+    }
+    result.boundaries = search.boundaries();
+    result.choices.resize(whole.size());
+    std::vector<Time> times(result.boundaries.size() - 1);
+    for (std::size_t d = 0; d != machine.stages; ++d) {
+      auto& stage = result.stages.emplace_back();
+      stage.in_flight = rooms.in_flight[d];
+      stage.bytes = static_cast<std::int64_t>(search.bytes_of(d));
+      std::size_t next = 0;
+      for (std::size_t c = 0; c != options.chunks; ++c) {
+        std::size_t const s = search.places().stage[d * options.chunks + c];
+        for (std::size_t l = result.boundaries[s]; l != result.boundaries[s + 1]; ++l) {
+          result.choices[l] = search.solutions()[d].choices[next++];
+          times[s] += table.choice(l, result.choices[l]).time;
+        }
+        stage.time += times[s];
+      }
+    }
+    result.step_time = estimate_makespan(times, layout);
+    auto const& step = search.step();
+    if constexpr (std::floating_point<Time>) {
+      auto const gap = static_cast<std::int64_t>(step.original(search.value() - search.bound()));
+      result.proven = gap == 0;
+      result.lower_bound = std::max(Time{}, result.step_time - whole.original(table, gap));
+    } else {
+      result.lower_bound = static_cast<Time>(step.original(search.bound()));
+      result.proven = result.lower_bound == result.step_time;
+    }
+    return result;
   }
 
   template <class Time>

@@ -12,6 +12,8 @@
 #include <omnibal/detail/search.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
+#include <omnibal/pipeline/chunks_in_flight.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 
 #include <algorithm>
@@ -125,16 +127,21 @@ class integer_layers {
   std::int64_t max_time_ = 0;
 };
 
-/// One value for each stage.
+/// One value for each stage, and the units of its chunks if there are several.
 struct stage_budgets {
   std::vector<std::int64_t> memory;
   std::vector<std::int64_t> reserve;
   std::vector<std::int64_t> in_flight;
+  std::vector<chunk_counts> chunks;
 
   stage_budgets(std::string_view function, pipeline_machine const& machine,
                 plan_pipeline_options const& options)
       : memory(spread(function, "machine.memory_bytes", machine.memory_bytes, machine.stages)),
         reserve(spread(function, "machine.reserve_bytes", machine.reserve_bytes, machine.stages)) {
+    if (options.chunks != 1) {
+      set_chunks(function, machine.stages, options);
+      return;
+    }
     if (options.in_flight.empty()) {
       for (std::size_t after = machine.stages; after != 0; --after) {
         in_flight.push_back(static_cast<std::int64_t>(std::min(options.micro_batches, after)));
@@ -149,6 +156,55 @@ struct stage_budgets {
   }
 
  private:
+  void set_chunks(std::string_view function, std::size_t stages,
+                  plan_pipeline_options const& options) {
+    chunks = options.chunks_in_flight;
+    if (chunks.empty()) {
+      chunks = chunks_in_flight(shortened({stages, options.micro_batches, options.chunks}));
+    }
+    check_size(function, "options.chunks_in_flight", chunks.size(), stages, "stages");
+    for (std::size_t s = 0; s != stages; ++s) {
+      std::int64_t most = 0;
+      check_counts(function, s, options.chunks);
+      for (std::size_t i = 0; i != chunks[s].size(); ++i) {
+        std::int64_t sum = 0;
+        for (std::int64_t const units : chunks[s][i]) sum += units;
+        if (static_cast<std::uint64_t>(sum) > max_index_count) {
+          throw_invalid(function, "options.chunks_in_flight[", s, "] has ", sum,
+                        " units at a moment, must be below 2^32");
+        }
+        most = std::max(most, sum);
+      }
+      in_flight.push_back(most);
+    }
+  }
+
+  void check_counts(std::string_view function, std::size_t stage, std::size_t expected) const {
+    auto const& given = chunks[stage];
+    std::string const place = "options.chunks_in_flight[" + to_text(stage) + "]";
+    if (given.chunks != expected || given.counts.empty() || given.counts.size() % expected != 0) {
+      throw_invalid(function, place, " has ", given.counts.size(), " numbers for ", given.chunks,
+                    " chunks, must have rows of ", expected);
+    }
+    for (std::size_t i = 0; i != given.counts.size(); ++i) {
+      std::int64_t const units = given.counts[i];
+      if (units >= 0 && static_cast<std::uint64_t>(units) <= max_index_count) continue;
+      throw_invalid(function, place, ".counts[", i, "] is ", units,
+                    ", must be from 0 to below 2^32");
+    }
+  }
+
+  /// Returns the schedule with fewer micro-batches that keeps the same units. All groups but the
+  /// first ones have as many micro-batches as there are stages, and a stage keeps units of fewer
+  /// than three groups.
+  [[nodiscard]] static interleaved_1f1b shortened(interleaved_1f1b const& schedule) {
+    std::size_t const larger = schedule.micro_batches % schedule.stages;
+    interleaved_1f1b result = schedule;
+    result.micro_batches =
+        std::min(schedule.micro_batches, larger + schedule.stages * (larger + 4));
+    return result;
+  }
+
   [[nodiscard]] static std::vector<std::int64_t> spread(std::string_view function,
                                                         std::string_view argument,
                                                         weight_list<std::int64_t> const& list,
