@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The tables of docs/evidence/schedules.md: schedules of a pipeline at given times, and the order
-/// of micro-batches. Steps are simulated; only the section `planning` measures.
+/// of micro-batches. Steps are simulated; only `planning` and `chunk-planning` measure.
 
 #include "readers/progress.hpp"
 #include "readers/read_lengths.hpp"
@@ -9,12 +9,17 @@
 #include "reports/study_sections.hpp"
 #include "reports/table.hpp"
 
+#include <omnibal/cost/device_model.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/list_schedule.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
@@ -23,6 +28,8 @@
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/pipeline/zb_v.hpp>
+#include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/write_plan.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/permutation.hpp>
@@ -36,6 +43,7 @@
 #include <exception>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <numeric>
@@ -435,10 +443,138 @@ void print_synthetic_orders(std::ostream& out) {
   print_orders(out, synthetic_lengths(60'000, seed));
 }
 
+/// Llama 3 70B of 82 layers with embedding and head, a rank of 4 tensor ranks, 8,192 tokens, on
+/// devices of 600 TFLOP/s.
+constexpr std::size_t chunk_stages = 8;
+constexpr omnibal::device_model chunk_device{.flops_per_second = 600'000'000'000'000,
+                                             .bytes_per_second = 3'350'000'000'000};
+
+std::vector<omnibal::layer_cost> chunked_model() {
+  return omnibal::layer_costs(omnibal::llama3_70b,
+                              {.documents = omnibal::equal_sequences({.count = 1, .length = 8192})},
+                              {.tensor = 4, .data = 2, .norms = omnibal::norm_regions::split});
+}
+
+/// The boundaries of stages with so many layers.
+std::vector<std::uint32_t> boundaries_of(std::vector<std::uint32_t> const& counts) {
+  std::vector<std::uint32_t> result{0};
+  for (std::uint32_t const count : counts) result.push_back(result.back() + count);
+  return result;
+}
+
+/// A layout with equal stages in a row as one.
+std::string shortened(std::string const& layout) {
+  std::string result;
+  for (std::size_t first = 0; first <= layout.size();) {
+    std::size_t const end = std::min(layout.find('|', first), layout.size());
+    std::string const stage = layout.substr(first, end - first) + "|";
+    std::size_t next = end + 1;
+    std::size_t count = 1;
+    for (; layout.compare(next, stage.size(), stage) == 0; next += stage.size()) ++count;
+    if (end == layout.size()) return result + stage.substr(0, stage.size() - 1);
+    result += count == 1 ? stage : "(" + stage + ")*" + std::to_string(count);
+    first = next;
+  }
+  return result;
+}
+
+/// Cuts into 40 chunks of Llama 3 70B, simulated with nothing recomputed.
+void print_chunk_cuts(std::ostream& out) {
+  constexpr std::size_t chunks = 5;
+  auto const costs = chunked_model();
+  std::vector<std::uint32_t> equal(chunk_stages * chunks, 2);
+  equal.front() = equal.back() = 3;
+  std::vector<std::uint32_t> by_hand(chunk_stages * chunks, 2);
+  by_hand.front() = by_hand[35] = 3;
+  table rows({"cuts", "micro-batches", "estimate, ms", "simulated, ms", "layout"});
+  for (std::size_t const batches : {std::size_t{16}, std::size_t{64}}) {
+    auto const plan = omnibal::plan_pipeline(
+        costs,
+        {.stages = chunk_stages, .memory_bytes = {std::int64_t{1} << 50}, .device = chunk_device},
+        {.micro_batches = batches, .chunks = chunks});
+    auto const add = [&](std::string const& name, std::vector<std::uint32_t> const& cuts) {
+      std::vector<stage_time<>> times(cuts.size() - 1);
+      std::vector<std::int64_t> sums;
+      for (std::size_t s = 0; s != times.size(); ++s) {
+        for (std::uint32_t l = cuts[s]; l != cuts[s + 1]; ++l) {
+          times[s].forward += chunk_device(costs[l].forward);
+          times[s].backward += chunk_device(costs[l].backward);
+        }
+        sums.push_back(times[s].forward + times[s].backward);
+      }
+      omnibal::interleaved_1f1b const schedule{chunk_stages, batches, chunks};
+      auto const estimated = omnibal::estimate_makespan(sums, plan.layout_of(batches));
+      auto const simulated = omnibal::simulate_pipeline(schedule, times).makespan;
+      auto const in_ms = [](std::int64_t time) {
+        return fixed(static_cast<double>(time) / 1e6, 0);
+      };
+      std::string layout;
+      omnibal::write_megatron_layout(
+          cuts, omnibal::language_model_letters{static_cast<std::uint32_t>(costs.size())},
+          std::back_inserter(layout));
+      rows.add({name, std::to_string(batches), in_ms(estimated), in_ms(simulated),
+                "`" + shortened(layout) + "`"});
+    };
+    add("equal counts", boundaries_of(equal));
+    add("published", boundaries_of(by_hand));
+    add("`plan_pipeline`", plan.boundaries);
+  }
+  rows.print_markdown(out);
+}
+
+/// A model of 97 layers, half of them of a vision tower, whose times and bytes vary by 2 %. The
+/// share is the part of the bytes between the fewest and all that the memory has room for.
+void print_chunk_planning(std::ostream& out) {
+  constexpr std::size_t layers = 97;
+  constexpr std::size_t chunks = 4;
+  table rows({"share of the bytes", "time, ms", "above the bound"});
+  for (std::int64_t const percent_of_bytes : {10, 25, 50, 90, 200}) {
+    omnibal::rng::engine random(chunk_stages);
+    auto const noisy = [&](std::int64_t value) {
+      auto const width = static_cast<std::uint64_t>(value / 25) + 1;
+      return value - value / 50 + static_cast<std::int64_t>(omnibal::rng::below(random, width));
+    };
+    std::vector<omnibal::plan_layer<>> given;
+    auto const units = static_cast<std::int64_t>(2 * chunk_stages);
+    std::int64_t least = 0;
+    std::int64_t most = 0;
+    for (std::size_t l = 0; l != layers; ++l) {
+      bool const is_vision = 2 * l < layers;
+      std::int64_t const time = noisy(is_vision ? 3'980'000 : 3'247'000);
+      std::int64_t const all = is_vision ? 1968 : 721;
+      std::int64_t const some = is_vision ? 1181 : 487;
+      std::int64_t const none = is_vision ? 98 : 50;
+      given.push_back({{{3 * time, noisy(all), all / 4},
+                        {3 * time + time / 10, noisy(some), all / 2},
+                        {4 * time, noisy(none), all}},
+                       noisy(is_vision ? 900 : 2900)});
+      least += units * none + given.back().state_bytes;
+      most += units * all + given.back().state_bytes;
+    }
+    std::int64_t const bytes = least + (most - least) / 100 * percent_of_bytes;
+    omnibal::pipeline_machine const machine{
+        .stages = chunk_stages,
+        .memory_bytes = {3000 + bytes / static_cast<std::int64_t>(chunk_stages)}};
+    double fastest = std::numeric_limits<double>::max();
+    omnibal::pipeline_plan<std::int64_t> plan;
+    for (int run = 0; run != 5; ++run) {
+      std::clock_t const begin = std::clock();
+      plan = omnibal::plan_pipeline(given, machine,
+                                    {.micro_batches = 4 * chunk_stages, .chunks = chunks});
+      fastest = std::min(fastest, static_cast<double>(std::clock() - begin));
+    }
+    rows.add({std::to_string(percent_of_bytes) + " %",
+              fixed(fastest * 1000 / static_cast<double>(CLOCKS_PER_SEC), 1),
+              percent(ratio(plan.step_time, plan.lower_bound) - 1, 1)});
+  }
+  rows.print_markdown(out);
+}
+
 constexpr study_section sections[]{
-    {"makespans", print_makespans}, {"longest-stages", print_longest_stages},
-    {"spread", print_spread},       {"less-memory", print_less_memory},
-    {"planning", print_planning},   {"orders", print_synthetic_orders}};
+    {"makespans", print_makespans},   {"longest-stages", print_longest_stages},
+    {"spread", print_spread},         {"less-memory", print_less_memory},
+    {"planning", print_planning},     {"orders", print_synthetic_orders},
+    {"chunk-cuts", print_chunk_cuts}, {"chunk-planning", print_chunk_planning}};
 
 /// Prints the orders of micro-batches of length files, which follow the name of the section.
 int print_file_orders(int count, char const* const* words) {

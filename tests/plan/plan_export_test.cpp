@@ -180,3 +180,22 @@ TEST_CASE("write_megatron_layout refuses boundaries and letters that mean nothin
   auto const vision = [](std::uint32_t) { return 'v'; };
   CHECK_THROWS_AS(layout_of({0, 1}, vision), std::invalid_argument);
 }
+
+// Why: a trainer that reads a plan must know on which stage each virtual stage lies.
+TEST_CASE("write_plan writes the chunks of a plan") {
+  CHECK(!json_of(small_plan()).contains("chunks"));
+  auto plan = small_plan();
+  plan.boundaries = {0, 1, 2, 3, 4, 4, 5};
+  plan.chunks = 2;
+  auto json = json_of(plan);
+  CHECK(json["chunks"] == 2);
+  CHECK(json["placement"] == "looped");
+  CHECK(json["boundaries"].size() == 7);
+  CHECK(json["step_time"] == 90);
+  plan.placement = omnibal::chunk_placement::v_shape;
+  CHECK(json_of(plan)["placement"] == "v_shape");
+  plan.status = omnibal::solve_status::not_found;
+  plan.missing_bytes = 9;
+  CHECK(json_of(plan)["status"] == "not_found");
+  CHECK(json_of(plan)["missing_bytes"] == 9);
+}

@@ -220,3 +220,59 @@ TEST_CASE("simulate_training refuses what does not belong together") {
                                          {.micro_batches = 1}),
                   std::invalid_argument);
 }
+
+// Why: the plan promises the memory of a step and estimates its time, and the simulation of the
+// same schedule must agree with both.
+TEST_CASE("simulate_training runs plans with chunks") {
+  omnibal::pipeline_machine const machine{
+      .stages = 2, .memory_bytes = {1300}, .reserve_bytes = {11}, .device = one_flop_a_nanosecond};
+  auto const costs = [](std::int64_t) {
+    auto result = costs_of(2);
+    for (auto const& more : costs_of(2)) result.push_back(more);
+    return result;
+  };
+  std::vector<std::int64_t> const sizes(8, 2);
+  auto const data = one_step(sizes, {8});
+  for (std::size_t const chunks : {2u, 3u}) {
+    CAPTURE(chunks);
+    auto const plan =
+        omnibal::plan_pipeline(costs(2), machine, {.micro_batches = 8, .chunks = chunks});
+    REQUIRE(plan.status == solve_status::solved);
+    omnibal::interleaved_1f1b const schedule{.chunks = chunks};
+    auto const found = omnibal::simulate_training(plan, data, machine, costs, schedule);
+    for (std::size_t d = 0; d != 2; ++d) {
+      CHECK(found.peak_bytes[d] == plan.stages[d].bytes);
+      CHECK(found.peak_bytes[d] <= 1300);
+    }
+    CHECK(static_cast<double>(found.nanoseconds) > .9 * static_cast<double>(plan.step_time));
+    CHECK(static_cast<double>(found.nanoseconds) < 1.1 * static_cast<double>(plan.step_time));
+    CHECK(test::error_text<std::invalid_argument>([&] {
+            static_cast<void>(omnibal::simulate_training(plan, data, machine, costs));
+          }) == "omnibal::simulate_training: the schedule has 1 chunks, must have " +
+                    std::to_string(chunks));
+    auto other = plan;
+    other.placement = omnibal::chunk_placement::v_shape;
+    CHECK(test::error_text<std::invalid_argument>([&] {
+            static_cast<void>(omnibal::simulate_training(other, data, machine, costs, schedule));
+          }) ==
+          "omnibal::simulate_training: chunk 1 of stage 0 is virtual stage 2 of the schedule "
+          "and 3 of the plan");
+  }
+}
+
+// Why: all levers of a plan with chunks must run on the schedule that has them.
+TEST_CASE("plan_training plans chunks") {
+  omnibal::pipeline_machine const machine{
+      .stages = 2, .memory_bytes = {1200}, .device = one_flop_a_nanosecond};
+  batches_type const samples{1, 3, 2, 2};
+  auto const plan = omnibal::plan_training(samples, machine, first_data_of, even_data_of, costs_of,
+                                           {.micro_batches = 2, .chunks = 2});
+  for (omnibal::lever_result const& lever : plan.levers) {
+    CHECK(lever.plan.status == solve_status::solved);
+    CHECK(lever.plan.chunks == 2);
+    CHECK(lever.plan.boundaries.size() == 5);
+    CHECK(lever.estimate.nanoseconds > 0);
+  }
+  auto const time_of = [&](training_lever lever) { return plan[lever].estimate.nanoseconds; };
+  CHECK(time_of(training_lever::memory) <= time_of(training_lever::model));
+}

@@ -27,7 +27,7 @@ struct stage_functions {
   function_ref<bool(std::size_t, std::size_t, std::size_t)> fits;
 };
 
-/// Returns where these constraints allow the boundaries, for other functions, whose names begin the
+/// Returns the boundaries that these constraints allow, for other functions, whose names begin the
 /// errors.
 [[nodiscard]] inline chain_rules rules_for(std::string_view function, std::size_t layers,
                                            std::size_t stages,

@@ -212,12 +212,12 @@ struct plan_pipeline_fn {
   /// search ends when the bound proves the best plan or after `options.rounds` rounds.
   ///
   /// With `options.chunks` above 1 each stage has several chunks of the model, and the time of a
-  /// step is that of `estimate_makespan` for the layout of the chunks. A stage then keeps the most
-  /// bytes of any moment: the sum over the chunks of its units times the bytes of its layers. A
-  /// local search finds the cuts and solves the choices of the stages greedily; `select_recompute`
-  /// improves them. The search tries all cuts if they are few. The lower bound is a bound of
-  /// scheduling on equal machines, the Lagrangian dual of loads and memory, or the result of the
-  /// search over all cuts. Plans of more than about 15 layers are seldom proven.
+  /// step is the result of `estimate_makespan` for the layout of the chunks. A stage then keeps the
+  /// most bytes of any moment: the sum over the chunks of its units times the bytes of its layers.
+  /// A local search finds the cuts and solves the choices of the stages greedily;
+  /// `select_recompute` improves them. The search tries all cuts if they are few. The lower bound
+  /// is a bound of scheduling on equal machines, the Lagrangian dual of loads and memory, or the
+  /// result of the search over all cuts. Plans of more than about 15 layers are seldom proven.
   ///
   /// If plans are equal, the first one found is kept. Floating-point times are compared as whole
   /// numbers of 2^-59 of their sum times the micro-batches. Bound and proof hold up to one of these

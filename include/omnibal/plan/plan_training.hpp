@@ -8,6 +8,8 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/simulate_training.hpp>
@@ -159,14 +161,17 @@ inline constexpr shape_costs_fn shape_costs{};
 
 struct plan_by_parameters_fn {
   /// Plans stages with the most even numbers of parameters and all activations recomputed, as
-  /// trainers cut models by default. The plan has no times, and its memory is not checked.
+  /// trainers cut models by default. With several looped chunks on each stage, the virtual stages
+  /// have even numbers. The plan has no times, and its memory is not checked.
   ///
   /// Complexity, memory, determinism and errors: as `partition_minimax`.
   template <layer_cost_range Costs>
-  [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
-                                                       std::size_t stages) const {
+  [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs, std::size_t stages,
+                                                       std::size_t chunks = 1) const {
     pipeline_plan<std::int64_t> result;
-    result.boundaries = partition_minimax(costs, stages, &layer_cost::parameters).boundaries;
+    result.chunks = chunks;
+    result.boundaries =
+        partition_minimax(costs, stages * chunks, &layer_cost::parameters).boundaries;
     result.choices.assign(std::ranges::size(costs),
                           static_cast<std::uint32_t>(recompute_choice::full));
     return result;
@@ -184,15 +189,16 @@ struct plan_training_fn {
   ///
   /// `first(samples)` and `balanced(samples)` return the `training_data` without and with balance,
   /// `cost(micro_batch)` returns the costs of all layers. `options.micro_batches` should be the
-  /// number of micro-batches of a step on a rank. The parts are also available separately:
+  /// number of micro-batches of a step on a rank. The schedule is 1F1B, or `interleaved_1f1b` if
+  /// `options.chunks` is above 1. The parts are also available separately:
   /// `plan_by_parameters`, `shape_costs`, `plan_pipeline`, `simulate_training`.
   ///
   /// The plans of `model` and `memory` never exceed the memory of the machine for any micro-batch
   /// of the balanced data. If no plan fits, the status says so and the plan is not simulated.
   ///
   /// Complexity and memory: as the parts. Determinism: portable if the functors are, except for
-  /// `waiting_share`. Errors: `std::invalid_argument` if data has no micro-batches; the errors of
-  /// the parts. Source: Yao et al., "OmniBal", ICML 2025.
+  /// `waiting_share`. Errors: `std::invalid_argument` if data has no micro-batches or chunks are
+  /// not looped; the errors of the parts. Source: Yao et al., "OmniBal", ICML 2025.
   template <class Samples, class First, class Balanced, class Cost>
   [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
                                 First const& first, Balanced const& balanced, Cost const& cost,
@@ -204,17 +210,23 @@ struct plan_training_fn {
     check_batches("first", before.batches.size());
     check_batches("balanced", after.batches.size());
     auto& levers = result.levers;
-    levers[0].plan = plan_by_parameters(std::invoke(cost, before.batches[0]), machine.stages);
-    levers[0].estimate = simulate_training(levers[0].plan, before, machine, cost);
+    check_placement(options);
+    auto const simulated = [&](pipeline_plan<std::int64_t> const& plan, auto const& data) {
+      if (plan.chunks == 1) return simulate_training(plan, data, machine, cost);
+      return simulate_training(plan, data, machine, cost, interleaved_1f1b{.chunks = plan.chunks});
+    };
+    levers[0].plan =
+        plan_by_parameters(std::invoke(cost, before.batches[0]), machine.stages, options.chunks);
+    levers[0].estimate = simulated(levers[0].plan, before);
     levers[1].plan = levers[0].plan;
-    levers[1].estimate = simulate_training(levers[1].plan, after, machine, cost);
+    levers[1].estimate = simulated(levers[1].plan, after);
 
     auto const layers = shape_costs(after.batches, machine.device, cost);
     levers[2].plan = plan_recomputed(layers, machine, options);
     levers[3].plan = plan_pipeline(layers, machine, options);
     for (std::size_t lever : {std::size_t{2}, std::size_t{3}}) {
       if (levers[lever].plan.status != solve_status::solved) continue;
-      levers[lever].estimate = simulate_training(levers[lever].plan, after, machine, cost);
+      levers[lever].estimate = simulated(levers[lever].plan, after);
     }
     return result;
   }
@@ -230,6 +242,13 @@ struct plan_training_fn {
   static void check_batches(std::string_view argument, std::size_t count) {
     if (count != 0) return;
     detail::throw_invalid(name, std::string(argument) + " gives no micro-batches");
+  }
+
+  static void check_placement(plan_pipeline_options const& options) {
+    if (options.placement == chunk_placement::looped) return;
+    detail::throw_invalid(name,
+                          "options.placement is not looped: call the parts with a schedule of "
+                          "your own");
   }
 
   /// Plans the cuts if all activations of all layers are recomputed.

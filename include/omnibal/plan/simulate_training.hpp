@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
@@ -20,6 +21,7 @@
 #include <functional>
 #include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -55,19 +57,19 @@ struct training_estimate {
 
 struct simulate_training_fn {
   /// Simulates every step and rank with the real times and bytes of each micro-batch on each stage
-  /// of the plan. The schedule is 1F1B or any schedule with one chunk; its stages and micro-batches
-  /// are set for each rank. The time of a stage is the time of its layers on `machine.device`,
-  /// forward, then backward with the recomputed activations. If a schedule splits the backward
-  /// pass, the gradients of the weights have zero time. Between two stages the bytes at the cut are
-  /// transferred at `machine.link_bytes_per_second` in both directions, in parallel with the work
-  /// of stages.
+  /// of the plan. The schedule is 1F1B or any schedule with the chunks of the plan; its stages and
+  /// micro-batches are set for each rank. The time of a stage is the time of its layers on
+  /// `machine.device`, forward, then backward with the recomputed activations. If a schedule splits
+  /// the backward pass, the gradients of the weights have zero time. Between two stages the bytes
+  /// at the cut are transferred at `machine.link_bytes_per_second` in both directions, in parallel
+  /// with the work of stages.
   ///
   /// Complexity: a call of `cost` for each micro-batch and `simulate_pipeline` for each rank and
   /// step. Memory: 48 bytes for each micro-batch and stage. Determinism: portable, except for the
-  /// share. Errors: `std::invalid_argument` if the plan is infeasible, if a schedule has several
-  /// chunks, if costs do not have the number of layers of the plan, if choices do not exist in the
-  /// costs, and if micro-batches do not exist; the errors of `device_model` and
-  /// `simulate_pipeline`.
+  /// share. Errors: `std::invalid_argument` if the plan is infeasible, if a schedule has other
+  /// chunks or places them otherwise, if costs do not have the number of layers of the plan, if
+  /// choices do not exist in the costs, and if micro-batches do not exist; the errors of
+  /// `device_model` and `simulate_pipeline`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost,
             pipeline_schedule Schedule = one_f_one_b>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,
@@ -75,12 +77,12 @@ struct simulate_training_fn {
                                              pipeline_machine const& machine, Cost const& cost,
                                              Schedule schedule = {}) const {
     std::size_t const stages = check_plan(plan, machine);
-    if (schedule.chunk_count() != 1) {
+    if (schedule.chunk_count() != plan.chunks) {
       detail::throw_invalid(name, "the schedule has " + detail::to_text(schedule.chunk_count()) +
-                                      " chunks, must have 1");
+                                      " chunks, must have " + detail::to_text(plan.chunks));
     }
     std::vector<measured_stage> measured;
-    measured.reserve(data.batches.size() * stages);
+    measured.reserve(data.batches.size() * stages * plan.chunks);
     for (auto const& batch : data.batches) {
       measure(plan, std::invoke(cost, batch), machine, measured);
     }
@@ -96,10 +98,11 @@ struct simulate_training_fn {
         check_batches(batches, data.batches.size());
         schedule.stages = stages;
         schedule.micro_batches = batches.size();
+        check_placement(plan, schedule);
         run(schedule, batches, measured, workspace);
         slowest = std::max(slowest, workspace.result().makespan);
         for (std::int64_t const time : workspace.result().busy) busy += static_cast<double>(time);
-        raise_peaks(batches, measured, workspace.result().peak_bytes, result.peak_bytes);
+        raise_peaks(plan, batches, measured, workspace.result().peak_bytes, result.peak_bytes);
       }
       detail::checked_add(name, "the time of all steps", result.nanoseconds, slowest);
     }
@@ -113,7 +116,7 @@ struct simulate_training_fn {
  private:
   static constexpr std::string_view name = "simulate_training";
 
-  /// A micro-batch on a stage.
+  /// A micro-batch on a virtual stage.
   struct measured_stage {
     stage_time<> time;
     /// The time of the transfer to the next stage.
@@ -125,10 +128,29 @@ struct simulate_training_fn {
 
   [[nodiscard]] static std::size_t check_plan(pipeline_plan<std::int64_t> const& plan,
                                               pipeline_machine const& machine) {
-    if (plan.boundaries.size() == machine.stages + 1) return machine.stages;
+    if (plan.boundaries.size() == machine.stages * plan.chunks + 1) return machine.stages;
+    std::string const chunks =
+        plan.chunks == 1 ? "" : " with " + detail::to_text(plan.chunks) + " chunks";
     detail::throw_invalid(name, "the plan has " + detail::to_text(plan.boundaries.size()) +
                                     " boundaries, the machine " + detail::to_text(machine.stages) +
-                                    " stages");
+                                    " stages" + chunks);
+  }
+
+  /// Throws unless the schedule has the virtual stages of the plan on the same stages.
+  template <class Schedule>
+  static void check_placement(pipeline_plan<std::int64_t> const& plan, Schedule const& schedule) {
+    if (plan.chunks == 1) return;
+    chunk_layout const layout = plan.layout_of(schedule.micro_batches);
+    for (std::size_t stage = 0; stage != layout.stages; ++stage) {
+      for (std::uint32_t chunk = 0; chunk != plan.chunks; ++chunk) {
+        pipeline_unit const unit{.chunk = chunk};
+        std::size_t const expected = layout.virtual_stage(stage, unit);
+        std::size_t const found = virtual_stage_of(schedule, stage, unit);
+        if (found == expected) continue;
+        detail::throw_invalid(name, "chunk ", chunk, " of stage ", stage, " is virtual stage ",
+                              found, " of the schedule and ", expected, " of the plan");
+      }
+    }
   }
 
   static void check_batches(std::span<std::uint32_t const> batches, std::size_t count) {
@@ -184,7 +206,7 @@ struct simulate_training_fn {
   static void run(Schedule const& schedule, std::span<std::uint32_t const> batches,
                   std::vector<measured_stage> const& measured,
                   simulate_pipeline_workspace<std::int64_t>& workspace) {
-    std::size_t const stages = schedule.stages;
+    std::size_t const stages = schedule.stages * schedule.chunk_count();
     auto const time = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].time;
     };
@@ -197,20 +219,26 @@ struct simulate_training_fn {
     simulate_pipeline(schedule, time, transfer, bytes, workspace);
   }
 
-  static void raise_peaks(std::span<std::uint32_t const> batches,
+  static void raise_peaks(pipeline_plan<std::int64_t> const& plan,
+                          std::span<std::uint32_t const> batches,
                           std::vector<measured_stage> const& measured,
                           std::vector<std::int64_t> const& kept, std::vector<std::int64_t>& peaks) {
-    std::size_t const stages = peaks.size();
+    chunk_layout const layout = plan.layout_of(batches.size());
+    std::size_t const stages = layout.stages * layout.chunks;
+    std::vector<std::int64_t> transient(peaks.size(), 0);
+    auto now = kept;
     for (std::size_t s = 0; s != stages; ++s) {
-      std::int64_t transient = 0;
+      std::size_t const device = layout.stage_of(s, 0);
       for (std::uint32_t const batch : batches) {
-        transient = std::max(transient, measured[batch * stages + s].transient_bytes);
+        transient[device] =
+            std::max(transient[device], measured[batch * stages + s].transient_bytes);
       }
-      std::int64_t peak = kept[s];
-      detail::checked_add(name, "the bytes of a stage", peak, transient);
-      detail::checked_add(name, "the bytes of a stage", peak,
+      detail::checked_add(name, "the bytes of a stage", now[device],
                           measured[batches[0] * stages + s].state_bytes);
-      peaks[s] = std::max(peaks[s], peak);
+    }
+    for (std::size_t d = 0; d != peaks.size(); ++d) {
+      detail::checked_add(name, "the bytes of a stage", now[d], transient[d]);
+      peaks[d] = std::max(peaks[d], now[d]);
     }
   }
 

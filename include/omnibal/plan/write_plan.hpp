@@ -193,17 +193,20 @@ inline constexpr write_megatron_layout_fn write_megatron_layout{};
 struct write_plan_fn {
   /// Writes a plan as one JSON object to an output iterator of `char` and returns its end. The
   /// object has `status`, `boundaries`, `choices`, `stages` (each with `time`, `bytes` and
-  /// `in_flight`), `step_time`, `lower_bound` and `proven`. If the plan is infeasible, it has
-  /// `status`, `stage` and `missing_bytes` instead. Numbers read back as the same numbers; integers
-  /// require a reader that supports all 64 bits.
+  /// `in_flight`), `step_time`, `lower_bound` and `proven`. With several chunks it also has
+  /// `chunks` and `placement`, and virtual stages have the boundaries. If there is no plan, the
+  /// object has `status`, `stage` and `missing_bytes` instead. Numbers read back as the same
+  /// numbers; integers require a reader that supports all 64 bits.
   ///
   /// Complexity: linear. Memory: the text. Determinism: portable for integers. Errors: the errors
   /// of the iterator.
   template <scalar_measure Time, std::output_iterator<char> Out>
   Out operator()(pipeline_plan<Time> const& plan, Out out) const {
     std::string text;
-    if (plan.status == solve_status::infeasible) {
-      text.append("{\"status\":\"infeasible\",\"stage\":").append(detail::to_text(plan.stage));
+    if (plan.status != solve_status::solved) {
+      bool const is_infeasible = plan.status == solve_status::infeasible;
+      text.append("{\"status\":\"").append(is_infeasible ? "infeasible" : "not_found");
+      text.append("\",\"stage\":").append(detail::to_text(plan.stage));
       text.append(",\"missing_bytes\":").append(detail::to_text(plan.missing_bytes)).append("}\n");
       detail::put_text(out, text);
       return out;
@@ -217,7 +220,14 @@ struct write_plan_fn {
       text.append(",\"bytes\":").append(detail::to_text(stage.bytes));
       text.append(",\"in_flight\":").append(detail::to_text(stage.in_flight)).append("}");
     }
-    text.append("],\n\"step_time\":").append(detail::to_text(plan.step_time));
+    if (plan.chunks != 1) {
+      text.append("],\n\"chunks\":").append(detail::to_text(plan.chunks));
+      bool const is_v = plan.placement == chunk_placement::v_shape;
+      text.append(",\n\"placement\":\"").append(is_v ? "v_shape\"" : "looped\"");
+    } else {
+      text.append("]");
+    }
+    text.append(",\n\"step_time\":").append(detail::to_text(plan.step_time));
     text.append(",\"lower_bound\":").append(detail::to_text(plan.lower_bound));
     text.append(",\"proven\":").append(plan.proven ? "true" : "false").append("}\n");
     detail::put_text(out, text);
