@@ -470,8 +470,8 @@ std::string shortened(std::string const& layout) {
     std::string const stage = layout.substr(first, end - first) + "|";
     std::size_t next = end + 1;
     std::size_t count = 1;
+    if (end == layout.size()) return result + layout.substr(first);
     for (; layout.compare(next, stage.size(), stage) == 0; next += stage.size()) ++count;
-    if (end == layout.size()) return result + stage.substr(0, stage.size() - 1);
     result += count == 1 ? stage : "(" + stage + ")*" + std::to_string(count);
     first = next;
   }

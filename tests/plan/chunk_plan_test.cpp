@@ -209,7 +209,8 @@ instance random_instance(test::random_amounts& random) {
     }
   }
   if (random.between(0, 4) == 0) made.options.constraints.empty = omnibal::empty_stages::allowed;
-  made.layers.resize(static_cast<std::size_t>(random.between(stages, stages + 2)));
+  made.layers.resize(
+      static_cast<std::size_t>(random.between(stages, stages + (stages > 4 ? 1 : 2))));
   std::int64_t const limit = random.between(0, 1) == 0 ? 5 : 10'000;
   bool const has_transients = random.between(0, 1) == 0;
   for (auto& layer : made.layers) {

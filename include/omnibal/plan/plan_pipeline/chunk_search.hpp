@@ -134,8 +134,7 @@ class chunk_search {
   }
   /// The number of moves of a local search, and of nodes of the search over all cuts.
   [[nodiscard]] std::size_t max_moves() const {
-    constexpr std::size_t levels[]{std::size_t{1} << 10, std::size_t{1} << 12,
-                                   std::size_t{1} << 16};
+    constexpr std::size_t levels[]{std::size_t{1} << 9, std::size_t{1} << 11, std::size_t{1} << 16};
     return levels[level()];
   }
   /// The number of operations of schedules that are simulated.
@@ -160,23 +159,30 @@ class chunk_search {
   [[nodiscard]] chunk_ranges ranges_of(std::span<std::uint32_t const> boundaries,
                                        std::size_t device) const {
     chunk_ranges result;
+    set_ranges(boundaries, device, result);
+    return result;
+  }
+
+  void set_ranges(std::span<std::uint32_t const> boundaries, std::size_t device,
+                  chunk_ranges& result) const {
+    result.clear();
     for (std::size_t c = 0; c != places_.chunks; ++c) {
       std::size_t const stage = places_.stage[device * places_.chunks + c];
       result.push_back(boundaries[stage]);
       result.push_back(boundaries[stage + 1]);
     }
-    return result;
   }
 
   /// Returns the choices of a device; valid until the next call.
   [[nodiscard]] device_solution const& solve(std::span<std::uint32_t const> boundaries,
                                              std::size_t device) {
-    auto key = ranges_of(boundaries, device);
-    chunk_ranges const ranges = key;
-    key.push_back(static_cast<std::uint32_t>(device));
-    auto const [place, is_new] = solved_.try_emplace(std::move(key));
-    if (is_new) choices_.solve(device, ranges, place->second);
-    return place->second;
+    set_ranges(boundaries, device, key_);
+    key_.push_back(static_cast<std::uint32_t>(device));
+    auto const known = solved_.find(key_);
+    if (known != solved_.end()) return known->second;
+    device_solution& result = solved_[key_];
+    choices_.solve(device, ranges_of(boundaries, device), result);
+    return result;
   }
 
   [[nodiscard]] bool is_legal_stage(std::span<std::uint32_t const> boundaries,
@@ -762,6 +768,7 @@ class chunk_search {
   std::vector<std::uint32_t> cuts_;
   std::vector<std::ptrdiff_t> cut_at_;
   std::unordered_map<std::vector<std::uint32_t>, device_solution, ranges_hash> solved_;
+  std::vector<std::uint32_t> key_;
 
   bool is_started_ = false;
   std::vector<std::uint32_t> best_;
