@@ -462,17 +462,18 @@ std::vector<std::uint32_t> boundaries_of(std::vector<std::uint32_t> const& count
   return result;
 }
 
-/// A layout with equal stages in a row as one.
+/// A layout with equal stages in a row as one, for a cell of a table.
 std::string shortened(std::string const& layout) {
   std::string result;
   for (std::size_t first = 0; first <= layout.size();) {
     std::size_t const end = std::min(layout.find('|', first), layout.size());
     std::string const stage = layout.substr(first, end - first) + "|";
+    std::string const shown = layout.substr(first, end - first) + "\\|";
     std::size_t next = end + 1;
     std::size_t count = 1;
     if (end == layout.size()) return result + layout.substr(first);
     for (; layout.compare(next, stage.size(), stage) == 0; next += stage.size()) ++count;
-    result += count == 1 ? stage : "(" + stage + ")*" + std::to_string(count);
+    result += count == 1 ? shown : "(" + shown + ")*" + std::to_string(count);
     first = next;
   }
   return result;

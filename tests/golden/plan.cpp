@@ -48,8 +48,39 @@ void print_plan(std::uint64_t seed) {
   print("plan_pipeline, seed " + std::to_string(seed), hash.value());
 }
 
+/// Plans of random layers on machines with several chunks on each stage.
+void print_chunks(std::uint64_t seed) {
+  test::random_amounts random(seed);
+  test::fnv1a hash;
+  for (int run = 0; run != 50; ++run) {
+    std::vector<omnibal::plan_layer<>> layers(static_cast<std::size_t>(random.between(12, 40)));
+    for (auto& layer : layers) {
+      std::int64_t const time = random.between(1000, 1100);
+      std::int64_t const bytes = random.between(500, 520);
+      layer.state_bytes = random.heavy_tail(2000);
+      layer.choices = {{3 * time, bytes, bytes / 4},
+                       {3 * time + time / 7, bytes / 2, bytes / 2},
+                       {4 * time, bytes / 16, bytes}};
+    }
+    omnibal::pipeline_machine const machine{
+        .stages = static_cast<std::size_t>(random.between(2, 4)),
+        .memory_bytes = {random.between(10'000, 60'000)}};
+    auto const plan =
+        omnibal::plan_pipeline(layers, machine,
+                               {.micro_batches = static_cast<std::size_t>(random.between(1, 20)),
+                                .chunks = static_cast<std::size_t>(random.between(2, 3))});
+    for (std::uint32_t const boundary : plan.boundaries) hash.add(boundary);
+    for (std::uint32_t const choice : plan.choices) hash.add(choice);
+    for (std::int64_t const number : {plan.step_time, plan.lower_bound, plan.missing_bytes}) {
+      hash.add(static_cast<std::uint64_t>(number));
+    }
+  }
+  print("plan_pipeline with chunks, seed " + std::to_string(seed), hash.value());
+}
+
 }  // namespace
 
 int main() {
   for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) print_plan(seed);
+  print_chunks(1);
 }
