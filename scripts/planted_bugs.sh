@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Plants each bug of tests/planted/bugs.txt in a copy of the headers, one at a time, and demands that a
+# Plants each bug of tests/planted/bugs.txt in a copy of the sources, one at a time, and demands that a
 # test of the folder named with it fails. Compiles one file of tests after the other until one does, and
 # demands of each that it passes without a bug.
 # usage: planted_bugs.sh [--check] [TEXT]    (only bugs whose line contains TEXT)
@@ -34,6 +34,14 @@ split() {
   fields=("${fields[@]//$'\x01'/'|'}")
 }
 
+# The file of a bug: a header below include/omnibal, or a source of the programs.
+path_of() {
+  case $1 in
+    examples/*) printf '%s' "$1" ;;
+    *) printf 'include/omnibal/%s' "$1" ;;
+  esac
+}
+
 stop() {
   printf 'planted_bugs: %s\n' "$1" >&2
   exit 2
@@ -47,9 +55,15 @@ stop() {
 # in between. cuda_stand_in is the folder cuda/stand_in.
 find_readers() {
   local header=$1 folder=tests/${2/_//} distance=0 user stem far named few
-  local -a level=("include/omnibal/$header") users found=()
+  local -a level=("$(path_of "$header")") users found=()
   local -A seen=() stems
   local -A own_stems=(["$(basename "${header%.*}")"]=1 ["$(basename "$(dirname "$header")")"]=1)
+  # The programs are libraries, so that each of their sources may be part of any test of models.
+  if [[ $header == examples/* ]]; then
+    mapfile -t readers < <(cd "$tree" && grep -lE '"(model_file|counted_family|heard_profile)\.hpp"' "$folder"/*_test.cpp |
+      awk -v part="$(sed -E 's/.*_//; s/\..*//; s/s$//' <<<"$header")" '{ print index($0, part) ? 0 : 1, "quick", $0 }' | sort)
+    return
+  fi
   while [[ ${#level[@]} -gt 0 ]]; do
     mapfile -t users < <(cd "$tree" && includes "${level[@]}" | grep -rlFf - include tests bench | sort)
     stems=()
@@ -136,7 +150,8 @@ passes() {
 
 # Fails where the fields of a bug do not fit the headers and the tests, and says why.
 fits() {
-  local header=$root/include/omnibal/${fields[0]} text without
+  local header text without
+  header=$root/$(path_of "${fields[0]}")
   [[ ${#fields[@]} == 4 ]] || { echo 'not four fields'; return 1; }
   [[ -f $header ]] || { echo 'no such header'; return 1; }
   text=$(<"$header")
@@ -173,10 +188,15 @@ fi
 
 rm -rf "$tree"
 mkdir -p "$tree"
-cp -r "$root"/{CMakeLists.txt,cmake,include,tests,bench} "$tree"
+cp -r "$root"/{CMakeLists.txt,cmake,include,tests,bench,examples,docs,scripts} "$tree"
+# The programs are built only for their own bugs, because they take minutes.
+has_programs=OFF
+for bug in "${bugs[@]}"; do
+  [[ $bug != examples/* ]] || has_programs=ON
+done
 # configure(quick or slow, options of CMake...)
 configure() {
-  cmake -S "$tree" -B "$work/$1" -G Ninja -DOMNIBAL_BUILD_BENCH=OFF -DOMNIBAL_BUILD_EXAMPLES=OFF \
+  cmake -S "$tree" -B "$work/$1" -G Ninja -DOMNIBAL_BUILD_BENCH=OFF -DOMNIBAL_BUILD_EXAMPLES=$has_programs \
     -DOMNIBAL_BUILD_DOCS=OFF "${@:2}" >/dev/null
 }
 # clang++ without optimization is what compiles soonest; what is slow would run too long.
@@ -217,7 +237,7 @@ for bug in "${bugs[@]}"; do
     skipped=$((skipped + 1))
     continue
   fi
-  header=$tree/include/omnibal/${fields[0]}
+  header=$tree/$(path_of "${fields[0]}")
   good=$(<"$header")
   bad=${good/"${fields[1]}"/"${fields[2]}"}
   begin=$SECONDS

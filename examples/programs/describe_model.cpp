@@ -34,11 +34,17 @@ void print_omitted(std::ostream& out, model_description const& model) {
 int describe(describe_options const& options) {
   std::vector<model_description> models;
   int refused = 0;
+  published_totals totals;
+  if (!options.published.empty()) totals = read_published_totals(options.published);
   for (std::string const& name : options.models) {
     try {
       auto model = find_model(name, model_parts::any, options.family);
       // A file without a name of its own.
       if (model.name.empty()) model.name = name;
+      auto const published = totals.find(model.name);
+      if (published != totals.end()) {
+        model.published = published_total{published->second, 0, options.published.string()};
+      }
       models.push_back(std::move(model));
     } catch (std::exception const& error) {
       std::cerr << "describe_model: " << error.what() << '\n';

@@ -75,6 +75,27 @@ sed "s/TOTAL/$(tr -d , <<<"$without")/" predicting.json >second.json
 grep -qF "The layers without multi-token prediction have $without, the same number" output ||
   complain "without prediction: $(grep Published output)"
 
+# The published column of a table: of a file of totals, of the models themselves, or none.
+printf 'model,parameters\nllama3-8b,8030261248\ndeepseek-v2,235741434881\n' >totals.csv
+"$program" --table --published totals.csv llama3-8b deepseek-v2 windows.json 6+20B >output 2>message ||
+  complain "published column: it fails: $(cat message)"
+for row in '| llama3-8b |.*| 8,030,261,248 | equal |' \
+  '| deepseek-v2 |.*| 235,741,434,881 | 1 fewer |' '| windows |.*| - | - |' \
+  '| 6+20B |.*| - | - |'; do
+  grep -q "^$row\$" output || complain "published column: no row $row: $(cat output)"
+done
+echo '{"model_type": "vit"}' >vit.json
+echo "model,parameters
+vit,86389248" >totals.csv
+"$program" --table --published totals.csv vit.json >output 2>message || complain "vit: it fails"
+grep -q '| 86,389,248 | equal with 590,592 that never run |$' output ||
+  complain "vit: the pooling is not named: $(tail -n 1 output)"
+"$program" --published totals.csv vit.json >output 2>message && complain "totals without a table"
+echo "vit,3" >>totals.csv
+"$program" --table --published totals.csv vit.json >output 2>message && complain "two totals of one model"
+grep -qF 'totals.csv: record 2 (line 3): model "vit" occurs twice' message ||
+  complain "two totals of one model: $(cat message)"
+
 echo '{"model_type": "zaya", "hidden_size": 8}' >other.json
 "$program" --table llama3-8b other.json deepseek-v2 >output 2>message &&
   complain "a family that is not read: exit status 0"

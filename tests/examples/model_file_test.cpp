@@ -607,3 +607,22 @@ TEST_CASE("a machine comes from a file or by its name, and is refused where it i
         "there is no machine \"tpu\"; the machines are \"a100-80gb\", \"a100-40gb\", "
         "\"a100-80gb-products\", \"h100-80gb\"");
 }
+
+// The bytes of an index say the parameters only if every parameter has the same known bytes.
+TEST_CASE("an index of weights says the published total by its parameters or its bytes") {
+  auto const total = [](char const* metadata, char const* configuration) {
+    auto const index = nlohmann::json::parse(R"({"metadata": )" + std::string(metadata) + "}");
+    return total_of_index("index.json", index, nlohmann::json::parse(configuration));
+  };
+  CHECK(total(R"({"total_parameters": 5, "total_size": 999})", "{}").parameters == 5);
+  CHECK(total(R"({"total_size": 24})", R"({"dtype": "bfloat16"})").parameters == 12);
+  CHECK(
+      total(R"({"total_size": 24})", R"({"text_config": {"torch_dtype": "float32"}})").parameters ==
+      6);
+  auto const odd = total(R"({"total_size": 25})", R"({"dtype": "float16"})");
+  CHECK(odd.parameters == 0);
+  CHECK(odd.bytes == 25);
+  CHECK(total(R"({"total_size": 24})", "{}").parameters == 0);
+  CHECK(total(R"({"total_size": 24})", R"({"dtype": "float16", "quantization_config": {}})")
+            .parameters == 0);
+}

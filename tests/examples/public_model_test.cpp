@@ -584,3 +584,48 @@ TEST_CASE("numbers that Python's json writes are read, and refused where they ar
   }
   check_contains(message, "field \"hidden_size\" is \"-Infinity\", must be an integer from 1");
 }
+
+// Files of today state these fields beside those of the class, with values that change no layer.
+TEST_CASE("published files may state what follows from other fields") {
+  struct further_fields {
+    char const* text;
+    char const* further;
+    /// Fields of which each makes the file another model.
+    char const* refused;
+  };
+  std::vector<further_fields> const files{
+      {R"({"model_type": "mimo_v2_flash", "num_hidden_layers": 3, "sliding_window": 128})",
+       R"({"swa_num_attention_heads": 64, "swa_num_key_value_heads": 8, "swa_head_dim": 192,
+           "swa_v_head_dim": 128, "sliding_window_size": 128, "attention_chunk_size": 128,
+           "hybrid_layer_pattern": [0, 1, 1], "moe_layer_freq": [0, 1, 1],
+           "add_full_attention_sink_bias": false, "add_swa_attention_sink_bias": true,
+           "layernorm_epsilon": 1e-05, "attention_value_scale": 0.707, "swa_rope_theta": 10000})",
+       R"({"swa_num_key_value_heads": 4, "swa_head_dim": 128, "attention_chunk_size": 64,
+           "add_full_attention_sink_bias": true, "add_swa_attention_sink_bias": false,
+           "hybrid_layer_pattern": [0, 1]})"},
+      {R"({"model_type": "nemotron_h", "hybrid_override_pattern": "M-*-"})",
+       R"({"time_step_rank": 512})", "{}"},
+      {R"({"model_type": "glm_moe_dsa", "num_hidden_layers": 2})",
+       R"({"layer_types": ["deepseek_sparse_attention", "deepseek_sparse_attention"]})",
+       R"({"layer_types": ["deepseek_sparse_attention", "full_attention"]})"},
+      {R"({"model_type": "qwen3_5_text", "num_hidden_layers": 4})",
+       R"({"mlp_only_layers": [], "output_gate_type": "swish"})", R"({"mlp_only_layers": [1]})"}};
+  for (further_fields const& file : files) {
+    json const base = json::parse(file.text);
+    INFO(file.text);
+    auto const expected = model_of("config.json", "", base);
+    json all = base;
+    all.update(json::parse(file.further));
+    CHECK(model_json(model_of("config.json", "", all)) == model_json(expected));
+    for (auto const& [name, value] : json::parse(file.refused).items()) {
+      json other = all;
+      other[name] = value;
+      check_contains(complaint(other), name);
+    }
+  }
+  // The pattern places the windows.
+  json moved = json::parse(files[0].text);
+  moved["hybrid_layer_pattern"] = {1, 0, 1};
+  auto const usual = model_of("config.json", "", json::parse(files[0].text));
+  CHECK(model_json(model_of("config.json", "", moved)) != model_json(usual));
+}

@@ -192,6 +192,22 @@ std::vector<known_total> const pairs{
        "v_head_dim": 16, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1,
        "tie_word_embeddings": false}})",
      166'816},
+    {"Kimi K2.5 as published", R"({"model_type": "kimi_k25", "tie_word_embeddings": false, "projection_hidden_size": 64,
+       "media_placeholder_token_id": 9,
+       "vision_config": {"model_type": "", "patch_size": 14, "init_pos_emb_height":
+       8, "init_pos_emb_width": 8, "init_pos_emb_time": 4, "vt_num_attention_heads": 4,
+       "vt_num_hidden_layers": 3, "vt_hidden_size": 32, "vt_intermediate_size": 48,
+       "mm_hidden_size": 32, "text_hidden_size": 64, "merge_type": "sd2_tpool",
+       "mm_projector_type": "patchmerger", "pos_emb_type": "divided_fixed",
+       "video_attn_type": "spatial_temporal", "projector_hidden_act": "gelu",
+       "projector_ln_eps": 1e-05}, "text_config": {"model_type": "deepseek_v3",
+       "hidden_size": 64, "intermediate_size": 96, "moe_intermediate_size": 32,
+       "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4,
+       "vocab_size": 200, "n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts":
+       1, "kv_lora_rank": 16, "q_lora_rank": 24, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
+       "v_head_dim": 16, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1,
+       "tie_word_embeddings": false}})",
+     166'816},
     {"ERNIE 4.5 VL", R"({"model_type": "ernie4_5_vl_moe", "tie_word_embeddings": true, "vision_config":
        {"model_type": "ernie4_5_vl_moe_vision", "depth": 3, "hidden_size": 32,
        "intermediate_size": 48, "num_heads": 4, "patch_size": 14}, "text_config":

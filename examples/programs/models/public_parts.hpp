@@ -23,9 +23,10 @@ inline std::string listed(std::vector<std::string> const& names) {
   return result;
 }
 
-/// The name of the family that a part of a configuration states, or `otherwise`.
+/// The name of the family that a part of a configuration states, or `otherwise`, also for "".
 inline std::string stated_family(json_fields const& given, std::string_view otherwise) {
-  return given.has("model_type") ? given.text("model_type") : std::string(otherwise);
+  std::string const stated = given.has("model_type") ? given.text("model_type") : "";
+  return stated.empty() ? std::string(otherwise) : stated;
 }
 
 [[noreturn]] inline void fail_family(json_fields const& given, std::string const& name) {

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "published_total.hpp"
 
+#include "csv_records.hpp"
+#include "file_text.hpp"
+#include "input_error.hpp"
 #include "json_fields.hpp"
+#include "progress.hpp"
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -57,6 +63,19 @@ published_total total_of_index(std::string const& path, nlohmann::json const& in
   } else {
     result.parameters = result.bytes / each;
   }
+  return result;
+}
+
+published_totals read_published_totals(std::filesystem::path const& path) {
+  progress hidden(visibility::hidden);
+  file_text const text(path, hidden);
+  published_totals result;
+  auto const take = [&](position const& where, std::array<std::string_view, 2> const& values) {
+    std::int64_t const parameters = parse_count(where, "parameters", values[1]);
+    if (result.emplace(values[0], parameters).second) return;
+    fail(where, "model \"" + std::string(values[0]) + "\" occurs twice");
+  };
+  for_each_csv_record(text, ',', take, "model", "parameters");
   return result;
 }
 

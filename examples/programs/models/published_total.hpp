@@ -5,6 +5,9 @@
 /// The number of parameters that the publisher of a model states.
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,5 +29,12 @@ struct published_total {
 /// `input_error` that names the field.
 [[nodiscard]] published_total total_of_index(std::string const& path, nlohmann::json const& index,
                                              nlohmann::json const& configuration);
+
+/// Published totals by the names of models.
+using published_totals = std::map<std::string, std::int64_t, std::less<>>;
+
+/// Reads a CSV file with the columns `model` and `parameters`. Errors: `input_error`, also for a
+/// model that occurs twice.
+[[nodiscard]] published_totals read_published_totals(std::filesystem::path const& path);
 
 }  // namespace examples

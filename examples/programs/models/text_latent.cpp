@@ -70,7 +70,8 @@ void read_indexers(text_draft& draft) {
         std::max<std::int64_t>(static_cast<std::int64_t>(l) - offset + 1, 0);
     return behind % period == 0 ? "full" : "shared";
   });
-  static_cast<void>(kinds_of_layers(draft, "layer_types", {"indexed_attention"},
+  static_cast<void>(kinds_of_layers(draft, "layer_types",
+                                    {"indexed_attention", "deepseek_sparse_attention"},
                                     [](auto) { return "indexed_attention"; }));
   for (std::size_t l = 0; l != draft.layers.size(); ++l) {
     draft.layers[l].span = {omnibal::span_kind::window, chosen};

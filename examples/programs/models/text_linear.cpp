@@ -74,7 +74,7 @@ void set_qwen_kinds(text_draft& draft) {
                           return (static_cast<std::int64_t>(l) + 1) % period != 0 ? linear : full;
                         }),
             read_delta(draft.given));
-  draft.given.skip({"mamba_ssm_dtype"});
+  draft.given.skip({"mamba_ssm_dtype", "output_gate_type"});
 }
 
 omnibal::expert_layer read_qwen_experts(config_fields const& given) {
@@ -242,7 +242,10 @@ std::vector<text_family> linear_text_families() {
   std::vector<field_alias> const routed{{"num_local_experts", "num_experts"}};
   return {
       {{"qwen3_next"}, read_qwen3_next, routed},
-      {{"qwen3_5_text"}, read_qwen3_5},
+      {{"qwen3_5_text"},
+       read_qwen3_5,
+       {},
+       {{"mlp_only_layers", neutral_value::empty, "all of its layers are dense"}}},
       {{"qwen3_5_moe_text"},
        read_qwen3_5_moe,
        routed,

@@ -3,11 +3,13 @@
 #include "text_families.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace examples {
@@ -139,6 +141,36 @@ void read_laguna(text_draft& draft) {
   read_windows(draft, [](std::size_t) { return full; });
 }
 
+/// The sizes of the layers with windows, where the file states them. Errors: `input_error` for
+/// sizes that the class does not have.
+void check_mimo_windows(config_fields const& given) {
+  struct stated_size {
+    std::string_view of_windows;
+    std::string_view usual;
+    std::int64_t times = 1;
+  };
+  constexpr std::array<stated_size, 6> sizes{{{"swa_num_attention_heads", "num_attention_heads"},
+                                              {"swa_num_key_value_heads", "num_key_value_heads", 2},
+                                              {"swa_head_dim", "head_dim"},
+                                              {"swa_v_head_dim", "v_head_dim"},
+                                              {"sliding_window_size", "sliding_window"},
+                                              {"attention_chunk_size", "sliding_window"}}};
+  for (stated_size const& one : sizes) {
+    if (!given.has(one.of_windows)) continue;
+    std::int64_t const expected = one.times * given.integer(one.usual);
+    if (given.integer(one.of_windows) == expected) continue;
+    given.refuse(one.of_windows, "must be " + std::to_string(expected) + ", because " +
+                                     std::string(one.usual) + " is " +
+                                     std::to_string(expected / one.times));
+  }
+  if (given.flag("add_full_attention_sink_bias")) {
+    given.refuse("add_full_attention_sink_bias", "but only layers with windows have sinks");
+  }
+  if (!given.flag("add_swa_attention_sink_bias", true)) {
+    given.refuse("add_swa_attention_sink_bias", "but layers with windows have sinks");
+  }
+}
+
 void read_mimo_v2(text_draft& draft) {
   config_fields const& given = draft.given;
   draft.base.qkv_bias = given.flag("attention_bias");
@@ -149,7 +181,17 @@ void read_mimo_v2(text_draft& draft) {
     given.refuse("n_shared_experts", "but shared experts of this family are not read");
   }
   read_sparse_layers(draft, experts, 1);
-  read_windows(draft, [](std::size_t l) { return l == 0 || (l + 1) % 6 == 0 ? full : sliding; });
+  check_mimo_windows(given);
+  given.skip({"layernorm_epsilon", "attention_value_scale", "swa_rope_theta"});
+  std::vector<std::int64_t> pattern;
+  if (given.has("hybrid_layer_pattern")) pattern = given.integers("hybrid_layer_pattern");
+  if (!pattern.empty() && pattern.size() != draft.layers.size()) {
+    given.refuse("hybrid_layer_pattern", "must have a flag for each layer");
+  }
+  read_windows(draft, [&](std::size_t l) {
+    bool const is_full = pattern.empty() ? l == 0 || (l + 1) % 6 == 0 : pattern[l] == 0;
+    return is_full ? full : sliding;
+  });
   for (auto& layer : draft.layers) {
     layer.value_size = draft.base.value_size;
     if (layer.span.kind == omnibal::span_kind::whole) continue;

@@ -227,6 +227,8 @@ void add_nemotron_part(config_fields const& given, std::string const& kind, tran
 
 void read_nemotron_h(text_draft& draft) {
   config_fields const& given = draft.given;
+  // Mamba-2 has no product of that rank.
+  given.skip({"time_step_rank"});
   draft.base.feed_forward = mlp_kind::plain;
   read_ends(draft);
   // The class never ties its ends.

@@ -225,6 +225,27 @@ void read_ernie(tower_draft& draft) {
   draft.connector = step;
 }
 
+/// Errors: `input_error` for a tower that the class does not have.
+void check_kimi(config_fields const& fields) {
+  struct stated_kind {
+    std::string_view name;
+    std::string_view only;
+  };
+  for (stated_kind const& one : {stated_kind{"merge_type", "sd2_tpool"},
+                                 {"mm_projector_type", "patchmerger"},
+                                 {"pos_emb_type", "divided_fixed"},
+                                 {"video_attn_type", "spatial_temporal"}}) {
+    if (!fields.has(one.name) || fields.text(one.name) == one.only) continue;
+    fields.refuse(one.name, "but only \"" + std::string(one.only) + "\" is read");
+  }
+  if (fields.integer_or("mm_hidden_size", fields.integer("hidden_size")) !=
+      fields.integer("hidden_size")) {
+    fields.refuse("mm_hidden_size", "must be the width of the tower");
+  }
+  if (fields.has("projector_hidden_act")) check_activation(fields, "projector_hidden_act");
+  fields.skip({"text_hidden_size", "projector_ln_eps", "_attn_implementation"});
+}
+
 void read_kimi(tower_draft& draft) {
   config_fields const& fields = draft.fields;
   auto& layer = draft.layer;
@@ -237,6 +258,7 @@ void read_kimi(tower_draft& draft) {
   layer.image_size = usual_patches * layer.patch_size;
   draft.patches.positions = fields.integer("pos_emb_height") * fields.integer("pos_emb_width");
   fields.skip({"pos_emb_time"});
+  check_kimi(fields);
   draft.has_last_norm = true;
   draft.connector = draft.merger(side_of(fields, "merge_kernel_size"));
   draft.connector->hidden = draft.connector->input;
@@ -302,7 +324,8 @@ std::vector<tower_family> image_tower_families() {
          "position_embedding_size": 10240})",
            .neutral = {{"attention_bias", neutral_value::off, "it has no biases"}},
            .ignored = {{"bounds and scales that are not learned",
-                        {"use_clipped_linears", "standardize", "global_head_dim"}}}},
+                        {"use_clipped_linears", "standardize", "global_head_dim"}},
+                       {"how images become tiles", {"image_seq_length", "video_seq_length"}}}},
           {.names = {"ernie4_5_vl_moe", "ernie4_5_vl_moe_vision"},
            .read = read_ernie,
            .defaults = R"({"depth": 32, "hidden_size": 1280, "num_heads": 16, "patch_size": 14,
@@ -311,7 +334,14 @@ std::vector<tower_family> image_tower_families() {
            .read = read_kimi,
            .defaults = R"({"patch_size": 14, "pos_emb_height": 64, "pos_emb_width": 64,
          "num_attention_heads": 16, "num_hidden_layers": 27, "hidden_size": 1152,
-         "intermediate_size": 4304, "merge_kernel_size": [2, 2]})"},
+         "intermediate_size": 4304, "merge_kernel_size": [2, 2]})",
+           .aliases = {{"vt_hidden_size", "hidden_size"},
+                       {"vt_num_hidden_layers", "num_hidden_layers"},
+                       {"vt_num_attention_heads", "num_attention_heads"},
+                       {"vt_intermediate_size", "intermediate_size"},
+                       {"init_pos_emb_height", "pos_emb_height"},
+                       {"init_pos_emb_width", "pos_emb_width"},
+                       {"init_pos_emb_time", "pos_emb_time"}}},
           {.names = {"minimax_m3_vl_vision"},
            .read = read_minimax,
            .defaults = R"({"hidden_size": 1280, "intermediate_size": 5120, "num_hidden_layers": 32,

@@ -21,9 +21,15 @@ std::optional<describe_options> parse_describe_options(int count, char const* co
   app.add_option("models", options.models, "Describe these models." + model_words())
       ->type_name("NAME|FILE")
       ->required();
-  app.add_flag("--table", options.is_table,
-               "Print one row for each model: parameters, GFLOPs of training and kept bytes of a "
-               "token of the language model");
+  auto* const table = app.add_flag(
+      "--table", options.is_table,
+      "Print one row for each model: parameters, GFLOPs of training and kept bytes of a "
+      "token of the language model");
+  app.add_option("--published", options.published,
+                 "Read published totals from this CSV file with the columns model and parameters. "
+                 "Default: totals that stand with the models")
+      ->type_name("FILE")
+      ->needs(table);
   app.add_option("--length", options.length,
                  "Compute FLOPs and kept bytes of layers for a document of this length")
       ->type_name("TOKENS")

@@ -5,6 +5,7 @@
 /// The command line of describe_model.
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct describe_options {
   std::int64_t length = 4096;
   /// One row for each model in place of its layers.
   bool is_table = false;
+  /// The file of published totals for the table; empty: those of the models themselves.
+  std::filesystem::path published;
 };
 
 /// The options of a command line, or nothing where it asked for help, which has been printed then.

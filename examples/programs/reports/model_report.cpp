@@ -127,6 +127,43 @@ std::int64_t kept_bytes(omnibal::mixed_language_model const& language, std::int6
   return sum;
 }
 
+/// Parameters that the class of a model has and no layer.
+struct uncounted_parameters {
+  std::int64_t idle = 0;
+  std::int64_t omitted = 0;
+};
+
+uncounted_parameters uncounted(model_description const& model) {
+  uncounted_parameters result;
+  if (model.vision) result.idle += model.vision->idle_parameters;
+  if (model.audio) result.idle += model.audio->idle_parameters;
+  for (omitted_part const& part : model.omitted) result.omitted += part.parameters;
+  return result;
+}
+
+/// Adds the published total and how far the layers are from it.
+void add_published(std::vector<std::string>& row, model_description const& model,
+                   std::int64_t counted_here) {
+  if (!model.published || model.published->parameters == 0) {
+    row.insert(row.end(), 2, "-");
+    return;
+  }
+  std::int64_t const published = model.published->parameters;
+  auto const [idle, omitted] = uncounted(model);
+  std::string text;
+  if (counted_here == published) {
+    text = "equal";
+  } else if (counted_here + idle + omitted == published) {
+    text = "equal with " + count_text(idle + omitted) +
+           (omitted == 0 ? " that never run" : " that are not read");
+  } else {
+    std::int64_t const missing = published - counted_here;
+    text = count_text(std::abs(missing)) + (missing > 0 ? " fewer" : " more");
+  }
+  row.push_back(count_text(published));
+  row.push_back(std::move(text));
+}
+
 }  // namespace
 
 std::string parts_of(omnibal::transformer const& layer) {
@@ -141,8 +178,7 @@ std::string published_text(model_description const& model) {
   if (published.parameters == 0) {
     return "Published: " + count_text(published.bytes) + " bytes (" + published.source + ")\n";
   }
-  std::int64_t idle = model.vision ? model.vision->idle_parameters : 0;
-  if (model.audio) idle += model.audio->idle_parameters;
+  std::int64_t const idle = uncounted(model).idle;
   auto const trained = model.without_prediction();
   std::int64_t const all = omnibal::count_parameters(described_model{model}).total;
   std::int64_t const without = omnibal::count_parameters(described_model{trained}).total;
@@ -219,7 +255,7 @@ void print_layers(std::ostream& out, model_description const& model, std::int64_
 
 table models_table(std::span<model_description const> models) {
   table rows({"model", "parameters", "active", "language model", "GFLOPs 4K", "GFLOPs 131K",
-              "kept bytes"});
+              "kept bytes", "published", "difference"});
   for (model_description const& model : models) {
     auto const counted_model = model.without_prediction();
     auto const all = omnibal::count_parameters(described_model{counted_model});
@@ -233,6 +269,7 @@ table models_table(std::span<model_description const> models) {
     } else {
       row.insert(row.end(), 4, "");
     }
+    add_published(row, model, all.total);
     rows.add(std::move(row));
   }
   return rows;

@@ -18,8 +18,9 @@ namespace examples {
 [[nodiscard]] std::string parts_of(omnibal::transformer const& layer);
 
 /// The published total of a model beside the parameters that the layers have, and their difference
-/// in words; empty if the model states none. The total of a publisher may have layers of multi-token
-/// prediction and parameters that never run, or not: the nearest of these sums is compared.
+/// in words; empty if the model states none. The total of a publisher may have layers of
+/// multi-token prediction and parameters that never run, or not: the nearest of these sums is
+/// compared.
 [[nodiscard]] std::string published_text(model_description const& model);
 
 /// The layers of a model, a row for all equal layers: the number of the first one, their count,
@@ -28,7 +29,8 @@ namespace examples {
 void print_layers(std::ostream& out, model_description const& model, std::int64_t length);
 
 /// A table with one row for each model: parameters, active ones, those of the language model,
-/// training FLOPs of a token in documents of 4,096 and 131,072 tokens, and kept bytes of a token.
+/// training FLOPs of a token in documents of 4,096 and 131,072 tokens, kept bytes of a token, the
+/// published total and the difference from it. "-": there is no published number of parameters.
 [[nodiscard]] table models_table(std::span<model_description const> models);
 
 }  // namespace examples
