@@ -45,8 +45,12 @@
 #include <omnibal/cost/conformer.hpp>
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/embedding.hpp>
+#include <omnibal/cost/fit_machine.hpp>
+#include <omnibal/cost/kernel_times.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
+#include <omnibal/cost/machine.hpp>
+#include <omnibal/cost/machines.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/prediction_layer.hpp>
@@ -126,6 +130,7 @@
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/plan_training.hpp>
+#include <omnibal/plan/predict_step.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/plan/write_plan.hpp>
 #include <omnibal/recompute/activation_layer.hpp>
