@@ -4,12 +4,16 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/cost/affine_fit.hpp>
 #include <omnibal/cost/device_model.hpp>
+#include <omnibal/cost/fit_machine.hpp>
 #include <omnibal/cost/layered_model.hpp>
+#include <omnibal/cost/machines.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/demand.hpp>
+#include <omnibal/plan/predict_step.hpp>
 
+#include <cmath>
 #include <iostream>
 #include <vector>
 
@@ -80,6 +84,34 @@ void what_a_step_reached() {
   }
 }
 
+void a_step_on_a_machine() {
+  // 64 GPUs of a cluster with H100: 4 tensor-parallel ranks, 2 stages, 8 data-parallel ranks.
+  omnibal::training_step step{.tokens = 8192, .micro_batches = 32};
+  step.degrees = {.tensor = 4, .data = 8, .norms = omnibal::norm_regions::split, .pipeline = 2};
+  step.layer_communication = omnibal::communication::overlapped;
+  auto const found = omnibal::predict_step(omnibal::llama3_8b, step, omnibal::machines::h100);
+  std::cout << std::round(1000 * found.total()) << " ms: products "
+            << std::round(1000 * found.seconds.matmul) << ", attention "
+            << std::round(1000 * found.seconds.attention) << ", bubble "
+            << std::round(1000 * found.seconds.bubble) << '\n';
+
+  // Three measured runs correct the rate of matrix products of the own cluster.
+  struct run {
+    std::int64_t micro_batches;
+    double seconds;
+  };
+  std::vector<run> const runs{{16, 2.2}, {32, 4.2}, {64, 8.2}};
+  auto const predict = [&](run const& one, omnibal::machine const& on) {
+    auto of_run = step;
+    of_run.micro_batches = one.micro_batches;
+    return omnibal::predict_step(omnibal::llama3_8b, of_run, on).total();
+  };
+  auto const fit = omnibal::fit_machine(runs, &run::seconds, predict, omnibal::machines::h100,
+                                        {&omnibal::machine::matmul_flops_per_second});
+  std::cout << std::round(fit.constants[0].value / 1e12) << " TFLOP/s, predictions miss by "
+            << std::round(1000 * fit.mean_error) / 10 << " %\n";
+}
+
 }  // namespace cookbook
 
 int main() {
@@ -87,5 +119,6 @@ int main() {
   run({{"from_measured_batches", from_measured_batches},
        {"from_a_measured_table", from_a_measured_table},
        {"from_two_readings_of_memory", from_two_readings_of_memory},
-       {"what_a_step_reached", what_a_step_reached}});
+       {"what_a_step_reached", what_a_step_reached},
+       {"a_step_on_a_machine", a_step_on_a_machine}});
 }

@@ -7,8 +7,11 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
+#include <omnibal/cost/machines.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/predict_step.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -78,9 +81,48 @@ void print_chunks(std::uint64_t seed) {
   print("plan_pipeline with chunks, seed " + std::to_string(seed), hash.value());
 }
 
+/// Steps of random degrees in nanoseconds, and their bytes.
+void print_step(std::uint64_t seed) {
+  test::random_amounts random(seed);
+  test::fnv1a hash;
+  for (int run = 0; run != 100; ++run) {
+    std::int64_t const heads = 8 * random.between(1, 8);
+    omnibal::language_model model{.input = {.vocabulary = 32'000, .hidden = 128 * heads},
+                                  .layers = random.between(4, 40),
+                                  .layer = {.hidden = 128 * heads, .heads = heads},
+                                  .output = {.vocabulary = 32'000, .hidden = 128 * heads}};
+    model.layer.mlp = random.between(0, 1) == 0 ? 512 * heads : 0;
+    if (model.layer.mlp == 0) model.layer.experts = {.routed = 16, .active = 2, .mlp = 64 * heads};
+    omnibal::training_step step{.sequences = random.between(1, 3),
+                                .tokens = 1024 * random.between(1, 8),
+                                .micro_batches = random.between(1, 20)};
+    step.degrees = {.tensor = std::int64_t{1} << random.between(0, 3),
+                    .sequence = random.between(1, 2),
+                    .data = 8 * random.between(1, 9),
+                    .expert = 8,
+                    .norms = static_cast<omnibal::norm_regions>(random.between(0, 1)),
+                    .sharding = static_cast<omnibal::sharded_state>(random.between(0, 3)),
+                    .pipeline = random.between(1, 4),
+                    .expert_tensor = 1};
+    if (model.layer.mlp != 0) step.degrees.expert = 1;
+    step.chunks = step.degrees.pipeline == 1 ? 1 : random.between(1, 2);
+    if (model.layers < step.chunks * step.degrees.pipeline) step.chunks = 1;
+    step.recomputed = static_cast<omnibal::recompute_choice>(random.between(0, 2));
+    step.precision = static_cast<omnibal::matmul_precision>(random.between(0, 1));
+    step.layer_communication = static_cast<omnibal::communication>(random.between(0, 1));
+    auto const found = omnibal::predict_step(model, step, omnibal::machines::h100);
+    for (auto const part : omnibal::step_seconds::parts()) {
+      hash.add(static_cast<std::uint64_t>(1e9 * (found.seconds.*part)));
+    }
+    for (std::int64_t const bytes : found.peak_bytes) hash.add(static_cast<std::uint64_t>(bytes));
+  }
+  print("predict_step, seed " + std::to_string(seed), hash.value());
+}
+
 }  // namespace
 
 int main() {
   for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) print_plan(seed);
   print_chunks(1);
+  print_step(1);
 }

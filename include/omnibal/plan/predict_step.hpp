@@ -119,9 +119,9 @@ struct step_prediction {
 
 struct even_boundaries_fn {
   /// Returns boundaries of virtual stages over `layers + 2` units: embedding, layers, head. If the
-  /// stages divide the layers, each has the same number, and embedding and head are additional. If
-  /// they divide the units, embedding and head count as layers (Llama 3, DeepSeek-V3, BLOOM).
-  /// Otherwise the first stages after the embedding have one layer more.
+  /// stages divide the layers, each has the same number, and embedding and head are additional.
+  /// Otherwise the first stages after the embedding have one layer more. If the stages divide the
+  /// units, embedding and head thus count as layers (Llama 3, DeepSeek-V3, BLOOM).
   ///
   /// Complexity: linear in the stages. Memory: the result. Determinism: portable. Errors:
   /// `std::invalid_argument` if a number is not positive or if there are more stages than units.
@@ -130,12 +130,8 @@ struct even_boundaries_fn {
     detail::check_between(name, "layers", layers, 1, std::int64_t{1} << 20);
     detail::check_between(name, "stages", stages, 1, layers + 2);
     std::vector<std::int64_t> result{0};
-    bool const counts_ends = layers % stages != 0 && (layers + 2) % stages == 0;
-    std::int64_t const rest = layers % stages;
     for (std::int64_t s = 1; s != stages; ++s) {
-      std::int64_t const longer = std::min(rest, std::max<std::int64_t>(0, s - 1));
-      result.push_back(counts_ends ? s * ((layers + 2) / stages)
-                                   : 1 + s * (layers / stages) + longer);
+      result.push_back(1 + s * (layers / stages) + std::min(layers % stages, s - 1));
     }
     result.push_back(layers + 2);
     return result;
