@@ -169,6 +169,7 @@ void print_left_out(std::string const& title, runs const& given, machine const& 
   std::map<std::string, int> names;
   for (auto const& run : given) ++names[run.model_name];
   errors found;
+  errors in_fp8;
   std::string detail;
   for (auto const& counted : names) {
     std::string const& name = counted.first;
@@ -178,6 +179,9 @@ void print_left_out(std::string const& title, runs const& given, machine const& 
     errors one;
     one.add(left, fitted(others, start, members).fitted);
     found.values.insert(found.values.end(), one.values.begin(), one.values.end());
+    for (std::size_t i = 0; i != left.size(); ++i) {
+      if (left[i].is_fp8) in_fp8.values.push_back(one.values[i]);
+    }
     double const worst =
         *std::ranges::max_element(one.values, {}, [](double value) { return std::abs(value); });
     char text[160];
@@ -185,6 +189,7 @@ void print_left_out(std::string const& title, runs const& given, machine const& 
     detail += text;
   }
   found.print(title);
+  if (in_fp8.values.size() < found.values.size()) in_fp8.print("of these, FP8: " + title);
   std::fprintf(stderr, "    %s: %s\n", title.c_str(), detail.c_str());
 }
 
