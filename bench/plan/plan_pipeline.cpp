@@ -108,6 +108,27 @@ void plan_pipeline(benchmark::State& state) {
                                {"plan_pipeline, milliseconds", "milliseconds", 5.0}});
 }
 
+/// Stages with several chunks. The units in flight are about twice the stages.
+void plan_pipeline_chunks(benchmark::State& state) {
+  problem given = make_problem(97, 8, transients::equal);
+  given.options.chunks = 4;
+  auto const bytes = given.machine.memory_bytes.values()[0];
+  given.machine.memory_bytes = {bytes + bytes / 4};
+  omnibal::pipeline_plan<std::int64_t> plan;
+  std::vector<double> seconds;
+  bench::compare(
+      state, cut_only(given),
+      [&] {
+        double const begin = bench::processor_seconds();
+        plan = omnibal::plan_pipeline(given.layers, given.machine, given.options);
+        seconds.push_back(bench::processor_seconds() - begin);
+        return plan.boundaries.size();
+      },
+      [&](std::size_t) { return given.layers.size(); });
+  state.counters["milliseconds"] = 1000 * bench::median(seconds);
+  bench::make_promises(state, {{"plan_pipeline with chunks, milliseconds", "milliseconds", 20.0}});
+}
+
 /// `select_recompute` solves a problem for each number of transient bytes.
 void plan_pipeline_noisy_transients(benchmark::State& state) {
   measure(state, transients::noisy);
@@ -125,3 +146,4 @@ void sizes(benchmark::internal::Benchmark* made) {
 
 BENCHMARK(plan_pipeline)->Apply(sizes);
 BENCHMARK(plan_pipeline_noisy_transients)->Apply(sizes);
+BENCHMARK(plan_pipeline_chunks)->UseManualTime()->Unit(benchmark::kMillisecond);

@@ -188,6 +188,22 @@ void cuts_and_recomputation_together() {
   std::cout << recomputed[0].size() << " layers of stage 0 recompute selectively\n";
 }
 
+void chunks_on_each_stage() {
+  omnibal::micro_batch_work const batch{.documents =
+                                            omnibal::equal_sequences({.count = 4, .length = 2048})};
+  auto const layers = omnibal::layer_costs(omnibal::llama3_70b, batch, degrees);
+  omnibal::interleaved_1f1b const schedule{.stages = 4, .micro_batches = 16, .chunks = 4};
+  auto const plan = omnibal::plan_pipeline(
+      layers, machine,
+      {.micro_batches = 16, .chunks = 4, .chunks_in_flight = omnibal::chunks_in_flight(schedule)});
+  std::string layout;
+  omnibal::write_megatron_layout(plan.boundaries, omnibal::language_model_letters{82},
+                                 std::back_inserter(layout));
+  std::cout << layout << '\n'
+            << plan.step_time / 1'000'000 << " ms, " << plan.stages[0].in_flight
+            << " units on stage 0\n";
+}
+
 void data_model_and_memory() {
   using lengths_type = std::vector<std::int64_t>;
   lengths_type const samples{7000, 500, 6000, 800, 1500, 3000, 5200, 900, 4800, 600, 2100, 3100};
@@ -230,5 +246,6 @@ int main() {
        {"chunks_in_a_v", chunks_in_a_v},
        {"an_encoder_in_the_idle_times", an_encoder_in_the_idle_times},
        {"cuts_and_recomputation_together", cuts_and_recomputation_together},
+       {"chunks_on_each_stage", chunks_on_each_stage},
        {"data_model_and_memory", data_model_and_memory}});
 }
