@@ -299,6 +299,13 @@ TEST_CASE("plan_pipeline with chunks agrees with trying every plan") {
   CHECK(count.not_found < 100);
 }
 
+// Why: the guide shows these calls.
+TEST_CASE("calls of the guide for stages with several chunks") {
+  std::vector<int> const times(8, 3);
+  CHECK(estimate_makespan(times, chunk_layout{4, 16, 2}) == (2 * 16 + 4 - 1) * 3);
+  CHECK(chunks_in_flight(interleaved_1f1b{4, 16, 2}).size() == 4);
+}
+
 // Why: memory must never be exceeded in a step, and an estimate of the peak that is too large would
 // recompute more than necessary.
 TEST_CASE("chunks_in_flight gives exactly the peak of a simulated step") {
