@@ -617,7 +617,8 @@ TEST_CASE("published files may state what follows from other fields") {
     json all = base;
     all.update(json::parse(file.further));
     CHECK(model_json(model_of("config.json", "", all)) == model_json(expected));
-    for (auto const& [name, value] : json::parse(file.refused).items()) {
+    json const refused = json::parse(file.refused);
+    for (auto const& [name, value] : refused.items()) {
       json other = all;
       other[name] = value;
       check_contains(complaint(other), name);
