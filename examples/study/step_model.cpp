@@ -211,16 +211,17 @@ void print_splits(runs const& all) {
     auto const& one = machine_named("a100_infiniband");
     auto const given =
         chosen(all, [](auto const& run) { return run.source.starts_with("vtrain"); });
-    machine const found =
-        given.size() < one.fitted.size() ? one.preset : fitted(given, one.start, one.fitted).fitted;
-    errors sc21;
-    sc21.add(of("sc21"), found);
-    errors both;
-    both.add(of("seqsel"), found);
-    sc21.print("vTrain fitted, SC21 predicted");
-    both.print("vTrain fitted, Korthikanti predicted");
-    both.values.insert(both.values.end(), sc21.values.begin(), sc21.values.end());
-    both.print("vTrain fitted, both predicted");
+    if (given.size() >= one.fitted.size()) {
+      machine const found = fitted(given, one.start, one.fitted).fitted;
+      errors sc21;
+      sc21.add(of("sc21"), found);
+      errors both;
+      both.add(of("seqsel"), found);
+      sc21.print("vTrain fitted, SC21 predicted");
+      both.print("vTrain fitted, Korthikanti predicted");
+      both.values.insert(both.values.end(), sc21.values.begin(), sc21.values.end());
+      both.print("vTrain fitted, both predicted");
+    }
     leave_out("vTrain", one.name, given);
   }
   {

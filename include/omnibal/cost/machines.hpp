@@ -9,7 +9,7 @@
 
 namespace omnibal::inline v0::machines {
 
-/// A start for fits: shares of the data sheet of an A100 with 80 GB and 200 Gb/s for two devices.
+/// A start for fits: rough rates of an A100 with 80 GB and 200 Gb/s for two devices.
 inline constexpr machine a100_start{
     .matmul_flops_per_second = 250e12,
     .fp8_gain = 1,
@@ -23,7 +23,7 @@ inline constexpr machine a100_start{
     .launch_seconds = 0.5e-3,
 };
 
-/// A start for fits: shares of the data sheet of an H100 SXM with 400 Gb/s for each device.
+/// A start for fits: rough rates of an H100 SXM with 400 Gb/s for each device.
 inline constexpr machine h100_start{
     .matmul_flops_per_second = 700e12,
     .fp8_gain = 2,
@@ -37,7 +37,7 @@ inline constexpr machine h100_start{
     .launch_seconds = 0.5e-3,
 };
 
-/// A start for fits: shares of the data sheet of a B200 with 400 Gb/s for each device.
+/// A start for fits: rough rates of a B200 with 400 Gb/s for each device.
 inline constexpr machine b200_start{
     .matmul_flops_per_second = 1.4e15,
     .fp8_gain = 2,
