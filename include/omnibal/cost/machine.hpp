@@ -48,10 +48,13 @@ struct machine {
   [[nodiscard]] friend bool operator==(machine const&, machine const&) = default;
 };
 
+/// A member of a machine that is a constant.
+using machine_member = double machine::*;
+
 /// A constant of a machine with the name of its member.
 struct machine_constant {
   std::string_view name;
-  double machine::*member;
+  machine_member member;
 };
 
 /// The constants of a machine in the order of its members.

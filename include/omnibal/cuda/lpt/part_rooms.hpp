@@ -6,6 +6,7 @@
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
 
 #include <cstdint>

@@ -11,6 +11,7 @@
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -184,7 +185,7 @@ class encoder_reader {
       check_weight(function_, joined_text("encoder.transfers[", m, "].backward"), back);
       transfer = {checked_time(m, there), checked_time(m, back)};
     }
-    for (T const one : {forward, backward, transfer.forward, transfer.backward}) {
+    for (T const one : std::array{forward, backward, transfer.forward, transfer.backward}) {
       checked_add(function_, "the sum of all times", sum, one);
     }
     std::int64_t const kept = bytes_of("encoder.activation_bytes", encoder_.activation_bytes, m);
