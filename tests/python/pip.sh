@@ -9,6 +9,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export PYTHONDONTWRITEBYTECODE=1
 "$python" -m pip --version >/dev/null 2>&1 || { echo "$python has no pip"; exit 77; }
 "$python" -c 'import venv, ensurepip' 2>/dev/null || { echo "$python makes no environments"; exit 77; }
+# A shim of pyenv needs a path, so the interpreter itself is called.
+python=$("$python" -c 'import sys; print(sys.executable)')
 rm -rf "$folder"
 mkdir -p "$folder/temporary"
 # ccache knows the files again although each build has a folder of its own.
