@@ -76,6 +76,21 @@ TEST_CASE("cuts send the outputs of inner layers to mergers, and these to the la
   CHECK(omnibal::count_parameters(given).total > omnibal::count_parameters(plain).total);
 }
 
+// The output of the last layer is the output of the tower only if no norm stands between them.
+TEST_CASE("cuts send the output of the last layer to its merger besides the norm of the tower") {
+  constexpr auto P = patches;
+  constexpr auto M = merged;
+  constexpr auto D = document;
+  std::string const mergers = R"("further_projectors": [{"count": 2, "inner_layers": [0, 3]}])";
+  auto given = model("{" + vision + "," + mergers + "," + language + "}}");
+  given.vision->tower.has_last_norm = false;
+  CHECK(cuts_of(given, batch) ==
+        numbers{P, P, 2 * P, 2 * P, 2 * P, M + P, 2 * M + P, 3 * M, D + 2 * M, D + M, D, D, 0});
+  given.vision->tower.has_last_norm = true;
+  CHECK(cuts_of(given, batch) == numbers{P, P, 2 * P, 2 * P, 2 * P, 3 * P, M + 2 * P, 2 * M + P,
+                                         3 * M, D + 2 * M, D + M, D, D, 0});
+}
+
 TEST_CASE("the mergers of a public configuration are read with their layers") {
   auto const given = model(R"({"model_type": "qwen3_vl",
     "text_config": {"model_type": "qwen3_vl_text", "hidden_size": 128, "intermediate_size": 256,

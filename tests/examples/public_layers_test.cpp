@@ -52,6 +52,8 @@ TEST_CASE("windows and chunks are those of the families") {
   CHECK(spans(R"({"model_type": "gemma2", "num_hidden_layers": 5})") == "LGLGL");
   CHECK(spans(R"({"model_type": "gemma3_text", "num_hidden_layers": 7})") == "LLLLLGL");
   CHECK(spans(R"({"model_type": "gemma4_text", "num_hidden_layers": 7})") == "LLLLLGG");
+  CHECK(spans(R"({"model_type": "gemma3n_text", "num_hidden_layers": 7,
+                  "num_kv_shared_layers": 0})") == "LLLLGLL");
   CHECK(spans(R"({"model_type": "cohere2", "num_hidden_layers": 5})") == "LLLGL");
   CHECK(spans(R"({"model_type": "cohere2", "num_hidden_layers": 4,
                   "sliding_window_pattern": 2})") == "LGLG");
