@@ -83,9 +83,12 @@ class cut_only {
   std::vector<std::int64_t> before_;
 };
 
-void measure(benchmark::State& state, transients kind) {
-  problem const given = make_problem(static_cast<std::size_t>(state.range(0)),
-                                     static_cast<std::size_t>(state.range(1)), kind);
+problem problem_of(benchmark::State const& state, transients kind) {
+  return make_problem(static_cast<std::size_t>(state.range(0)),
+                      static_cast<std::size_t>(state.range(1)), kind);
+}
+
+void measure(benchmark::State& state, problem const& given) {
   omnibal::pipeline_plan<std::int64_t> plan;
   std::vector<double> seconds;
   bench::compare(
@@ -103,7 +106,7 @@ void measure(benchmark::State& state, transients kind) {
 }
 
 void plan_pipeline(benchmark::State& state) {
-  measure(state, transients::equal);
+  measure(state, problem_of(state, transients::equal));
   bench::make_promises(state, {{"plan_pipeline, gap", "gap", 0.005},
                                {"plan_pipeline, milliseconds", "milliseconds", 5.0}});
 }
@@ -114,24 +117,13 @@ void plan_pipeline_chunks(benchmark::State& state) {
   given.options.chunks = 4;
   auto const bytes = given.machine.memory_bytes.values()[0];
   given.machine.memory_bytes = {bytes + bytes / 4};
-  omnibal::pipeline_plan<std::int64_t> plan;
-  std::vector<double> seconds;
-  bench::compare(
-      state, cut_only(given),
-      [&] {
-        double const begin = bench::processor_seconds();
-        plan = omnibal::plan_pipeline(given.layers, given.machine, given.options);
-        seconds.push_back(bench::processor_seconds() - begin);
-        return plan.boundaries.size();
-      },
-      [&](std::size_t) { return given.layers.size(); });
-  state.counters["milliseconds"] = 1000 * bench::median(seconds);
+  measure(state, given);
   bench::make_promises(state, {{"plan_pipeline with chunks, milliseconds", "milliseconds", 20.0}});
 }
 
 /// `select_recompute` solves a problem for each number of transient bytes.
 void plan_pipeline_noisy_transients(benchmark::State& state) {
-  measure(state, transients::noisy);
+  measure(state, problem_of(state, transients::noisy));
   bench::make_promises(
       state, {{"plan_pipeline with noisy transients, gap", "gap", 0.005},
               {"plan_pipeline with noisy transients, milliseconds", "milliseconds", 5.0}});

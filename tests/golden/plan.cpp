@@ -22,30 +22,41 @@ namespace {
 
 using golden::print;
 
+/// Layers of similar times and bytes, with a heavy tail of states.
+std::vector<omnibal::plan_layer<>> similar_layers(test::random_amounts& random,
+                                                  std::int64_t count) {
+  std::vector<omnibal::plan_layer<>> layers(static_cast<std::size_t>(count));
+  for (auto& layer : layers) {
+    std::int64_t const time = random.between(1000, 1100);
+    std::int64_t const bytes = random.between(500, 520);
+    layer.state_bytes = random.heavy_tail(2000);
+    layer.choices = {{3 * time, bytes, bytes / 4},
+                     {3 * time + time / 7, bytes / 2, bytes / 2},
+                     {4 * time, bytes / 16, bytes}};
+  }
+  return layers;
+}
+
+void add(omnibal::pipeline_plan<std::int64_t> const& plan, test::fnv1a& hash) {
+  for (std::uint32_t const boundary : plan.boundaries) hash.add(boundary);
+  for (std::uint32_t const choice : plan.choices) hash.add(choice);
+  for (std::int64_t const number : {plan.step_time, plan.lower_bound, plan.missing_bytes}) {
+    hash.add(static_cast<std::uint64_t>(number));
+  }
+}
+
 /// Plans of random layers on random machines, feasible or not.
 void print_plan(std::uint64_t seed) {
   test::random_amounts random(seed);
   test::fnv1a hash;
   for (int run = 0; run != 200; ++run) {
-    std::vector<omnibal::plan_layer<>> layers(static_cast<std::size_t>(random.between(4, 40)));
-    for (auto& layer : layers) {
-      std::int64_t const time = random.between(1000, 1100);
-      std::int64_t const bytes = random.between(500, 520);
-      layer.state_bytes = random.heavy_tail(2000);
-      layer.choices = {{3 * time, bytes, bytes / 4},
-                       {3 * time + time / 7, bytes / 2, bytes / 2},
-                       {4 * time, bytes / 16, bytes}};
-    }
+    auto const layers = similar_layers(random, random.between(4, 40));
     omnibal::pipeline_machine const machine{
         .stages = static_cast<std::size_t>(random.between(1, 4)),
         .memory_bytes = {random.between(1, 30'000)}};
     auto const plan = omnibal::plan_pipeline(
         layers, machine, {.micro_batches = static_cast<std::size_t>(random.between(1, 20))});
-    for (std::uint32_t const boundary : plan.boundaries) hash.add(boundary);
-    for (std::uint32_t const choice : plan.choices) hash.add(choice);
-    for (std::int64_t const number : {plan.step_time, plan.lower_bound, plan.missing_bytes}) {
-      hash.add(static_cast<std::uint64_t>(number));
-    }
+    add(plan, hash);
     hash.add(plan.stage);
   }
   print("plan_pipeline, seed " + std::to_string(seed), hash.value());
@@ -56,15 +67,7 @@ void print_chunks(std::uint64_t seed) {
   test::random_amounts random(seed);
   test::fnv1a hash;
   for (int run = 0; run != 50; ++run) {
-    std::vector<omnibal::plan_layer<>> layers(static_cast<std::size_t>(random.between(12, 40)));
-    for (auto& layer : layers) {
-      std::int64_t const time = random.between(1000, 1100);
-      std::int64_t const bytes = random.between(500, 520);
-      layer.state_bytes = random.heavy_tail(2000);
-      layer.choices = {{3 * time, bytes, bytes / 4},
-                       {3 * time + time / 7, bytes / 2, bytes / 2},
-                       {4 * time, bytes / 16, bytes}};
-    }
+    auto const layers = similar_layers(random, random.between(12, 40));
     omnibal::pipeline_machine const machine{
         .stages = static_cast<std::size_t>(random.between(2, 4)),
         .memory_bytes = {random.between(10'000, 60'000)}};
@@ -72,11 +75,7 @@ void print_chunks(std::uint64_t seed) {
         omnibal::plan_pipeline(layers, machine,
                                {.micro_batches = static_cast<std::size_t>(random.between(1, 20)),
                                 .chunks = static_cast<std::size_t>(random.between(2, 3))});
-    for (std::uint32_t const boundary : plan.boundaries) hash.add(boundary);
-    for (std::uint32_t const choice : plan.choices) hash.add(choice);
-    for (std::int64_t const number : {plan.step_time, plan.lower_bound, plan.missing_bytes}) {
-      hash.add(static_cast<std::uint64_t>(number));
-    }
+    add(plan, hash);
   }
   print("plan_pipeline with chunks, seed " + std::to_string(seed), hash.value());
 }

@@ -105,19 +105,9 @@ class choice_table {
   }
 
   /// Returns a time as an integer; the largest times of all layers add up to at most 2^63 - 1.
-  [[nodiscard]] std::int64_t to_whole(Time time) const {
-    if constexpr (std::floating_point<Time>) {
-      return fixed_point::by_power_of_two(total_time_)(time);
-    } else {
-      return time;
-    }
-  }
+  [[nodiscard]] std::int64_t to_whole(Time time) const { return to_whole_time(time, total_time_); }
   [[nodiscard]] Time from_whole(std::int64_t time) const {
-    if constexpr (std::floating_point<Time>) {
-      return fixed_point::by_power_of_two(total_time_).original(time);
-    } else {
-      return time;
-    }
+    return from_whole_time(time, total_time_);
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <omnibal/config.hpp>
 
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -90,5 +91,26 @@ class fixed_point {
   double second_factor_;
   double divisor_ = 1.0;
 };
+
+/// Returns a time as an integer: itself, or its multiple by the power of two with which `total`
+/// stays below 2^62.
+template <class Time>
+[[nodiscard]] std::int64_t to_whole_time(Time time, Time total) {
+  if constexpr (std::floating_point<Time>) {
+    return fixed_point::by_power_of_two(total)(time);
+  } else {
+    return time;
+  }
+}
+
+/// Returns the time of an integer from `to_whole_time` with the same total.
+template <class Time>
+[[nodiscard]] Time from_whole_time(std::int64_t whole, Time total) {
+  if constexpr (std::floating_point<Time>) {
+    return fixed_point::by_power_of_two(total).original(whole);
+  } else {
+    return whole;
+  }
+}
 
 }  // namespace omnibal::inline v0::detail

@@ -60,19 +60,9 @@ class activation_table {
 
   /// Returns a time as an integer; all recomputation times add up to less than 2^62, or to at most
   /// 2^63 - 1 if they are integers.
-  [[nodiscard]] std::int64_t to_whole(Time time) const {
-    if constexpr (std::floating_point<Time>) {
-      return fixed_point::by_power_of_two(total_time_)(time);
-    } else {
-      return time;
-    }
-  }
+  [[nodiscard]] std::int64_t to_whole(Time time) const { return to_whole_time(time, total_time_); }
   [[nodiscard]] Time from_whole(std::int64_t time) const {
-    if constexpr (std::floating_point<Time>) {
-      return fixed_point::by_power_of_two(total_time_).original(time);
-    } else {
-      return time;
-    }
+    return from_whole_time(time, total_time_);
   }
 
   /// The bytes and the recomputation times of all modules, layer after layer.
