@@ -194,8 +194,8 @@ void chunks_on_each_stage() {
   auto const layers = omnibal::layer_costs(omnibal::llama3_70b, batch, degrees);
   omnibal::interleaved_1f1b const schedule{.stages = 4, .micro_batches = 16, .chunks = 4};
   auto const plan = omnibal::plan_pipeline(
-      layers, machine,
-      {.micro_batches = 16, .chunks = 4, .chunks_in_flight = omnibal::chunks_in_flight(schedule)});
+      layers, machine, {.count = 4, .in_flight = omnibal::chunks_in_flight(schedule)},
+      {.micro_batches = 16});
   std::string layout;
   omnibal::write_megatron_layout(plan.boundaries, omnibal::language_model_letters{82},
                                  std::back_inserter(layout));

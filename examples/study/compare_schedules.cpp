@@ -492,7 +492,7 @@ void print_chunk_cuts(std::ostream& out) {
     auto const plan = omnibal::plan_pipeline(
         costs,
         {.stages = chunk_stages, .memory_bytes = {std::int64_t{1} << 50}, .device = chunk_device},
-        {.micro_batches = batches, .chunks = chunks});
+        {.count = chunks}, {.micro_batches = batches});
     auto const add = [&](std::string const& name, std::vector<std::uint32_t> const& cuts) {
       std::vector<stage_time<>> times(cuts.size() - 1);
       std::vector<std::int64_t> sums;
@@ -560,8 +560,8 @@ void print_chunk_planning(std::ostream& out) {
     omnibal::pipeline_plan<std::int64_t> plan;
     for (int run = 0; run != 5; ++run) {
       std::clock_t const begin = std::clock();
-      plan = omnibal::plan_pipeline(given, machine,
-                                    {.micro_batches = 4 * chunk_stages, .chunks = chunks});
+      plan = omnibal::plan_pipeline(given, machine, {.count = chunks},
+                                    {.micro_batches = 4 * chunk_stages});
       fastest = std::min(fastest, static_cast<double>(std::clock() - begin));
     }
     rows.add({std::to_string(percent_of_bytes) + " %",

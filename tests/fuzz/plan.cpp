@@ -7,11 +7,14 @@
 
 #include <omnibal/activation_option.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/solve_status.hpp>
@@ -161,6 +164,94 @@ void check_plan(byte_reader& bytes) {
   });
 }
 
+/// The placement of some chunks, with units in flight unless the planner knows them.
+omnibal::stage_chunks read_chunks(byte_reader& bytes, oddity kind, std::size_t stages) {
+  omnibal::stage_chunks result{.count = bytes.next() % 3u + (kind == oddity::wrong ? 0 : 1)};
+  std::uint8_t const form = bytes.next();
+  if (form % 3 == 0) result.placement = omnibal::chunk_placement::v_shape;
+  if (result.count < 2 || (form % 3 == 1 && kind != oddity::wrong)) return result;
+  result.in_flight.assign(stages, {.chunks = result.count});
+  for (auto& units : result.in_flight) {
+    units.counts.resize(result.count * (bytes.next() % 3u + 1));
+    for (auto& count : units.counts) count = bytes.next() % 5;
+  }
+  return result;
+}
+
+/// The most bytes of a stage with this plan, without the reserve. The numbers of units are those of
+/// `chunks`.
+template <class Time>
+int128 bytes_of_device(std::vector<layer<Time>> const& layers,
+                       omnibal::pipeline_plan<Time> const& plan, std::size_t device,
+                       omnibal::chunk_counts const& units) {
+  auto const layout = plan.layout_of(1);
+  std::vector<int128> kept(plan.chunks, 0);
+  int128 fixed = 0;
+  int128 transient = 0;
+  for (std::size_t v = 0; v + 1 != plan.boundaries.size(); ++v) {
+    if (layout.stage_of(v, 0) != device) continue;
+    for (std::size_t l = plan.boundaries[v]; l != plan.boundaries[v + 1]; ++l) {
+      auto const& way = layers[l].choices.at(plan.choices[l]);
+      kept[v / layout.stages] += way.bytes;
+      transient = std::max<int128>(transient, way.transient_bytes);
+      fixed += layers[l].state_bytes;
+    }
+  }
+  int128 most = 0;
+  for (std::size_t i = 0; i != units.size(); ++i) {
+    int128 sum = 0;
+    for (std::size_t c = 0; c != kept.size(); ++c) sum += units[i][c] * kept[c];
+    most = std::max(most, sum);
+  }
+  return fixed + transient + most;
+}
+
+template <class Time>
+void check_chunk_plan(byte_reader& bytes) {
+  auto const kind = test::read_oddity(bytes);
+  omnibal::pipeline_machine machine;
+  machine.stages = bytes.next() % 4u + 1;
+  std::int64_t const memory = (std::int64_t{1} << bytes.next() % 24) * 3;
+  std::int64_t const reserve = bytes.next();
+  machine.memory_bytes = memory;
+  machine.reserve_bytes = reserve;
+  omnibal::plan_pipeline_options options;
+  options.micro_batches = bytes.next() % 17u + 1;
+  options.effort = omnibal::effort::fast;
+  options.constraints.empty = omnibal::empty_stages{bytes.next() % 2};
+  auto chunks = read_chunks(bytes, kind, machine.stages);
+  auto const layers = read_layers<Time>(bytes, kind, 12);
+  bool const is_short = layers.size() < machine.stages * chunks.count &&
+                        options.constraints.empty == omnibal::empty_stages::forbidden;
+  returns("plan_pipeline with chunks", is_short ? oddity::wrong : kind, [&] {
+    auto const plan = omnibal::plan_pipeline(layers, machine, chunks, options);
+    require(omnibal::plan_pipeline(layers, machine, chunks, options) == plan,
+            "plan_pipeline gives the same plan with chunks again");
+    if (plan.status != solve_status::solved) {
+      require(plan.boundaries.empty() && plan.missing_bytes >= 0,
+              "plan_pipeline says what is missing with chunks");
+      return;
+    }
+    std::size_t const stages = machine.stages * chunks.count;
+    require(plan.boundaries.size() == stages + 1 && plan.boundaries.front() == 0 &&
+                plan.boundaries.back() == layers.size() &&
+                std::is_sorted(plan.boundaries.begin(), plan.boundaries.end()),
+            "plan_pipeline has all layers in chunks");
+    require(plan.lower_bound <= plan.step_time, "plan_pipeline has a bound with chunks");
+    if (chunks.count == 1) return;
+    if (chunks.in_flight.empty()) {
+      chunks.in_flight = omnibal::chunks_in_flight(
+          omnibal::interleaved_1f1b{machine.stages, options.micro_batches, chunks.count});
+    }
+    for (std::size_t d = 0; d != machine.stages; ++d) {
+      int128 const taken = bytes_of_device(layers, plan, d, chunks.in_flight[d]) + reserve;
+      bool const is_empty = taken == reserve;
+      require(taken == plan.stages[d].bytes && (is_empty || taken <= memory),
+              "plan_pipeline exceeds no memory with chunks");
+    }
+  });
+}
+
 template <class Time, class Schedule>
 void check_simulation(byte_reader& bytes, oddity kind, Schedule const& schedule) {
   std::size_t const places = schedule.stages * schedule.chunk_count();
@@ -219,13 +310,15 @@ void check_simulations(byte_reader& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   byte_reader bytes({data, size});
-  switch (bytes.next() % 6) {
+  switch (bytes.next() % 8) {
     case 0: check_recompute<std::int64_t>(bytes); break;
     case 1: check_recompute<double>(bytes); break;
     case 2: check_plan<std::int64_t>(bytes); break;
     case 3: check_plan<double>(bytes); break;
     case 4: check_simulations<std::int64_t>(bytes); break;
-    default: check_simulations<double>(bytes); break;
+    case 5: check_simulations<double>(bytes); break;
+    case 6: check_chunk_plan<std::int64_t>(bytes); break;
+    default: check_chunk_plan<double>(bytes); break;
   }
   return 0;
 }

@@ -71,10 +71,10 @@ void print_chunks(std::uint64_t seed) {
     omnibal::pipeline_machine const machine{
         .stages = static_cast<std::size_t>(random.between(2, 4)),
         .memory_bytes = {random.between(10'000, 60'000)}};
+    auto const micro_batches = static_cast<std::size_t>(random.between(1, 20));
+    omnibal::stage_chunks const chunks{.count = static_cast<std::size_t>(random.between(2, 3))};
     auto const plan =
-        omnibal::plan_pipeline(layers, machine,
-                               {.micro_batches = static_cast<std::size_t>(random.between(1, 20)),
-                                .chunks = static_cast<std::size_t>(random.between(2, 3))});
+        omnibal::plan_pipeline(layers, machine, chunks, {.micro_batches = micro_batches});
     add(plan, hash);
   }
   print("plan_pipeline with chunks, seed " + std::to_string(seed), hash.value());

@@ -36,6 +36,7 @@ using omnibal::pipeline_machine;
 using omnibal::plan_pipeline;
 using omnibal::plan_pipeline_options;
 using omnibal::solve_status;
+using omnibal::stage_chunks;
 using omnibal::detail::int128;
 using layers_of_test = std::vector<omnibal::plan_layer<>>;
 using boundaries = std::vector<std::uint32_t>;
@@ -46,19 +47,19 @@ constexpr std::int64_t no_plan = std::numeric_limits<std::int64_t>::max();
 struct instance {
   layers_of_test layers;
   pipeline_machine machine;
+  stage_chunks chunks;
   plan_pipeline_options options;
 
   [[nodiscard]] chunk_layout layout() const {
-    return {machine.stages, options.micro_batches, options.chunks, options.placement};
+    return {machine.stages, options.micro_batches, chunks.count, chunks.placement};
   }
   [[nodiscard]] std::int64_t memory(std::size_t device) const {
     auto const values = machine.memory_bytes.values();
     return values[values.size() == 1 ? 0 : device];
   }
   [[nodiscard]] std::vector<chunk_counts> units() const {
-    if (!options.chunks_in_flight.empty()) return options.chunks_in_flight;
-    return chunks_in_flight(
-        interleaved_1f1b{machine.stages, options.micro_batches, options.chunks});
+    if (!chunks.in_flight.empty()) return chunks.in_flight;
+    return chunks_in_flight(interleaved_1f1b{machine.stages, options.micro_batches, chunks.count});
   }
 };
 
@@ -103,7 +104,7 @@ class every_chunk_plan {
   explicit every_chunk_plan(instance const& given)
       : given_(given),
         units_(given.units()),
-        cuts_(given.machine.stages * given.options.chunks + 1, 0),
+        cuts_(given.machine.stages * given.chunks.count + 1, 0),
         choices_(given.layers.size(), 0) {
     cut(0);
   }
@@ -191,20 +192,19 @@ class every_chunk_plan {
 instance random_instance(test::random_amounts& random) {
   instance made;
   made.machine.stages = static_cast<std::size_t>(random.between(1, 3));
-  made.options.chunks =
-      static_cast<std::size_t>(random.between(2, made.machine.stages == 1 ? 3 : 2));
+  made.chunks.count = static_cast<std::size_t>(random.between(2, made.machine.stages == 1 ? 3 : 2));
   made.options.micro_batches = static_cast<std::size_t>(random.between(1, 9));
   made.options.max_gap = random.between(0, 3) == 0 ? 0.0001 : 0;
-  auto const stages = static_cast<std::int64_t>(made.machine.stages * made.options.chunks);
+  auto const stages = static_cast<std::int64_t>(made.machine.stages * made.chunks.count);
   if (random.between(0, 3) == 0) {
-    made.options.placement = chunk_placement::v_shape;
-    made.options.chunks_in_flight = chunks_in_flight(
-        interleaved_1f1b{made.machine.stages, made.options.micro_batches, made.options.chunks});
+    made.chunks.placement = chunk_placement::v_shape;
+    made.chunks.in_flight = chunks_in_flight(
+        interleaved_1f1b{made.machine.stages, made.options.micro_batches, made.chunks.count});
   }
   if (random.between(0, 3) == 0) {
-    made.options.chunks_in_flight.assign(made.machine.stages, {made.options.chunks, {}});
-    for (auto& counts : made.options.chunks_in_flight) {
-      counts.counts.resize(made.options.chunks * static_cast<std::size_t>(random.between(1, 3)));
+    made.chunks.in_flight.assign(made.machine.stages, {made.chunks.count, {}});
+    for (auto& counts : made.chunks.in_flight) {
+      counts.counts.resize(made.chunks.count * static_cast<std::size_t>(random.between(1, 3)));
       for (auto& units : counts.counts) units = random.between(0, 4);
     }
   }
@@ -250,7 +250,7 @@ void check_plan(instance const& given, every_chunk_plan const& every,
     return;
   }
   ++count.solved;
-  REQUIRE(plan.boundaries.size() == given.machine.stages * given.options.chunks + 1);
+  REQUIRE(plan.boundaries.size() == given.machine.stages * given.chunks.count + 1);
   REQUIRE(plan.boundaries.back() == given.layers.size());
   REQUIRE(plan.choices.size() == given.layers.size());
   REQUIRE(plan.stages.size() == given.machine.stages);
@@ -289,7 +289,8 @@ TEST_CASE("plan_pipeline with chunks agrees with trying every plan") {
     CAPTURE(run);
     instance const given = random_instance(random);
     every_chunk_plan const every(given);
-    check_plan(given, every, plan_pipeline(given.layers, given.machine, given.options), count);
+    check_plan(given, every,
+               plan_pipeline(given.layers, given.machine, given.chunks, given.options), count);
   }
   CAPTURE(count.solved, count.proven, count.best, count.infeasible, count.not_found);
   CHECK(count.solved > 5000);
@@ -354,10 +355,10 @@ TEST_CASE("plan_pipeline with chunks assumes interleaved 1F1B") {
     for (std::size_t const chunks : {2u, 3u}) {
       CAPTURE(batches, chunks);
       pipeline_machine const machine{.stages = 4, .memory_bytes = {1200}};
-      plan_pipeline_options options{.micro_batches = batches, .chunks = chunks};
-      auto const plan = plan_pipeline(layers, machine, options);
-      options.chunks_in_flight = chunks_in_flight(interleaved_1f1b{4, batches, chunks});
-      CHECK(plan_pipeline(layers, machine, options) == plan);
+      plan_pipeline_options const options{.micro_batches = batches};
+      auto const plan = plan_pipeline(layers, machine, {.count = chunks}, options);
+      auto const units = chunks_in_flight(interleaved_1f1b{4, batches, chunks});
+      CHECK(plan_pipeline(layers, machine, {.count = chunks, .in_flight = units}, options) == plan);
     }
   }
 }
@@ -418,8 +419,8 @@ TEST_CASE("plan_pipeline with chunks plans floating-point times as it plans inte
             {static_cast<double>(way.time) / 4, way.bytes, way.transient_bytes});
       }
     }
-    auto const expected = plan_pipeline(given.layers, given.machine, given.options);
-    auto const plan = plan_pipeline(floating, given.machine, given.options);
+    auto const expected = plan_pipeline(given.layers, given.machine, given.chunks, given.options);
+    auto const plan = plan_pipeline(floating, given.machine, given.chunks, given.options);
     CHECK(plan.status == expected.status);
     if (plan.status != solve_status::solved || !plan.proven || !expected.proven) continue;
     ++compared;
@@ -434,11 +435,11 @@ TEST_CASE("plan_pipeline with chunks plans floating-point times as it plans inte
 TEST_CASE("plan_pipeline with chunks obeys constraints of the cuts") {
   layers_of_test const layers(9, {{{10, 1, 0}}, 0});
   pipeline_machine const machine{.stages = 2, .memory_bytes = {1 << 20}};
-  plan_pipeline_options options{.micro_batches = 4, .chunks = 2};
+  plan_pipeline_options options{.micro_batches = 4};
   options.constraints.forbidden_cuts = {2, 4, 5};
   options.constraints.max_layers = {3, 4, 4, 2};
   options.constraints.pinned = {{6, 2}};
-  auto const plan = plan_pipeline(layers, machine, options);
+  auto const plan = plan_pipeline(layers, machine, {.count = 2}, options);
   REQUIRE(plan.status == solve_status::solved);
   for (std::uint32_t const cut : options.constraints.forbidden_cuts) {
     CHECK(std::count(plan.boundaries.begin(), plan.boundaries.end(), cut) == 0);
@@ -448,42 +449,53 @@ TEST_CASE("plan_pipeline with chunks obeys constraints of the cuts") {
   CHECK(plan.boundaries[2] <= 6);
 }
 
-// Why: users meet these errors, which name the option and its value.
-TEST_CASE("plan_pipeline refuses options of chunks that contradict each other") {
+// Why: users meet these errors, which name the argument and its value.
+TEST_CASE("plan_pipeline refuses chunks that contradict each other") {
   layers_of_test const layers(8, {{{10, 1, 0}}, 0});
   pipeline_machine const machine{.stages = 2, .memory_bytes = {100}};
-  auto const error_of = [&](plan_pipeline_options const& options) -> std::string {
+  auto const error_of = [&](stage_chunks const& chunks, plan_pipeline_options const& options = {
+                                                            .micro_batches = 4}) -> std::string {
     try {
-      static_cast<void>(plan_pipeline(layers, machine, options));
+      static_cast<void>(plan_pipeline(layers, machine, chunks, options));
     } catch (std::invalid_argument const& error) {
       return error.what();
     }
     return "";
   };
-  CHECK(error_of({.micro_batches = 4, .chunks = 0}) ==
-        "omnibal::plan_pipeline: options.chunks is 0, must be positive");
-  CHECK(error_of({.micro_batches = 4, .in_flight = {3}, .chunks = 2}) ==
-        "omnibal::plan_pipeline: options.in_flight has 1 values, must be empty if options.chunks "
-        "is 2: use chunks_in_flight");
-  CHECK(error_of({.micro_batches = 4, .chunks_in_flight = {{1, {1}}, {1, {1}}}}) ==
-        "omnibal::plan_pipeline: options.chunks_in_flight has values for 2 stages, must be empty "
-        "if options.chunks is 1: use in_flight");
-  CHECK(error_of({.micro_batches = 4, .chunks = 2, .placement = chunk_placement::v_shape}) ==
-        "omnibal::plan_pipeline: options.chunks_in_flight is empty, must have the units of the "
-        "schedule if options.placement is v_shape");
-  CHECK(error_of({.micro_batches = 4, .chunks = 2, .placement = chunk_placement::bidirectional}) ==
-        "omnibal::plan_pipeline: options.placement is bidirectional, must be looped or v_shape");
-  CHECK(error_of({.micro_batches = 4, .chunks = 2, .chunks_in_flight = {{2, {1, 1}}}}) ==
-        "omnibal::plan_pipeline: options.chunks_in_flight has 1 values for 2 stages");
-  CHECK(error_of(
-            {.micro_batches = 4, .chunks = 2, .chunks_in_flight = {{2, {1, 1}}, {2, {1, 1, 1}}}}) ==
-        "omnibal::plan_pipeline: options.chunks_in_flight[1] has 3 numbers for 2 chunks, must have "
-        "rows of 2");
-  CHECK(error_of(
-            {.micro_batches = 4, .chunks = 2, .chunks_in_flight = {{2, {1, -1}}, {2, {1, 1}}}}) ==
-        "omnibal::plan_pipeline: options.chunks_in_flight[0].counts[1] is -1, must be from 0 to "
-        "below 2^32");
-  CHECK(error_of({.micro_batches = 4, .chunks = 5}) ==
+  CHECK(error_of({.count = 0}) == "omnibal::plan_pipeline: chunks.count is 0, must be positive");
+  CHECK(error_of({.count = 2}, {.micro_batches = 4, .in_flight = {3}}) ==
+        "omnibal::plan_pipeline: options.in_flight has 1 values, must be empty if chunks.count is "
+        "2: use chunks.in_flight");
+  CHECK(error_of({.in_flight = {{1, {1}}, {1, {1}}}}) ==
+        "omnibal::plan_pipeline: chunks.in_flight has values for 2 stages, must be empty if "
+        "chunks.count is 1: use options.in_flight");
+  CHECK(error_of({.count = 2, .placement = chunk_placement::v_shape}) ==
+        "omnibal::plan_pipeline: chunks.in_flight is empty, must have the units of the schedule if "
+        "chunks.placement is v_shape");
+  CHECK(error_of({.count = 2, .placement = chunk_placement::bidirectional}) ==
+        "omnibal::plan_pipeline: chunks.placement is bidirectional, must be looped or v_shape");
+  CHECK(error_of({.count = 2, .in_flight = {{2, {1, 1}}}}) ==
+        "omnibal::plan_pipeline: chunks.in_flight has 1 values for 2 stages");
+  CHECK(error_of({.count = 2, .in_flight = {{2, {1, 1}}, {2, {1, 1, 1}}}}) ==
+        "omnibal::plan_pipeline: chunks.in_flight[1] has 3 numbers for 2 chunks, must have rows of "
+        "2");
+  CHECK(error_of({.count = 2, .in_flight = {{2, {1, -1}}, {2, {1, 1}}}}) ==
+        "omnibal::plan_pipeline: chunks.in_flight[0].counts[1] is -1, must be from 0 to below "
+        "2^32");
+  CHECK(error_of({.count = 5}) ==
         "omnibal::plan_pipeline: 8 layers do not give 10 stages a layer each, and empty stages are "
         "forbidden");
+}
+
+// Why: programs pass a number of chunks that may be one, and the plan must be that of the call
+// without chunks.
+TEST_CASE("plan_pipeline with one chunk is plan_pipeline without chunks") {
+  test::random_amounts random(15);
+  for (int run = 0; run != 200; ++run) {
+    CAPTURE(run);
+    instance given = random_instance(random);
+    given.options.in_flight = {random.between(1, 4)};
+    CHECK(plan_pipeline(given.layers, given.machine, stage_chunks{}, given.options) ==
+          plan_pipeline(given.layers, given.machine, given.options));
+  }
 }

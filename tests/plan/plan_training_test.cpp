@@ -236,7 +236,7 @@ TEST_CASE("simulate_training runs plans with chunks") {
   for (std::size_t const chunks : {2u, 3u}) {
     CAPTURE(chunks);
     auto const plan =
-        omnibal::plan_pipeline(costs(2), machine, {.micro_batches = 8, .chunks = chunks});
+        omnibal::plan_pipeline(costs(2), machine, {.count = chunks}, {.micro_batches = 8});
     REQUIRE(plan.status == solve_status::solved);
     omnibal::interleaved_1f1b const schedule{.chunks = chunks};
     auto const found = omnibal::simulate_training(plan, data, machine, costs, schedule);
@@ -265,8 +265,8 @@ TEST_CASE("plan_training plans chunks") {
   omnibal::pipeline_machine const machine{
       .stages = 2, .memory_bytes = {1200}, .device = one_flop_a_nanosecond};
   batches_type const samples{1, 3, 2, 2};
-  auto const plan = omnibal::plan_training(samples, machine, first_data_of, even_data_of, costs_of,
-                                           {.micro_batches = 2, .chunks = 2});
+  auto const plan = omnibal::plan_training(samples, machine, {.count = 2}, first_data_of,
+                                           even_data_of, costs_of, {.micro_batches = 2});
   for (omnibal::lever_result const& lever : plan.levers) {
     CHECK(lever.plan.status == solve_status::solved);
     CHECK(lever.plan.chunks == 2);
@@ -275,4 +275,16 @@ TEST_CASE("plan_training plans chunks") {
   }
   auto const time_of = [&](training_lever lever) { return plan[lever].estimate.nanoseconds; };
   CHECK(time_of(training_lever::memory) <= time_of(training_lever::model));
+  auto const one = omnibal::plan_training(samples, machine, {.count = 1}, first_data_of,
+                                          even_data_of, costs_of, {.micro_batches = 2});
+  CHECK(one.levers == omnibal::plan_training(samples, machine, first_data_of, even_data_of,
+                                             costs_of, {.micro_batches = 2})
+                          .levers);
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(omnibal::plan_training(
+              samples, machine, {.count = 2, .placement = omnibal::chunk_placement::v_shape},
+              first_data_of, even_data_of, costs_of, {.micro_batches = 2}));
+        }) ==
+        "omnibal::plan_training: chunks.placement is not looped: call the parts with a "
+        "schedule of your own");
 }

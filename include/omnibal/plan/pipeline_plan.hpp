@@ -27,7 +27,7 @@
 namespace omnibal::inline v0 {
 
 /// The devices of a pipeline, one for each stage. A list of one value holds for every stage. A
-/// device has one chunk of the model or several; see `plan_pipeline_options::chunks`.
+/// device has one chunk of the model or several; see `stage_chunks`.
 struct pipeline_machine {
   std::size_t stages = 1;
   weight_list<std::int64_t> memory_bytes{};
@@ -41,6 +41,19 @@ struct pipeline_machine {
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };
 
+/// The chunks of a model on each stage, an argument of `plan_pipeline` and `plan_training`. Calls
+/// without this argument have one chunk and do not compile the search for several chunks.
+struct stage_chunks {
+  /// The number of chunks on each stage. The model is cut into stages * count virtual stages.
+  std::size_t count = 1;
+  /// The order in which the chunks lie on the stages; not bidirectional.
+  chunk_placement placement = chunk_placement::looped;
+  /// The units of each chunk that each stage keeps at once, as `chunks_in_flight` returns them for
+  /// any schedule. If the list is empty, they are the units of `interleaved_1f1b`; other placements
+  /// require them. One chunk has `plan_pipeline_options::in_flight` instead.
+  std::vector<chunk_counts> in_flight{};
+};
+
 struct plan_pipeline_options {
   /// The number of micro-batches of a step; must be positive.
   std::size_t micro_batches = 0;
@@ -48,17 +61,8 @@ struct plan_pipeline_options {
   /// the list is empty, the numbers are as in 1F1B: the number of stages from this one to the last,
   /// or all micro-batches if there are fewer. `peak_in_flight` returns the numbers of any schedule.
   weight_list<std::int64_t> in_flight{};
-  /// The number of chunks of the model on each stage. The model is cut into stages * chunks virtual
-  /// stages.
-  std::size_t chunks = 1;
-  /// The order in which the chunks lie on the stages; not bidirectional.
-  chunk_placement placement = chunk_placement::looped;
-  /// The units of each chunk that each stage keeps at once, for several chunks; `in_flight` is then
-  /// empty. `chunks_in_flight` returns them for any schedule. If the list is empty, they are the
-  /// units of `interleaved_1f1b`; other placements require them.
-  std::vector<chunk_counts> chunks_in_flight{};
-  /// The constraints on the cuts, without bytes, capacity and devices. Their stages are the virtual
-  /// stages.
+  /// The constraints on the cuts, without bytes, capacity and devices. With several chunks, their
+  /// stages are the virtual stages.
   partition_constraints constraints{};
   /// The effort of the search; a number below that is set takes precedence.
   omnibal::effort effort = omnibal::effort::normal;

@@ -12,6 +12,7 @@
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline/chunk_search.hpp>
 #include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
@@ -211,14 +212,6 @@ struct plan_pipeline_fn {
   /// `select_recompute` solves the stages between the cuts, and the search raises their bounds. The
   /// search ends when the bound proves the best plan or after `options.rounds` rounds.
   ///
-  /// With `options.chunks` above 1 each stage has several chunks of the model, and the time of a
-  /// step is the result of `estimate_makespan` for the layout of the chunks. A stage then keeps the
-  /// most bytes of any moment: the sum over the chunks of its units times the bytes of its layers.
-  /// A local search finds the cuts and solves the choices of the stages greedily;
-  /// `select_recompute` improves them. The search tries all cuts if they are few. The lower bound
-  /// is a bound of scheduling on equal machines, the Lagrangian dual of loads and memory, or the
-  /// result of the search over all cuts. Plans of more than about 15 layers are seldom proven.
-  ///
   /// If plans are equal, the first one found is kept. Floating-point times are compared as whole
   /// numbers of 2^-59 of their sum times the micro-batches. Bound and proof hold up to one of these
   /// units for each layer and micro-batch and up to the rounding of sums. Integers are exact: the
@@ -240,14 +233,135 @@ struct plan_pipeline_fn {
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 plan_pipeline_options const& options) const {
-    using time_type = detail::time_of<
-        decltype(std::declval<std::ranges::range_value_t<Layers const> const&>().choices)>;
     check_options(machine, options);
-    detail::check_index_count(name, "layers", std::ranges::size(layers));
-    detail::check_stages(name, std::ranges::size(layers), machine.stages * options.chunks,
-                         options.constraints.empty);
+    check_layers(layers, machine.stages, options);
     detail::stage_budgets const rooms(name, machine, options);
-    detail::choice_table<time_type> table(name);
+    return with_integers(layers, rooms, options, [&](auto const& table, auto const& whole) {
+      detail::joint_search joint(name, whole, rooms, options);
+      joint.run();
+      using time_type = time_of_layers<Layers>;
+      return joint.has_plan() ? planned<time_type>(joint, table, whole, rooms, options)
+                              : infeasible<time_type>(whole, rooms, options);
+    });
+  }
+
+  /// Plans stages that have several chunks of the model each. The time of a step is the result of
+  /// `estimate_makespan` for the layout of the chunks. A stage keeps the most bytes of any moment:
+  /// the sum over its chunks of the units in flight times the bytes of the layers. With one chunk
+  /// the plan is the same as without `chunks`.
+  ///
+  /// A local search finds the cuts and solves the choices of the stages greedily;
+  /// `select_recompute` improves them. The search tries all cuts if they are few. The lower bound
+  /// is a bound of scheduling on equal machines, the Lagrangian dual of loads and memory, or the
+  /// result of the search over all cuts. Plans of more than about 15 layers are seldom proven.
+  ///
+  /// Complexity: `options.effort` limits the moves, the nodes of the search over all cuts, and the
+  /// simulated operations; each move solves the stages that it changes. Memory: the solved stages.
+  /// Determinism: portable for integers. Errors: as above, and `std::invalid_argument` if the
+  /// placement is bidirectional, if a placement other than looped has no units in flight, if units
+  /// are negative or of another number of chunks, and if `options.in_flight` is set for several
+  /// chunks or `chunks.in_flight` for one.
+  template <plannable_range Layers>
+  [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
+                                stage_chunks const& chunks,
+                                plan_pipeline_options const& options) const {
+    check_options(machine, options);
+    check_chunks(chunks, options);
+    if (chunks.count == 1) return (*this)(layers, machine, options);
+    chunk_layout const layout{machine.stages, options.micro_batches, chunks.count,
+                              chunks.placement};
+    layout.check(name);
+    check_layers(layers, machine.stages * chunks.count, options);
+    using search = detail::chunk_search<interleaved_1f1b>;
+    detail::stage_budgets const rooms(
+        name, machine, chunks.count,
+        chunks.in_flight.empty() ? search::units_of(layout) : chunks.in_flight);
+    return with_integers(layers, rooms, options, [&](auto const& table, auto const& whole) {
+      search found(name, whole, rooms, layout, options);
+      found.run();
+      return planned_chunks<time_of_layers<Layers>>(found, table, whole, rooms, layout);
+    });
+  }
+
+  /// Plans cuts and choices from the costs of layers, with their times on `machine.device` in
+  /// nanoseconds. The choices are the choices of `recompute_choice`.
+  template <layer_cost_range Costs>
+  [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
+                                                       pipeline_machine const& machine,
+                                                       plan_pipeline_options const& options) const {
+    return (*this)(timed_layers(costs, machine.device), machine, options);
+  }
+  template <layer_cost_range Costs>
+  [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
+                                                       pipeline_machine const& machine,
+                                                       stage_chunks const& chunks,
+                                                       plan_pipeline_options const& options) const {
+    return (*this)(timed_layers(costs, machine.device), machine, chunks, options);
+  }
+
+ private:
+  static constexpr std::string_view name = "plan_pipeline";
+
+  template <class Layers>
+  using time_of_layers = detail::time_of<
+      decltype(std::declval<std::ranges::range_value_t<Layers const> const&>().choices)>;
+
+  static void check_options(pipeline_machine const& machine, plan_pipeline_options const& options) {
+    detail::check_number(name, "machine.stages", machine.stages);
+    auto const check = [](std::string_view argument, std::size_t value) {
+      if (value != 0 && value <= max_index_count) return;
+      detail::throw_invalid(name, std::string(argument) + " is " + detail::to_text(value) +
+                                      ", must be positive and below 2^32");
+    };
+    check("options.micro_batches", options.micro_batches);
+    check("options.states", options.states.value_or(1));
+    if (!(options.max_gap >= 0 && options.max_gap < 1)) {
+      detail::throw_invalid(name, "options.max_gap is " + detail::to_text(options.max_gap) +
+                                      ", must be from 0 to below 1");
+    }
+    auto const& given = options.constraints;
+    if (given.bytes.empty() && given.capacity.empty() && given.devices == 0) return;
+    detail::throw_invalid(
+        name,
+        "options.constraints must have no bytes, capacity or devices: the memory is that "
+        "of the machine");
+  }
+
+  static void check_chunks(stage_chunks const& chunks, plan_pipeline_options const& options) {
+    detail::check_at_least_one(name, "chunks.count", chunks.count);
+    if (chunks.count == 1) {
+      if (chunks.in_flight.empty()) return;
+      detail::throw_invalid(name, "chunks.in_flight has values for ", chunks.in_flight.size(),
+                            " stages, must be empty if chunks.count is 1: use options.in_flight");
+    }
+    if (!options.in_flight.empty()) {
+      detail::throw_invalid(name, "options.in_flight has ", options.in_flight.values().size(),
+                            " values, must be empty if chunks.count is ", chunks.count,
+                            ": use chunks.in_flight");
+    }
+    if (chunks.placement == chunk_placement::bidirectional) {
+      detail::throw_invalid(name, "chunks.placement is bidirectional, must be looped or v_shape");
+    }
+    if (chunks.placement != chunk_placement::looped && chunks.in_flight.empty()) {
+      detail::throw_invalid(name,
+                            "chunks.in_flight is empty, must have the units of the schedule if "
+                            "chunks.placement is v_shape");
+    }
+  }
+
+  template <class Layers>
+  static void check_layers(Layers const& layers, std::size_t virtual_stages,
+                           plan_pipeline_options const& options) {
+    detail::check_index_count(name, "layers", std::ranges::size(layers));
+    detail::check_stages(name, std::ranges::size(layers), virtual_stages,
+                         options.constraints.empty);
+  }
+
+  /// Calls `plan` with the choices of the layers and with the same choices in whole numbers.
+  template <class Layers, class Plan>
+  [[nodiscard]] static auto with_integers(Layers const& layers, detail::stage_budgets const& rooms,
+                                          plan_pipeline_options const& options, Plan const& plan) {
+    detail::choice_table<time_of_layers<Layers>> table(name);
     std::vector<std::int64_t> state_bytes;
     for (auto const& layer : layers) {
       table.push_layer(layer.choices);
@@ -263,89 +377,19 @@ struct plan_pipeline_fn {
       detail::checked_add(name, "the sum of reserve and state bytes", fixed,
                           whole.state_bytes(0, whole.size()));
     }
-    if (options.chunks != 1) return plan_chunks(table, whole, rooms, machine, options);
-    detail::joint_search joint(name, whole, rooms, options);
-    joint.run();
-    return joint.has_plan() ? planned(joint, table, whole, rooms, options)
-                            : infeasible<time_type>(whole, rooms, options);
+    return plan(table, whole);
   }
 
-  /// Plans cuts and choices from the costs of layers, with their times on `machine.device` in
-  /// nanoseconds. The choices are the choices of `recompute_choice`.
-  template <layer_cost_range Costs>
-  [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
-                                                       pipeline_machine const& machine,
-                                                       plan_pipeline_options const& options) const {
-    return (*this)(timed_layers(costs, machine.device), machine, options);
-  }
-
- private:
-  static constexpr std::string_view name = "plan_pipeline";
-
-  static void check_options(pipeline_machine const& machine, plan_pipeline_options const& options) {
-    detail::check_number(name, "machine.stages", machine.stages);
-    auto const check = [](std::string_view argument, std::size_t value) {
-      if (value != 0 && value <= max_index_count) return;
-      detail::throw_invalid(name, std::string(argument) + " is " + detail::to_text(value) +
-                                      ", must be positive and below 2^32");
-    };
-    check("options.micro_batches", options.micro_batches);
-    check("options.states", options.states.value_or(1));
-    if (!(options.max_gap >= 0 && options.max_gap < 1)) {
-      detail::throw_invalid(name, "options.max_gap is " + detail::to_text(options.max_gap) +
-                                      ", must be from 0 to below 1");
-    }
-    check_chunks(machine, options);
-    auto const& given = options.constraints;
-    if (given.bytes.empty() && given.capacity.empty() && given.devices == 0) return;
-    detail::throw_invalid(
-        name,
-        "options.constraints must have no bytes, capacity or devices: the memory is that "
-        "of the machine");
-  }
-
-  static void check_chunks(pipeline_machine const& machine, plan_pipeline_options const& options) {
-    detail::check_at_least_one(name, "options.chunks", options.chunks);
-    if (options.chunks == 1) {
-      if (options.chunks_in_flight.empty()) return;
-      detail::throw_invalid(name, "options.chunks_in_flight has values for ",
-                            options.chunks_in_flight.size(),
-                            " stages, must be empty if options.chunks is 1: use in_flight");
-    }
-    if (!options.in_flight.empty()) {
-      detail::throw_invalid(name, "options.in_flight has ", options.in_flight.values().size(),
-                            " values, must be empty if options.chunks is ", options.chunks,
-                            ": use chunks_in_flight");
-    }
-    if (options.placement == chunk_placement::bidirectional) {
-      detail::throw_invalid(name, "options.placement is bidirectional, must be looped or v_shape");
-    }
-    if (options.placement != chunk_placement::looped && options.chunks_in_flight.empty()) {
-      detail::throw_invalid(name,
-                            "options.chunks_in_flight is empty, must have the units of the "
-                            "schedule if options.placement is v_shape");
-    }
-    layout_of(machine, options).check(name);
-  }
-
-  [[nodiscard]] static chunk_layout layout_of(pipeline_machine const& machine,
-                                              plan_pipeline_options const& options) {
-    return {machine.stages, options.micro_batches, options.chunks, options.placement};
-  }
-
-  /// Plans stages with several chunks.
-  template <class Time>
-  [[nodiscard]] static pipeline_plan<Time> plan_chunks(detail::choice_table<Time> const& table,
-                                                       detail::integer_layers const& whole,
-                                                       detail::stage_budgets const& rooms,
-                                                       pipeline_machine const& machine,
-                                                       plan_pipeline_options const& options) {
-    chunk_layout const layout = layout_of(machine, options);
-    detail::chunk_search search(name, whole, rooms, layout, options);
-    search.run();
+  /// The plan of a search for stages with several chunks.
+  template <class Time, class Search>
+  [[nodiscard]] static pipeline_plan<Time> planned_chunks(Search const& search,
+                                                          detail::choice_table<Time> const& table,
+                                                          detail::integer_layers const& whole,
+                                                          detail::stage_budgets const& rooms,
+                                                          chunk_layout const& layout) {
     pipeline_plan<Time> result;
-    result.chunks = options.chunks;
-    result.placement = options.placement;
+    result.chunks = layout.chunks;
+    result.placement = layout.placement;
     if (!search.has_plan()) {
       bool const is_impossible = search.min_missing() > 0;
       result.status = is_impossible ? solve_status::infeasible : solve_status::not_found;
@@ -358,13 +402,13 @@ struct plan_pipeline_fn {
     result.boundaries = search.boundaries();
     result.choices.resize(whole.size());
     std::vector<Time> times(result.boundaries.size() - 1);
-    for (std::size_t d = 0; d != machine.stages; ++d) {
+    for (std::size_t d = 0; d != layout.stages; ++d) {
       auto& stage = result.stages.emplace_back();
       stage.in_flight = rooms.in_flight[d];
       stage.bytes = static_cast<std::int64_t>(search.bytes_of(d));
       std::size_t next = 0;
-      for (std::size_t c = 0; c != options.chunks; ++c) {
-        std::size_t const s = search.places().stage[d * options.chunks + c];
+      for (std::size_t c = 0; c != layout.chunks; ++c) {
+        std::size_t const s = search.places().stage[d * layout.chunks + c];
         for (std::size_t l = result.boundaries[s]; l != result.boundaries[s + 1]; ++l) {
           result.choices[l] = search.solutions()[d].choices[next++];
           times[s] += table.choice(l, result.choices[l]).time;

@@ -10,6 +10,7 @@
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/simulate_training.hpp>
@@ -161,17 +162,18 @@ inline constexpr shape_costs_fn shape_costs{};
 
 struct plan_by_parameters_fn {
   /// Plans stages with the most even numbers of parameters and all activations recomputed, as
-  /// trainers cut models by default. With several looped chunks on each stage, the virtual stages
-  /// have even numbers. The plan has no times, and its memory is not checked.
+  /// trainers cut models by default. With several chunks on each stage, the virtual stages have
+  /// even numbers. The plan has no times, and its memory is not checked.
   ///
   /// Complexity, memory, determinism and errors: as `partition_minimax`.
   template <layer_cost_range Costs>
   [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs, std::size_t stages,
-                                                       std::size_t chunks = 1) const {
+                                                       stage_chunks const& chunks = {}) const {
     pipeline_plan<std::int64_t> result;
-    result.chunks = chunks;
+    result.chunks = chunks.count;
+    result.placement = chunks.placement;
     result.boundaries =
-        partition_minimax(costs, stages * chunks, &layer_cost::parameters).boundaries;
+        partition_minimax(costs, stages * chunks.count, &layer_cost::parameters).boundaries;
     result.choices.assign(std::ranges::size(costs),
                           static_cast<std::uint32_t>(recompute_choice::full));
     return result;
@@ -189,46 +191,46 @@ struct plan_training_fn {
   ///
   /// `first(samples)` and `balanced(samples)` return the `training_data` without and with balance,
   /// `cost(micro_batch)` returns the costs of all layers. `options.micro_batches` should be the
-  /// number of micro-batches of a step on a rank. The schedule is 1F1B, or `interleaved_1f1b` if
-  /// `options.chunks` is above 1. The parts are also available separately:
-  /// `plan_by_parameters`, `shape_costs`, `plan_pipeline`, `simulate_training`.
+  /// number of micro-batches of a step on a rank. The schedule is 1F1B. The parts are also
+  /// available separately: `plan_by_parameters`, `shape_costs`, `plan_pipeline`,
+  /// `simulate_training`.
   ///
   /// The plans of `model` and `memory` never exceed the memory of the machine for any micro-batch
   /// of the balanced data. If no plan fits, the status says so and the plan is not simulated.
   ///
   /// Complexity and memory: as the parts. Determinism: portable if the functors are, except for
-  /// `waiting_share`. Errors: `std::invalid_argument` if data has no micro-batches or chunks are
-  /// not looped; the errors of the parts. Source: Yao et al., "OmniBal", ICML 2025.
+  /// `waiting_share`. Errors: `std::invalid_argument` if data has no micro-batches; the errors of
+  /// the parts. Source: Yao et al., "OmniBal", ICML 2025.
   template <class Samples, class First, class Balanced, class Cost>
   [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
                                 First const& first, Balanced const& balanced, Cost const& cost,
                                 plan_pipeline_options const& options) const {
-    training_plan<batch_of<First, Samples>> result{
-        std::invoke(first, samples), std::invoke(balanced, samples), {}};
-    auto const& before = result.first_data;
-    auto const& after = result.balanced_data;
-    check_batches("first", before.batches.size());
-    check_batches("balanced", after.batches.size());
-    auto& levers = result.levers;
-    check_placement(options);
-    auto const simulated = [&](pipeline_plan<std::int64_t> const& plan, auto const& data) {
-      if (plan.chunks == 1) return simulate_training(plan, data, machine, cost);
-      return simulate_training(plan, data, machine, cost, interleaved_1f1b{.chunks = plan.chunks});
-    };
-    levers[0].plan =
-        plan_by_parameters(std::invoke(cost, before.batches[0]), machine.stages, options.chunks);
-    levers[0].estimate = simulated(levers[0].plan, before);
-    levers[1].plan = levers[0].plan;
-    levers[1].estimate = simulated(levers[1].plan, after);
+    auto const plan = [&](auto const& layers) { return plan_pipeline(layers, machine, options); };
+    return apply(samples, machine, first, balanced, cost, stage_chunks{}, plan, one_f_one_b{});
+  }
 
-    auto const layers = shape_costs(after.batches, machine.device, cost);
-    levers[2].plan = plan_recomputed(layers, machine, options);
-    levers[3].plan = plan_pipeline(layers, machine, options);
-    for (std::size_t lever : {std::size_t{2}, std::size_t{3}}) {
-      if (levers[lever].plan.status != solve_status::solved) continue;
-      levers[lever].estimate = simulated(levers[lever].plan, after);
+  /// Applies the levers to stages that have several looped chunks of the model each, in the
+  /// schedule `interleaved_1f1b`.
+  ///
+  /// Errors: as above, and `std::invalid_argument` if chunks are not looped.
+  template <class Samples, class First, class Balanced, class Cost>
+  [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
+                                stage_chunks const& chunks, First const& first,
+                                Balanced const& balanced, Cost const& cost,
+                                plan_pipeline_options const& options) const {
+    if (chunks.placement != chunk_placement::looped) {
+      detail::throw_invalid(name,
+                            "chunks.placement is not looped: call the parts with a schedule of "
+                            "your own");
     }
-    return result;
+    auto const plan = [&](auto const& layers) {
+      return plan_pipeline(layers, machine, chunks, options);
+    };
+    if (chunks.count == 1) {
+      return apply(samples, machine, first, balanced, cost, chunks, plan, one_f_one_b{});
+    }
+    return apply(samples, machine, first, balanced, cost, chunks, plan,
+                 interleaved_1f1b{.chunks = chunks.count});
   }
 
  private:
@@ -244,20 +246,44 @@ struct plan_training_fn {
     detail::throw_invalid(name, std::string(argument) + " gives no micro-batches");
   }
 
-  static void check_placement(plan_pipeline_options const& options) {
-    if (options.placement == chunk_placement::looped) return;
-    detail::throw_invalid(name,
-                          "options.placement is not looped: call the parts with a schedule of "
-                          "your own");
+  template <class Samples, class First, class Balanced, class Cost, class Plan, class Schedule>
+  [[nodiscard]] static auto apply(Samples const& samples, pipeline_machine const& machine,
+                                  First const& first, Balanced const& balanced, Cost const& cost,
+                                  stage_chunks const& chunks, Plan const& plan,
+                                  Schedule const& schedule) {
+    training_plan<batch_of<First, Samples>> result{
+        std::invoke(first, samples), std::invoke(balanced, samples), {}};
+    auto const& before = result.first_data;
+    auto const& after = result.balanced_data;
+    check_batches("first", before.batches.size());
+    check_batches("balanced", after.batches.size());
+    auto& levers = result.levers;
+    auto const simulated = [&](lever_result const& lever, auto const& data) {
+      return simulate_training(lever.plan, data, machine, cost, schedule);
+    };
+    levers[0].plan =
+        plan_by_parameters(std::invoke(cost, before.batches[0]), machine.stages, chunks);
+    levers[0].estimate = simulated(levers[0], before);
+    levers[1].plan = levers[0].plan;
+    levers[1].estimate = simulated(levers[1], after);
+
+    auto const layers = shape_costs(after.batches, machine.device, cost);
+    levers[2].plan = plan_recomputed(layers, plan);
+    levers[3].plan = plan(layers);
+    for (std::size_t lever : {std::size_t{2}, std::size_t{3}}) {
+      if (levers[lever].plan.status != solve_status::solved) continue;
+      levers[lever].estimate = simulated(levers[lever], after);
+    }
+    return result;
   }
 
   /// Plans the cuts if all activations of all layers are recomputed.
-  [[nodiscard]] static pipeline_plan<std::int64_t> plan_recomputed(
-      std::vector<plan_layer<>> layers, pipeline_machine const& machine,
-      plan_pipeline_options const& options) {
+  template <class Plan>
+  [[nodiscard]] static pipeline_plan<std::int64_t> plan_recomputed(std::vector<plan_layer<>> layers,
+                                                                   Plan const& plan) {
     constexpr auto full = static_cast<std::size_t>(recompute_choice::full);
     for (auto& layer : layers) layer.choices = {layer.choices[full]};
-    auto result = plan_pipeline(layers, machine, options);
+    pipeline_plan<std::int64_t> result = plan(layers);
     std::fill(result.choices.begin(), result.choices.end(), static_cast<std::uint32_t>(full));
     return result;
   }

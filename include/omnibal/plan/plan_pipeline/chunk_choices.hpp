@@ -218,7 +218,8 @@ class chunk_choices {
     }
     std::vector<std::int64_t> least{0};
     for (std::size_t l = 0; l != layers_.size(); ++l) {
-      least.push_back(least.back() + before[l + 1] - before[l] - fronts[l].back().gain);
+      std::int64_t const time = before[l + 1] - before[l] - fronts[l].back().gain;
+      least.push_back(least.back() + time);
     }
     first_time_.push_back(std::move(before));
     last_time_.push_back(std::move(least));

@@ -8,8 +8,8 @@
 #include <omnibal/config.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
@@ -51,6 +51,10 @@ struct chunk_quality {
 /// all stages of two rounds together. `chunk_choices` solves the devices of a move.
 /// `select_recompute` then improves the choices of the best cuts. `chunk_dual` and, if it ends, the
 /// search over all cuts give the lower bound.
+///
+/// `Schedule` is the schedule of looped chunks, made of stages, micro-batches and chunks. The class
+/// is a template because calls with one chunk should not compile it.
+template <pipeline_schedule Schedule>
 class chunk_search {
  public:
   chunk_search(std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
@@ -69,6 +73,16 @@ class chunk_search {
       cut_at_.push_back(static_cast<std::ptrdiff_t>(cuts_.size()));
       if (rules_.may_cut[i] != 0) cuts_.push_back(i);
     }
+  }
+
+  /// Returns the units that each stage keeps in a schedule of looped chunks, from a schedule with
+  /// fewer micro-batches that keeps the same units. All groups but the first ones have as many
+  /// micro-batches as there are stages, and a stage keeps units of fewer than three groups.
+  [[nodiscard]] static std::vector<chunk_counts> units_of(chunk_layout const& layout) {
+    std::size_t const larger = layout.micro_batches % layout.stages;
+    std::size_t const enough = larger + layout.stages * (larger + 4);
+    return chunks_in_flight(
+        Schedule{layout.stages, std::min(layout.micro_batches, enough), layout.chunks});
   }
 
   void run() {
@@ -564,14 +578,14 @@ class chunk_search {
         {.effort = options_.effort, .states = options_.states, .max_gap = options_.max_gap});
   }
 
-  /// Makes moves that shorten interleaved 1F1B if backward passes take twice as long as forward
+  /// Makes moves that shorten the schedule if backward passes take twice as long as forward
   /// passes. The estimate stays within `max_gap` of the best one, because it is as good for all of
   /// these cuts.
   void shorten_simulation() {
     std::size_t const batches = std::min(layout_.micro_batches, 4 * devices());
     std::size_t const work = 2 * batches * stages();
     std::size_t left = max_operations() / work;
-    interleaved_1f1b const schedule{devices(), batches, places_.chunks};
+    Schedule const schedule{devices(), batches, places_.chunks};
     auto const makespan_of = [&](std::vector<std::int64_t> const& times) {
       passes_.clear();
       for (std::int64_t const time : times) {

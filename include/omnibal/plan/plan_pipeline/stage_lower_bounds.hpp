@@ -13,7 +13,6 @@
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/chunks_in_flight.hpp>
-#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -134,14 +134,10 @@ struct stage_budgets {
   std::vector<std::int64_t> in_flight;
   std::vector<chunk_counts> chunks;
 
+  /// The budgets of stages with one chunk.
   stage_budgets(std::string_view function, pipeline_machine const& machine,
                 plan_pipeline_options const& options)
-      : memory(spread(function, "machine.memory_bytes", machine.memory_bytes, machine.stages)),
-        reserve(spread(function, "machine.reserve_bytes", machine.reserve_bytes, machine.stages)) {
-    if (options.chunks != 1) {
-      set_chunks(function, machine.stages, options);
-      return;
-    }
+      : stage_budgets(function, machine) {
     if (options.in_flight.empty()) {
       for (std::size_t after = machine.stages; after != 0; --after) {
         in_flight.push_back(static_cast<std::int64_t>(std::min(options.micro_batches, after)));
@@ -155,22 +151,20 @@ struct stage_budgets {
     }
   }
 
- private:
-  void set_chunks(std::string_view function, std::size_t stages,
-                  plan_pipeline_options const& options) {
-    chunks = options.chunks_in_flight;
-    if (chunks.empty()) {
-      chunks = chunks_in_flight(shortened({stages, options.micro_batches, options.chunks}));
-    }
-    check_size(function, "options.chunks_in_flight", chunks.size(), stages, "stages");
-    for (std::size_t s = 0; s != stages; ++s) {
+  /// The budgets of stages with `count` chunks that keep these units.
+  stage_budgets(std::string_view function, pipeline_machine const& machine, std::size_t count,
+                std::vector<chunk_counts> units)
+      : stage_budgets(function, machine) {
+    chunks = std::move(units);
+    check_size(function, "chunks.in_flight", chunks.size(), machine.stages, "stages");
+    for (std::size_t s = 0; s != machine.stages; ++s) {
       std::int64_t most = 0;
-      check_counts(function, s, options.chunks);
+      check_counts(function, s, count);
       for (std::size_t i = 0; i != chunks[s].size(); ++i) {
         std::int64_t sum = 0;
-        for (std::int64_t const units : chunks[s][i]) sum += units;
+        for (std::int64_t const kept : chunks[s][i]) sum += kept;
         if (static_cast<std::uint64_t>(sum) > max_index_count) {
-          throw_invalid(function, "options.chunks_in_flight[", s, "] has ", sum,
+          throw_invalid(function, "chunks.in_flight[", s, "] has ", sum,
                         " units at a moment, must be below 2^32");
         }
         most = std::max(most, sum);
@@ -179,9 +173,14 @@ struct stage_budgets {
     }
   }
 
+ private:
+  stage_budgets(std::string_view function, pipeline_machine const& machine)
+      : memory(spread(function, "machine.memory_bytes", machine.memory_bytes, machine.stages)),
+        reserve(spread(function, "machine.reserve_bytes", machine.reserve_bytes, machine.stages)) {}
+
   void check_counts(std::string_view function, std::size_t stage, std::size_t expected) const {
     auto const& given = chunks[stage];
-    std::string const place = "options.chunks_in_flight[" + to_text(stage) + "]";
+    std::string const place = "chunks.in_flight[" + to_text(stage) + "]";
     if (given.chunks != expected || given.counts.empty() || given.counts.size() % expected != 0) {
       throw_invalid(function, place, " has ", given.counts.size(), " numbers for ", given.chunks,
                     " chunks, must have rows of ", expected);
@@ -192,17 +191,6 @@ struct stage_budgets {
       throw_invalid(function, place, ".counts[", i, "] is ", units,
                     ", must be from 0 to below 2^32");
     }
-  }
-
-  /// Returns the schedule with fewer micro-batches that keeps the same units. All groups but the
-  /// first ones have as many micro-batches as there are stages, and a stage keeps units of fewer
-  /// than three groups.
-  [[nodiscard]] static interleaved_1f1b shortened(interleaved_1f1b const& schedule) {
-    std::size_t const larger = schedule.micro_batches % schedule.stages;
-    interleaved_1f1b result = schedule;
-    result.micro_batches =
-        std::min(schedule.micro_batches, larger + schedule.stages * (larger + 4));
-    return result;
   }
 
   [[nodiscard]] static std::vector<std::int64_t> spread(std::string_view function,
