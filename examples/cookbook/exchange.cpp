@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
-#include <omnibal/balance/lpt.hpp>
-#include <omnibal/balance/set_costs.hpp>
-#include <omnibal/comm/gather_lengths.hpp>
-#include <omnibal/comm/self_communicator.hpp>
-#include <omnibal/comm/thread_communicator.hpp>
-#include <omnibal/exchange/exchange_samples.hpp>
-#include <omnibal/exchange/make_plan.hpp>
-#include <omnibal/exchange/orchestrate.hpp>
-#include <omnibal/exchange/plan_dispatcher.hpp>
-#include <omnibal/exchange/plan_exchange.hpp>
-#include <omnibal/exchange/under_cap.hpp>
-#include <omnibal/rng/engine.hpp>
+#include <omnibal/omnibal.hpp>
 
 #include <iostream>
 #include <numeric>

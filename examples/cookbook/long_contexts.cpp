@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
-#include <omnibal/comm/gather_lengths.hpp>
-#include <omnibal/comm/thread_communicator.hpp>
-#include <omnibal/context/context_cost.hpp>
-#include <omnibal/context/context_exchange.hpp>
-#include <omnibal/context/context_groups.hpp>
-#include <omnibal/context/context_pieces.hpp>
-#include <omnibal/context/cut_pieces.hpp>
-#include <omnibal/context/deferral_queue.hpp>
-#include <omnibal/cost/models.hpp>
-#include <omnibal/exchange/exchange_samples.hpp>
-#include <omnibal/group_loads.hpp>
-#include <omnibal/hierarchy/language_profile.hpp>
-#include <omnibal/hierarchy/level_metrics.hpp>
-#include <omnibal/hierarchy/level_steps.hpp>
-#include <omnibal/hierarchy/pack_levels.hpp>
-#include <omnibal/hierarchy/select_levels.hpp>
-#include <omnibal/rng/engine.hpp>
-#include <omnibal/sample/level_sampler.hpp>
+#include <omnibal/omnibal.hpp>
 
 #include <functional>
 #include <iostream>

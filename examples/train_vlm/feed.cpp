@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feed.hpp"
 
+#include "table.hpp"
+
 #include <omnibal/demand.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/place_oversized.hpp>
+#include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/engine.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -32,6 +37,41 @@ batch_features features_of(std::span<examples::sample const> samples,
   return sum;
 }
 
+namespace {
+
+/// The capacity with the best steps at the wanted mean number of samples in a pack.
+template <std::size_t Kinds, class Demand>
+omnibal::resources<Kinds> tuned_capacity(train_options const& options,
+                                         std::span<examples::sample const> samples,
+                                         Demand const& demand) {
+  omnibal::tune_capacity_options<Kinds> settings{.seed = options.seed};
+  if (options.oversized == oversized_kind::error) settings.max_oversized = 0.0;
+  auto const found = omnibal::tune_capacity(
+      samples, demand, options.target_batch, omnibal::best_packing,
+      omnibal::published_rule<>{.ranks = options.ranks, .seed = options.seed}, settings);
+  if (found.status == omnibal::solve_status::not_found) {
+    throw std::runtime_error(
+        "--target-batch is " + examples::fixed(options.target_batch, 1) +
+        ", but no capacity has such packs: take another number, a capacity, or " +
+        "--oversized own-group");
+  }
+  return found.best.capacity;
+}
+
+omnibal::resources<2> chosen_capacity(train_options const& options,
+                                      std::span<examples::sample const> samples) {
+  using examples::sample;
+  bool const has_images =
+      std::ranges::any_of(samples, [](sample const& of) { return of.images != 0; });
+  if (has_images) {
+    return tuned_capacity<2>(options, samples,
+                             omnibal::demand_of(&sample::images, &sample::tokens));
+  }
+  return {1, tuned_capacity<1>(options, samples, omnibal::demand_of(&sample::tokens))[0]};
+}
+
+}  // namespace
+
 packed_data pack_data(train_options const& options) {
   packed_data data;
   data.samples = load_lengths(options).samples;
@@ -41,9 +81,12 @@ packed_data pack_data(train_options const& options) {
   }
 
   auto const demand = omnibal::demand_of(&examples::sample::images, &examples::sample::tokens);
-  omnibal::resources const capacity{options.capacity_images,
-                                    options.capacity_tokens / options.shrink};
+  omnibal::resources<2> const capacity =
+      options.target_batch > 0 ? chosen_capacity(options, data.samples)
+                               : omnibal::resources<2>{options.capacity_images,
+                                                       options.capacity_tokens / options.shrink};
   auto packed = omnibal::best_packing(data.samples, demand, capacity);
+  data.capacity = capacity;
   if (!packed.oversized.empty() && options.oversized == oversized_kind::error) {
     examples::sample const& sample = data.samples[packed.oversized.front()];
     throw std::runtime_error("sample " + std::to_string(packed.oversized.front()) + " has " +

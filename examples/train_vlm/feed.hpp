@@ -36,14 +36,17 @@ using time_model = omnibal::affine_cost<4>;
 struct packed_data {
   std::vector<examples::sample> samples;
   omnibal::grouping packs;
+  /// The tiles and tokens that a pack holds.
+  omnibal::resources<2> capacity{};
   /// Samples of a rank in a step where they are not packed.
   std::size_t batch = 1;
   /// Identifies the lengths.
   std::uint64_t digest = 0;
 };
 
-/// Packs the data. Errors: `std::runtime_error` for a sample above the capacity, unless the options
-/// let it be a pack alone.
+/// Packs the data under the capacity of the options, or under one that is chosen for the data.
+/// Errors: `std::runtime_error` for a sample above the capacity, unless the options let it be a
+/// pack alone, and if no capacity has the wanted mean number of samples.
 [[nodiscard]] packed_data pack_data(train_options const& options);
 
 /// The steps of one rank.

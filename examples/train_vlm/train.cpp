@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch.hpp"
+#include "predicted_epoch.hpp"
 #include "tasks.hpp"
 
 #include <omnibal/sample/loss_normalizer.hpp>
@@ -53,7 +54,9 @@ void train(train_options const& options, trainer& of) {
     cost = saved_cost;
     state = saved_state;
   } else {
-    cost = of.profile();
+    batch_profile const profile = of.profile();
+    cost = profile.cost;
+    if (is_first) print_prediction(options, of.data(), profile, of.shard().ranks);
   }
   feed steps(options, of.data(), cost, of.shard(), state ? &*state : nullptr);
   if (state && is_first) {

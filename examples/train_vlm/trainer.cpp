@@ -9,8 +9,9 @@
 #include <omnibal/sample/loss_normalizer.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 #include <filesystem>
@@ -63,53 +64,87 @@ void trainer::fill(packed_data data) {
   }
 }
 
-std::vector<std::vector<std::uint32_t>> trainer::profile_batches() const {
-  std::vector<std::vector<std::uint32_t>> result;
-  std::size_t const packs = std::min<std::size_t>(data_.packs.size(), 24);
-  for (std::size_t p = 0; p != packs; ++p) {
-    auto const ids = data_.packs[p * data_.packs.size() / packs];
-    result.emplace_back(ids.begin(), ids.end());
-    auto const half = ids.first((ids.size() + 1) / 2);
-    result.emplace_back(half.begin(), half.end());
+std::vector<profile_batch> trainer::profile_batches() const {
+  std::vector<std::span<std::uint32_t const>> packs;
+  std::size_t const count = std::min<std::size_t>(data_.packs.size(), 24);
+  std::uint32_t longest = data_.packs[0].front();
+  for (std::size_t p = 0; p != count; ++p) {
+    packs.push_back(data_.packs[p * data_.packs.size() / count]);
+    for (std::uint32_t const id : packs.back()) {
+      if (data_.samples[id].tokens > data_.samples[longest].tokens) longest = id;
+    }
+  }
+  std::vector<profile_batch> result;
+  for (std::size_t p = 0; p != count; ++p) {
+    result.push_back({{packs[p].begin(), packs[p].end()}});
+    auto const half = packs[p].first((packs[p].size() + 1) / 2);
+    result.push_back({{half.begin(), half.end()}});
+    if (p % 2 != 0) continue;
+    // Padding to the longest sample adds tokens without tiles.
+    result.push_back({{half.begin(), half.end()}, form_kind::padded});
+    if (std::ranges::find(half, longest) == half.end()) result.back().ids.push_back(longest);
   }
   return result;
 }
 
-time_model trainer::fitted(std::vector<std::vector<std::uint32_t>> const& batches,
-                           std::vector<double> const& seconds) {
-  double coefficients[5] = {};
+batch_profile trainer::fitted(std::vector<profile_batch> const& batches,
+                              std::vector<std::vector<double>> const& seconds) {
+  double numbers[6] = {};
   if (place_.rank == 0) {
     std::vector<batch_features> features;
-    for (auto const& ids : batches) {
-      features.push_back(features_of(data_.samples, ids, form_kind::unpadded));
+    for (auto const& [ids, form] : batches) {
+      features.push_back(features_of(data_.samples, ids, form));
     }
     std::vector<std::size_t> points(batches.size());
     std::iota(points.begin(), points.end(), std::size_t{0});
     auto const fit = omnibal::affine_fit(
         points, [&](std::size_t p) { return features[p]; },
-        [&](std::size_t p) { return seconds[p]; }, {.signs = omnibal::fit_signs::not_negative});
-    std::copy_n(&fit.slopes[0], 4, coefficients);
-    coefficients[4] = fit.offset;
+        [&](std::size_t p) { return median(seconds[p]); },
+        {.signs = omnibal::fit_signs::not_negative});
+    std::copy_n(&fit.slopes[0], 4, numbers);
+    numbers[4] = fit.offset;
+    double squares = 0;
+    double count = 0;
+    for (std::size_t const p : points) {
+      for (double const measured : seconds[p]) {
+        double const error = measured / fit(features[p]) - 1;
+        squares += error * error;
+        ++count;
+      }
+    }
+    numbers[5] = std::sqrt(squares / count);
   }
-  auto const all = omnibal::all_gather(comm_, coefficients);
-  return {.offset = all[4], .slopes = {all[0], all[1], all[2], all[3]}};
+  auto const all = omnibal::all_gather(comm_, numbers);
+  return {.cost = {.offset = all[4], .slopes = {all[0], all[1], all[2], all[3]}}, .spread = all[5]};
 }
 
-time_model trainer::profile() {
+batch_profile trainer::profile() {
   auto const batches = profile_batches();
-  std::vector<std::array<double, 3>> rounds(batches.size());
+  std::vector<std::vector<double>> seconds(batches.size());
+  std::vector<double> rests;
   for (std::size_t round = 0; round != 3; ++round) {
     for (std::size_t b = 0; b != batches.size(); ++b) {
-      rounds[b][round] = step(form_kind::unpadded, batches[b], {}, {}, false).times.processor;
+      auto const times = step(batches[b].form, batches[b].ids, {}, {}, false).times;
+      seconds[b].push_back(times.processor);
+      rests.push_back(times.all - times.processor);
     }
   }
-  std::vector<double> medians;
-  for (auto& of_batch : rounds) {
-    std::ranges::sort(of_batch);
-    medians.push_back(of_batch[1]);
-  }
   reset(options_.seed);
-  return fitted(batches, medians);
+  batch_profile result = fitted(batches, seconds);
+
+  std::vector<double> exchanges;
+  for (std::size_t b = 0; b != batches.size(); ++b) {
+    auto const& ids = batches[(b + place_.rank) % batches.size()].ids;
+    stopwatch const exchanging;
+    static_cast<void>(gather(form_kind::post_balanced, ids, result.cost));
+    exchanges.push_back(exchanging.seconds());
+  }
+  // All ranks predict the same.
+  double const own[] = {median(rests), median(exchanges)};
+  auto const all = omnibal::all_gather(comm_, own);
+  result.step_seconds = all[0];
+  result.exchange_seconds = all[1];
+  return result;
 }
 
 step_samples trainer::gather(form_kind form, std::span<std::uint32_t const> ids,

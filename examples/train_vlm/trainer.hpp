@@ -56,6 +56,24 @@ struct step_samples {
 /// How many tokens of them have a loss.
 [[nodiscard]] std::int64_t loss_tokens(step_samples const& of);
 
+/// A batch that is measured before the training.
+struct profile_batch {
+  std::vector<std::uint32_t> ids;
+  form_kind form = form_kind::unpadded;
+};
+
+/// What some batches took, measured before the training.
+struct batch_profile {
+  /// The cost functor that was fitted to the processor times.
+  time_model cost;
+  /// The relative standard deviation of a single measured time from the functor.
+  double spread = 0;
+  /// Seconds of a step besides the passes: sum of the gradients, optimizer, numbers of tokens.
+  double step_seconds = 0;
+  /// Seconds of a step for the plan and the exchange of post-balancing.
+  double exchange_seconds = 0;
+};
+
 struct step_result {
   step_times times;
   /// The mean loss of all tokens of the step.
@@ -85,13 +103,15 @@ class trainer {
   void fill(packed_data data);
   [[nodiscard]] packed_data const& data() const { return data_; }
 
-  /// Some packs and halves of packs, so that tiles, tokens and samples do not go together.
-  [[nodiscard]] std::vector<std::vector<std::uint32_t>> profile_batches() const;
-  /// A cost functor of batches that took so long on rank 0; equal on all ranks.
-  [[nodiscard]] time_model fitted(std::vector<std::vector<std::uint32_t>> const& batches,
-                                  std::vector<double> const& seconds);
-  /// The functor of the processor times of such batches in steps; the model begins anew.
-  [[nodiscard]] time_model profile();
+  /// Some packs, and halves of packs with and without padding, so that tiles, tokens and samples
+  /// do not grow together.
+  [[nodiscard]] std::vector<profile_batch> profile_batches() const;
+  /// Fits a cost functor to the medians of the times that each batch took on rank 0, and computes
+  /// the spread of all these times. Equal on all ranks.
+  [[nodiscard]] batch_profile fitted(std::vector<profile_batch> const& batches,
+                                     std::vector<std::vector<double>> const& seconds);
+  /// Measures such batches in steps, all ranks the same ones at once; the model begins anew.
+  [[nodiscard]] batch_profile profile();
 
   /// The samples of a step: those of `ids`, or for post-balancing what moves to this rank.
   [[nodiscard]] step_samples gather(form_kind form, std::span<std::uint32_t const> ids,

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -50,6 +51,25 @@ TEST_CASE("the time of an epoch is what samples, padding and waiting take") {
   CHECK(twice.waiting == Approx(0.0));
 
   CHECK(examples::cost_of_epoch({}, {}, options).total() == 0.0);
+}
+
+TEST_CASE("the report says if times are guesses and if there is nothing to gain") {
+  examples::pack_options options;
+  options.kind = examples::sample_kind::text;
+  auto const report = [&](double shuffled) {
+    std::ostringstream out;
+    examples::print_gain(
+        options,
+        {.padded = {.useful = 3}, .concatenated = {.useful = shuffled}, .planned = {.useful = 1}},
+        out);
+    return out.str();
+  };
+  CHECK_THAT(report(1.2),
+             Catch::Contains("1.20 times as fast as micro-batches filled in shuffled"));
+  CHECK_THAT(report(1.2), Catch::Contains("guesses for 8 ranks"));
+  CHECK_THAT(report(1.02), Catch::Contains("No gain to expect") && Catch::Contains("(1.02 times)"));
+  options.times.is_given = true;
+  CHECK_THAT(report(1.2), Catch::Contains("estimates for 8 ranks") && !Catch::Contains("guesses"));
 }
 
 TEST_CASE("batches filled in shuffled order stay below the capacity and hold each sample once") {

@@ -4,11 +4,13 @@
 #include "contents.hpp"
 #include "feed.hpp"
 #include "model.hpp"
+#include "predicted_epoch.hpp"
 #include "recompute.hpp"
 
 #include <omnibal/sample/epoch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -115,6 +117,59 @@ TEST_CASE("contents are fixed by the number of the sample", "[train_vlm]") {
   CHECK(first.pixels != other.pixels);
   CHECK(first.pixels.size() == 2 * 64 * 48);
   CHECK(first.text.size() == 40 - 2 * 16);
+}
+
+TEST_CASE("the slowest of several ranks takes longer than each is predicted", "[train_vlm]") {
+  // The mean of the larger of two normal errors is the standard deviation over the root of pi.
+  double const two[] = {3.0, 3.0};
+  CHECK(expected_largest(two, 0.05) == Approx(3.0 * (1 + 0.05 / std::sqrt(std::acos(-1.0)))));
+  double const one[] = {3.0};
+  CHECK(expected_largest(one, 0.05) == Approx(3.0).epsilon(1e-5));
+  double const apart[] = {1.0, 3.0, 2.0};
+  CHECK(expected_largest(apart, 0.01) == Approx(3.0).epsilon(1e-5));
+  CHECK(expected_largest(apart, 0.0) == 3.0);
+  CHECK(expected_largest({}, 0.1) == 0.0);
+}
+
+TEST_CASE("an epoch is predicted as the sum of its slowest ranks", "[train_vlm]") {
+  train_options options;
+  options.synthetic_samples = 200;
+  options.oversized = oversized_kind::own_group;
+  packed_data const data = pack_data(options);
+  batch_profile profile{.cost = {.slopes = {0, 1, 0, 0}}, .step_seconds = 10};
+  options.form = form_kind::random_packs;
+  // One rank never waits: all tokens, and the rest of each step.
+  double tokens = 0;
+  for (auto const& sample : data.samples) tokens += static_cast<double>(sample.tokens);
+  auto const packs = static_cast<double>(data.packs.size());
+  CHECK(predicted_epoch(options, data, profile, 1) == Approx(tokens + 10 * packs));
+  // On two ranks steps last at least half of that, and a spread makes them longer.
+  double const on_two = predicted_epoch(options, data, profile, 2);
+  CHECK(on_two >= tokens / 2 + 10 * packs / 2);
+  profile.spread = 0.1;
+  CHECK(predicted_epoch(options, data, profile, 2) > on_two);
+  // Only post-balancing exchanges samples.
+  profile.exchange_seconds = 1000;
+  CHECK(predicted_epoch(options, data, profile, 1) == Approx(tokens + 10 * packs));
+  options.form = form_kind::post_balanced;
+  CHECK(predicted_epoch(options, data, profile, 1) > 1000);
+}
+
+TEST_CASE("a capacity is chosen for the data", "[train_vlm]") {
+  train_options options;
+  options.synthetic_samples = 400;
+  options.oversized = oversized_kind::own_group;
+  for (double const target : {2.0, 4.0}) {
+    options.target_batch = target;
+    packed_data const data = pack_data(options);
+    double const mean = 400.0 / static_cast<double>(data.packs.size());
+    CHECK(mean > target - 0.5);
+    CHECK(mean < target + 1.5);
+  }
+  options.target_batch = 0;
+  options.capacity_images = 13;
+  options.capacity_tokens = 4096;
+  CHECK(pack_data(options).capacity == omnibal::resources<2>{13, 4096 / 16});
 }
 
 TEST_CASE("every form gives each sample once in an epoch, also when ranks change", "[train_vlm]") {

@@ -35,6 +35,19 @@ CLI::Validator integer_between(Integer least, Integer most) {
   return CLI::Validator(check, "");
 }
 
+/// Accepts finite decimal numbers for which `is_good(value)`; `rule` says which these are.
+template <class Rule>
+CLI::Validator number_that_is(std::string const& rule, Rule const& is_good) {
+  auto const check = [rule, is_good](std::string const& text) -> std::string {
+    double value{};
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    bool const whole = error == std::errc{} && end == text.data() + text.size();
+    if (whole && is_good(value) && value <= std::numeric_limits<double>::max()) return {};
+    return "is " + text + ", must be a number " + rule;
+  };
+  return CLI::Validator(check, "");
+}
+
 inline CLI::Option* add_seed_option(CLI::App& group, std::uint64_t& seed) {
   return group.add_option("--seed", seed, "Set the seed of all random choices")
       ->type_name("NUMBER")

@@ -9,10 +9,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -68,19 +66,6 @@ struct typed_options {
   std::string svg;
   std::pair<double, double> times;
 };
-
-/// Accepts finite decimal numbers for which `is_good(value)`; `rule` says which these are.
-template <class Rule>
-CLI::Validator number_that_is(std::string const& rule, Rule const& is_good) {
-  auto const check = [rule, is_good](std::string const& text) -> std::string {
-    double value{};
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    bool const whole = error == std::errc{} && end == text.data() + text.size();
-    if (whole && is_good(value) && value <= std::numeric_limits<double>::max()) return {};
-    return "is " + text + ", must be a number " + rule;
-  };
-  return CLI::Validator(check, "");
-}
 
 constexpr std::int64_t max_amount = std::numeric_limits<std::int64_t>::max();
 
@@ -259,7 +244,7 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
   }
 
   options.remainder = named(remainders, typed.remainder);
-  if (is_given(app, "--rank-ms")) options.times = {typed.times.first, typed.times.second};
+  if (is_given(app, "--rank-ms")) options.times = {typed.times.first, typed.times.second, true};
 
   options.output = typed.output;
   options.svg =

@@ -43,6 +43,8 @@ enum class improvement_kind {
 struct rank_times {
   double ms_per_tile = 11.8;
   double ms_per_token = 0.308;
+  /// False for the default, which no one measured on the devices of the user.
+  bool is_given = false;
 };
 
 struct pack_options {

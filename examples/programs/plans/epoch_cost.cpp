@@ -86,17 +86,25 @@ void print_gain(pack_options const& options, epoch_costs const& costs, std::ostr
   });
   rows.print(out);
   if (!(costs.planned.total() > 0)) return;
-  out << '\n'
-      << fixed(costs.concatenated.total() / costs.planned.total(), 2)
-      << " times as fast as micro-batches filled in shuffled order, and\n"
-      << fixed(costs.padded.total() / costs.planned.total(), 2)
-      << " times as fast as padded ones, all under the same limits. Times are\nestimates for "
-      << options.ranks << (options.ranks == 1 ? " rank, from " : " ranks, from ")
-      << options.times.ms_per_token << " ms per token";
+  // Estimates of this kind do not show smaller gains.
+  constexpr double least_gain = 1.03;
+  double const gain = costs.concatenated.total() / costs.planned.total();
+  std::string const ratio = fixed(gain, 2) + " times";
+  out << '\n';
+  if (gain < least_gain) {
+    out << "No gain to expect over micro-batches filled in shuffled order (" << ratio << ");\n";
+  } else {
+    out << ratio << " as fast as micro-batches filled in shuffled order, and\n";
+  }
+  out << fixed(costs.padded.total() / costs.planned.total(), 2)
+      << " times as fast as padded ones, all under the same limits. Times are\n"
+      << (options.times.is_given ? "estimates for " : "guesses for ") << options.ranks
+      << (options.ranks == 1 ? " rank, from " : " ranks, from ") << options.times.ms_per_token
+      << " ms per token";
   if (options.kind != sample_kind::text) {
     out << " and " << options.times.ms_per_tile << " ms per tile";
   }
-  out << " (--rank-ms).\n";
+  out << (options.times.is_given ? " (--rank-ms).\n" : ".\nMeasure yours: --rank-ms.\n");
 }
 
 }  // namespace examples

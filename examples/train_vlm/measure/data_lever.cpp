@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "predicted_epoch.hpp"
 #include "stopwatch.hpp"
 #include "table.hpp"
 #include "tasks.hpp"
 
 #include <omnibal/comm/collectives.hpp>
-#include <omnibal/exchange/make_plan.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -25,6 +25,8 @@ struct epoch_figures {
   double slowest = 0;
   double slowest_processor = 0;
   double slowest_predicted = 0;
+  /// The epoch as it was predicted before it ran.
+  double predicted = 0;
   double planning = 0;
   /// For each rank.
   std::vector<double> waiting;
@@ -84,7 +86,8 @@ void count_samples(std::vector<examples::sample> const& samples, epoch_figures& 
   }
 }
 
-epoch_figures run_epoch(train_options const& options, trainer& of, time_model const& cost) {
+epoch_figures run_epoch(train_options const& options, trainer& of, batch_profile const& profile) {
+  time_model const& cost = profile.cost;
   of.reset(options.seed);
   auto const run = [&](feed& steps) {
     auto const ids = steps.next();
@@ -99,6 +102,7 @@ epoch_figures run_epoch(train_options const& options, trainer& of, time_model co
   }
   auto figures = add_up(omnibal::all_gather(of.comm(), times), of.shard().ranks);
   if (options.steps == 0) count_samples(of.data().samples, figures);
+  figures.predicted = predicted_epoch(options, of.data(), profile, of.shard().ranks);
   return figures;
 }
 
@@ -108,13 +112,12 @@ epoch_figures medians_of(std::vector<epoch_figures> const& runs) {
   auto const median = [&](auto const& figure) {
     std::vector<double> all;
     for (epoch_figures const& run : runs) all.push_back(figure(run));
-    std::ranges::sort(all);
-    return all[all.size() / 2];
+    return train_vlm::median(all);
   };
   for (double epoch_figures::*const figure :
        {&epoch_figures::seconds, &epoch_figures::slowest, &epoch_figures::slowest_processor,
-        &epoch_figures::slowest_predicted, &epoch_figures::planning, &epoch_figures::pack_error,
-        &epoch_figures::step_error}) {
+        &epoch_figures::slowest_predicted, &epoch_figures::predicted, &epoch_figures::planning,
+        &epoch_figures::pack_error, &epoch_figures::step_error}) {
     result.*figure = median([&](epoch_figures const& run) { return run.*figure; });
   }
   for (std::size_t rank = 0; rank != result.waiting.size(); ++rank) {
@@ -151,53 +154,33 @@ class batch_times {
   std::map<std::pair<bool, std::vector<std::uint32_t>>, std::vector<double>> seconds_;
 };
 
-using rank_samples = std::vector<std::vector<std::uint32_t>>;
-
-/// What ranks have after they have evened what they drew.
-rank_samples post_balanced(packed_data const& data, time_model const& cost,
-                           rank_samples const& drawn) {
-  std::vector<std::uint32_t> all;
-  std::vector<std::size_t> offsets{0};
-  for (auto const& ids : drawn) {
-    all.insert(all.end(), ids.begin(), ids.end());
-    offsets.push_back(all.size());
-  }
-  time_model const of_sample = cost.per_sample();
-  auto const nanoseconds = [&](std::uint32_t index) {
-    return static_cast<std::int64_t>(1e9 * of_sample(features_of(data.samples[all[index]])));
-  };
-  auto const bytes = [&](std::uint32_t index) { return data.samples[all[index]].tokens; };
-  auto const plan = omnibal::make_plan(offsets, nanoseconds, bytes);
-  rank_samples result(drawn.size());
-  for (std::size_t rank = 0; rank != drawn.size(); ++rank) {
-    for (std::uint32_t const index : plan.arrivals(rank)) result[rank].push_back(all[index]);
-  }
-  return result;
-}
-
 /// An epoch of so many ranks, their batches measured one after the other.
 epoch_figures replay(train_options const& options, trainer& of, time_model const& cost,
-                     time_model const& predicted, std::size_t ranks, batch_times& measured) {
+                     batch_profile const& again, std::size_t ranks, batch_times& measured) {
   std::vector<feed> feeds;
   for (std::size_t rank = 0; rank != ranks; ++rank) {
     feeds.emplace_back(options, of.data(), cost, omnibal::shard{ranks, rank});
   }
   std::vector<std::vector<step_times>> times(ranks);
+  double predicted_seconds = 0;
   while (!feeds[0].done()) {
     rank_samples ids;
     for (feed& steps : feeds) ids.push_back(steps.next());
     if (options.form == form_kind::post_balanced) ids = post_balanced(of.data(), cost, ids);
     double slowest = 0;
+    std::vector<double> predicted;
     for (std::size_t rank = 0; rank != ranks; ++rank) {
       auto const features = features_of(of.data().samples, ids[rank], options.form);
       double const seconds = measured.seconds(ids[rank], options.form);
       slowest = std::max(slowest, seconds);
       times[rank].push_back({.compute = seconds,
                              .processor = seconds,
-                             .predicted = ids[rank].empty() ? 0.0 : predicted(features),
+                             .predicted = ids[rank].empty() ? 0.0 : again.cost(features),
                              .tokens = features[1],
                              .images = features[0]});
     }
+    for (auto const& of_rank : times) predicted.push_back(of_rank.back().predicted);
+    predicted_seconds += expected_largest(predicted, again.spread);
     for (auto& of_rank : times) {
       of_rank.back().all = slowest;
       of_rank.back().reduction = slowest - of_rank.back().compute;
@@ -206,6 +189,7 @@ epoch_figures replay(train_options const& options, trainer& of, time_model const
   std::vector<step_times> all;
   for (auto const& of_rank : times) all.insert(all.end(), of_rank.begin(), of_rank.end());
   auto figures = add_up(all, ranks);
+  figures.predicted = predicted_seconds;
   count_samples(of.data().samples, figures);
   return figures;
 }
@@ -234,13 +218,42 @@ void add_row(examples::table& rows, std::string const& name, epoch_figures const
 }
 
 examples::table new_table(std::string const& first) {
-  return examples::table({first, "epoch s", "waits", "tokens/s", "images/s", "plans s",
-                          "slowest s", "processor", "predicted", "batch off", "step off"});
+  return examples::table({first, "epoch s", "waits", "tokens/s", "images/s", "plans s", "slowest s",
+                          "processor", "predicted", "batch off", "step off"});
 }
 
-void print_data(packed_data const& data) {
+/// Epochs of all forms against unpadded random batches, as predicted and as measured.
+class gain_table {
+ public:
+  explicit gain_table(std::string const& first)
+      : rows_({first, "predicted s", "measured s", "predicted saving", "measured saving"}) {}
+
+  void add(std::string const& name, std::map<form_kind, epoch_figures> const& figures) {
+    epoch_figures const& random = figures.at(form_kind::unpadded);
+    auto const saving = [](double seconds, double before) {
+      return examples::percent(1 - seconds / before, 1);
+    };
+    for (form_kind const form : all_forms) {
+      epoch_figures const& of = figures.at(form);
+      rows_.add({name + to_text(form), examples::fixed(of.predicted, 2),
+                 examples::fixed(of.seconds, 2), saving(of.predicted, random.predicted),
+                 saving(of.seconds, random.seconds)});
+    }
+  }
+
+  void print() const {
+    std::cout << "\nSavings compared with unpadded random batches:\n\n";
+    rows_.print(std::cout);
+  }
+
+ private:
+  examples::table rows_;
+};
+
+void print_data(train_options const& options, packed_data const& data) {
   std::cout << examples::counted(data.samples.size()) << " samples, "
-            << examples::counted(data.packs.size()) << " packs, " << data.batch
+            << examples::counted(data.packs.size()) << " packs of at most " << data.capacity[0]
+            << " tiles and " << data.capacity[1] * options.shrink << " tokens, " << data.batch
             << " samples in a batch without packs\n\n";
 }
 
@@ -248,54 +261,68 @@ void print_data(packed_data const& data) {
 
 void compare_forms(train_options const& options, trainer& of) {
   // In turns, each with a profile of its own: the speed of a machine drifts.
-  std::map<form_kind, std::vector<epoch_figures>> figures;
+  std::map<form_kind, std::vector<epoch_figures>> runs;
   for (std::size_t run = 0; run != options.runs; ++run) {
     for (form_kind const form : all_forms) {
       train_options own = options;
       own.form = form;
-      figures[form].push_back(run_epoch(own, of, of.profile()));
+      runs[form].push_back(run_epoch(own, of, of.profile()));
     }
   }
   if (of.shard().rank != 0) return;
+  std::map<form_kind, epoch_figures> medians;
   auto rows = new_table("form");
   for (form_kind const form : all_forms) {
-    add_row(rows, to_text(form), medians_of(figures[form]));
+    medians[form] = medians_of(runs[form]);
+    add_row(rows, to_text(form), medians[form]);
   }
-  print_data(of.data());
+  print_data(options, of.data());
   rows.print(std::cout);
+  if (options.steps != 0) return;
+  gain_table gains("form");
+  gains.add("", medians);
+  gains.print();
 }
 
 void replay_ranks(train_options const& options, trainer& of) {
-  time_model const cost = of.profile();
+  time_model const cost = of.profile().cost;
   batch_times measured(of);
   auto const points = of.profile_batches();
   auto const times_of_points = [&] {
-    std::vector<double> result;
-    for (auto const& ids : points) result.push_back(measured.seconds(ids, form_kind::unpadded));
+    std::vector<std::vector<double>> result;
+    for (auto const& [ids, form] : points) result.push_back({measured.seconds(ids, form)});
     return result;
   };
-  auto const replay_all = [&](time_model const& predicted) {
-    auto rows = new_table("ranks, form");
+  auto const replay_all = [&](batch_profile const& again) {
+    std::map<std::size_t, std::map<form_kind, epoch_figures>> result;
     for (std::size_t const ranks : options.replayed_ranks) {
       for (form_kind const form : all_forms) {
         train_options own = options;
         own.form = form;
-        add_row(rows, std::to_string(ranks) + ", " + to_text(form),
-                replay(own, of, cost, predicted, ranks, measured));
+        result[ranks][form] = replay(own, of, cost, again, ranks, measured);
       }
     }
-    return rows;
+    return result;
   };
-  // The batches are those of the functor that was fitted first; predicted is by one of the same
-  // measurements.
+  // The batches are those of the functor that was fitted first. Predictions use a functor that is
+  // fitted to the same measurements as the replayed times.
   static_cast<void>(times_of_points());
-  static_cast<void>(replay_all(cost));
+  static_cast<void>(replay_all({.cost = cost}));
   measured.measure(options.runs);
-  auto const rows = replay_all(of.fitted(points, times_of_points()));
-  print_data(of.data());
+  auto const replayed = replay_all(of.fitted(points, times_of_points()));
+  auto rows = new_table("ranks, form");
+  gain_table gains("ranks, form");
+  for (auto const& [ranks, figures] : replayed) {
+    for (form_kind const form : all_forms) {
+      add_row(rows, std::to_string(ranks) + ", " + to_text(form), figures.at(form));
+    }
+    gains.add(std::to_string(ranks) + ", ", figures);
+  }
+  print_data(options, of.data());
   std::cout << "Replayed: batches of all ranks measured one after the other; a step lasts as long\n"
                "as its slowest rank, and ranks talk in no time.\n\n";
   rows.print(std::cout);
+  gains.print();
 }
 
 }  // namespace train_vlm

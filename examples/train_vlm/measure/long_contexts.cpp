@@ -59,7 +59,7 @@ epoch_steps collect(std::size_t ranks, MakeSampler const& make) {
 class text_forms {
  public:
   text_forms(train_options const& options, packed_data const& data, time_model const& cost) {
-    std::int64_t const longest = options.capacity_tokens / options.shrink;
+    std::int64_t const longest = data.capacity[1];
     auto const measure = [](examples::sample const& sample) { return features_of(sample); };
     auto const loads = [&](omnibal::grouping const& packs) {
       std::vector<std::int64_t> nanoseconds;
@@ -111,11 +111,10 @@ packed_data texts_of(train_options const& options, packed_data data) {
   std::erase_if(data.samples, [](examples::sample const& sample) { return sample.images != 0; });
   if (data.samples.empty()) throw std::runtime_error("--task long needs texts, the data have none");
   data.packs =
-      omnibal::place_oversized(omnibal::best_packing(data.samples, &examples::sample::tokens,
-                                                     options.capacity_tokens / options.shrink),
-                               options.oversized == oversized_kind::own_group
-                                   ? omnibal::oversize_policy::own_group
-                                   : omnibal::oversize_policy::reject)
+      omnibal::place_oversized(
+          omnibal::best_packing(data.samples, &examples::sample::tokens, data.capacity[1]),
+          options.oversized == oversized_kind::own_group ? omnibal::oversize_policy::own_group
+                                                         : omnibal::oversize_policy::reject)
           .groups;
   return data;
 }
@@ -236,7 +235,7 @@ class text_trainer {
 }  // namespace
 
 bool compare_long_contexts(train_options const& options, trainer& of) {
-  time_model const cost = of.profile();
+  time_model const cost = of.profile().cost;
   of.fill(texts_of(options, of.data()));
   text_forms const forms(options, of.data(), cost);
   text_trainer run(options, of, cost);
@@ -281,7 +280,7 @@ bool compare_long_contexts(train_options const& options, trainer& of) {
   }
   if (of.shard().rank == 0) {
     std::cout << examples::counted(of.data().samples.size()) << " texts, packs of at most "
-              << options.capacity_tokens / options.shrink << " tokens, short ones of a quarter\n\n";
+              << of.data().capacity[1] << " tokens, short ones of a quarter\n\n";
     rows.print(std::cout);
   }
   return is_good;

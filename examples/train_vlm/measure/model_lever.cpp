@@ -32,12 +32,6 @@ using pass_seconds = omnibal::stage_time<double>;
 /// By layer or stage, then by micro-batch.
 using pass_table = std::vector<std::vector<pass_seconds>>;
 
-double median(std::vector<double> values) {
-  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 /// The times of the layers of the chain for a batch, as stages run them: all forward, then all
 /// backward.
 std::vector<pass_seconds> time_layers(vlm& model, batch const& of) {

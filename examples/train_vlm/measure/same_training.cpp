@@ -47,16 +47,14 @@ std::array const dealings{dealing{"each sample alone", dealing_kind::alone},
 using sample_ids = std::vector<std::uint32_t>;
 
 /// The packs of a global batch that this rank has.
-std::vector<sample_ids> own_packs(train_options const& options, trainer const& of,
-                                  time_model const& cost, sample_ids const& ids, bool is_even) {
+std::vector<sample_ids> own_packs(trainer const& of, time_model const& cost, sample_ids const& ids,
+                                  bool is_even) {
   auto const& samples = of.data().samples;
   auto const demand = [&](std::uint32_t id) {
     return omnibal::resources{samples[id].images, samples[id].tokens};
   };
-  omnibal::resources const capacity{options.capacity_images,
-                                    options.capacity_tokens / options.shrink};
-  auto const packed = omnibal::place_oversized(omnibal::best_packing(ids, demand, capacity),
-                                               omnibal::oversize_policy::own_group);
+  auto const packed = omnibal::place_oversized(
+      omnibal::best_packing(ids, demand, of.data().capacity), omnibal::oversize_policy::own_group);
   std::vector<sample_ids> packs;
   for (std::size_t g = 0; g != packed.groups.size(); ++g) {
     auto& pack = packs.emplace_back();
@@ -82,8 +80,8 @@ struct dealt_gradients {
 };
 
 /// The gradients of a global batch, added up over the ranks, and its mean loss.
-dealt_gradients gradients_of(train_options const& options, trainer& of, time_model const& cost,
-                             dealing const& how, sample_ids const& ids) {
+dealt_gradients gradients_of(trainer& of, time_model const& cost, dealing const& how,
+                             sample_ids const& ids) {
   sample_ids mine;
   for (std::size_t i = of.shard().rank; i < ids.size(); i += of.shard().ranks) {
     mine.push_back(ids[i]);
@@ -92,7 +90,7 @@ dealt_gradients gradients_of(train_options const& options, trainer& of, time_mod
   if (how.kind == dealing_kind::alone) {
     for (std::uint32_t const id : mine) packs.push_back({id});
   } else if (how.kind == dealing_kind::packs || how.kind == dealing_kind::even_packs) {
-    packs = own_packs(options, of, cost, ids, how.kind == dealing_kind::even_packs);
+    packs = own_packs(of, cost, ids, how.kind == dealing_kind::even_packs);
   } else {
     packs.push_back(mine);
   }
@@ -216,7 +214,7 @@ void write_learning_curves(std::filesystem::path const& file,
 }  // namespace
 
 void compare_learning(train_options const& options, trainer& of) {
-  time_model const cost = of.profile();
+  time_model const cost = of.profile().cost;
   examples::table rows({"loss of all data after", "1/4", "1/2", "3/4", "the whole"});
   std::vector<quarter_losses> of_forms;
   for (learning_form const& form : learning_forms) {
@@ -238,14 +236,14 @@ void compare_learning(train_options const& options, trainer& of) {
 }
 
 bool compare_gradients(train_options const& options, trainer& of) {
-  time_model const cost = of.profile();
+  time_model const cost = of.profile().cost;
   auto batches = global_batches(options, of);
   sample_ids const ids = next_of(batches);
   examples::table rows({"one global batch", "loss", "gradients differ by"});
   at::Tensor reference;
   bool is_good = true;
   for (dealing const& how : dealings) {
-    dealt_gradients const dealt = gradients_of(options, of, cost, how, ids);
+    dealt_gradients const dealt = gradients_of(of, cost, how, ids);
     if (!reference.defined()) reference = dealt.sum;
     double const difference = ((dealt.sum - reference).norm() / reference.norm()).item<double>();
     bool const is_wrong = how.weight == weight_kind::means;
@@ -257,7 +255,7 @@ bool compare_gradients(train_options const& options, trainer& of) {
 }
 
 bool compare_curves(train_options const& options, trainer& of) {
-  time_model const cost = of.profile();
+  time_model const cost = of.profile().cost;
   std::uint64_t const steps = options.steps == 0 ? 200 : options.steps;
   std::vector<std::string> header{"loss at step"};
   constexpr std::uint64_t shown = 5;
@@ -271,7 +269,7 @@ bool compare_curves(train_options const& options, trainer& of) {
     auto batches = global_batches(options, of);
     std::vector<double> losses;
     for (std::uint64_t step = 0; step != steps; ++step) {
-      dealt_gradients const dealt = gradients_of(options, of, cost, how, next_of(batches));
+      dealt_gradients const dealt = gradients_of(of, cost, how, next_of(batches));
       of.update(dealt.sum);
       losses.push_back(dealt.loss);
     }

@@ -57,10 +57,24 @@ void add_data_options(CLI::App& app, train_options& options) {
                           "Replace this number of tokens of the data by one token of the model: by "
                           "default the 256 tokens of a tile become 16",
                           "TOKENS");
-  add_count<std::int64_t>(group, "--capacity-images", options.capacity_images, 1, 1 << 20,
-                          "Limit the image tiles of a pack", "TILES");
-  add_count<std::int64_t>(group, "--capacity-tokens", options.capacity_tokens, 1, 1 << 30,
-                          "Limit the tokens of a pack, counted before --shrink", "TOKENS");
+  group
+      .add_option("--target-batch", options.target_batch,
+                  "Choose a capacity for the data, such that packs have at least this number of "
+                  "samples on average. Not with a capacity")
+      ->type_name("COUNT")
+      ->check(examples::number_that_is("at least 1", [](double value) { return value >= 1; }))
+      ->capture_default_str();
+  group
+      .add_option("--capacity-images", options.capacity_images,
+                  "Limit the image tiles of a pack. Default: chosen, or 9 with --capacity-tokens")
+      ->type_name("TILES")
+      ->check(examples::integer_between<std::int64_t>(1, 1 << 20));
+  group
+      .add_option("--capacity-tokens", options.capacity_tokens,
+                  "Limit the tokens of a pack, counted before --shrink. Default: chosen, or 4096 "
+                  "with --capacity-images")
+      ->type_name("TOKENS")
+      ->check(examples::integer_between<std::int64_t>(1, 1 << 30));
   add_choice<oversized_kind>(
       group, "--oversized", options.oversized,
       {{"error", oversized_kind::error}, {"own-group", oversized_kind::own_group}},
@@ -186,6 +200,14 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
   if (options.checkpoint_every != 0 && options.checkpoint.empty()) {
     throw std::runtime_error("--checkpoint-every needs --checkpoint");
   }
+  if (app.count("--capacity-images") + app.count("--capacity-tokens") != 0) {
+    if (app.count("--target-batch") != 0) {
+      throw std::runtime_error("--target-batch chooses a capacity, and one is given");
+    }
+    options.target_batch = 0;
+    if (options.capacity_images == 0) options.capacity_images = 9;
+    if (options.capacity_tokens == 0) options.capacity_tokens = 4096;
+  }
   auto const check_task = [&app](char const* option, bool acts) {
     if (app.count(option) == 0 || acts) return;
     throw std::runtime_error(std::string(option) + " has no effect in this --task");
@@ -213,6 +235,7 @@ std::string lasting_options(train_options const& options) {
   model_size const& model = options.model;
   text = "--form " + to_text(options.form);
   add("--shrink", options.shrink);
+  add("--target-batch", options.target_batch);
   add("--capacity-images", options.capacity_images);
   add("--capacity-tokens", options.capacity_tokens);
   add("--seed", options.seed);

@@ -90,8 +90,11 @@ struct train_options {
   std::size_t limit = 0;
   /// Tokens in the lengths for one of the model.
   std::int64_t shrink = 16;
-  std::int64_t capacity_images = 9;
-  std::int64_t capacity_tokens = 4096;
+  /// The capacity of packs; zero if `target_batch` chooses it.
+  std::int64_t capacity_images = 0;
+  std::int64_t capacity_tokens = 0;
+  /// The mean number of samples of a pack for which a capacity is chosen; zero if it is given.
+  double target_batch = 4;
 
   model_size model;
   std::size_t ranks = 2;

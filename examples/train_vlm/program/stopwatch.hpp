@@ -2,10 +2,13 @@
 #pragma once
 
 /// \file
-/// Seconds of the clock and of the processor.
+/// Seconds of the clock and of the processor, and their median.
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <ctime>
+#include <vector>
 
 namespace train_vlm {
 
@@ -30,5 +33,11 @@ class stopwatch {
   clock::time_point start_ = clock::now();
   double processor_start_ = processor_now();
 };
+
+[[nodiscard]] inline double median(std::vector<double> values) {
+  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
 
 }  // namespace train_vlm
