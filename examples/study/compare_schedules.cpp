@@ -29,6 +29,7 @@
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/pipeline/zb_v.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/write_plan.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>

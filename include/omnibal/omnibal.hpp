@@ -132,6 +132,7 @@
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/predict_step.hpp>
 #include <omnibal/plan/simulate_training.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/write_plan.hpp>
 #include <omnibal/recompute/activation_layer.hpp>
 #include <omnibal/recompute/activations_result.hpp>

@@ -16,6 +16,7 @@
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/solve_status.hpp>
 

@@ -11,6 +11,7 @@
 #include <omnibal/cost/models.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/predict_step.hpp>
 
 #include <cstddef>

@@ -11,6 +11,7 @@
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/zb_v.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -11,7 +11,6 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
-#include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 
@@ -39,19 +38,6 @@ struct pipeline_machine {
   /// The bytes per second between neighboring stages, used by `simulate_training`. The default is
   /// that transfers take no time.
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
-};
-
-/// The chunks of a model on each stage, an argument of `plan_pipeline` and `plan_training`. Calls
-/// without this argument have one chunk and do not compile the search for several chunks.
-struct stage_chunks {
-  /// The number of chunks on each stage. The model is cut into stages * count virtual stages.
-  std::size_t count = 1;
-  /// The order in which the chunks lie on the stages; not bidirectional.
-  chunk_placement placement = chunk_placement::looped;
-  /// The units of each chunk that each stage keeps at once, as `chunks_in_flight` returns them for
-  /// any schedule. If the list is empty, they are the units of `interleaved_1f1b`; other placements
-  /// require them. One chunk has `plan_pipeline_options::in_flight` instead.
-  std::vector<chunk_counts> in_flight{};
 };
 
 struct plan_pipeline_options {

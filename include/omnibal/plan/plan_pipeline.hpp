@@ -10,11 +10,8 @@
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
-#include <omnibal/plan/plan_pipeline/chunk_search.hpp>
 #include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>
@@ -197,6 +194,8 @@ class joint_search {
 
 namespace omnibal::inline v0 {
 
+struct stage_chunks;
+
 struct plan_pipeline_fn {
   /// Plans cuts and choices, one for each layer, with the shortest step. The time of a step is
   /// (micro-batches - 1) times the largest time of a stage plus the sum of the times. The memory of
@@ -245,7 +244,8 @@ struct plan_pipeline_fn {
     });
   }
 
-  /// Plans stages that have several chunks of the model each. The time of a step is the result of
+  /// Plans stages that have several chunks of the model each; include
+  /// `omnibal/plan/stage_chunks.hpp` to call it. The time of a step is the result of
   /// `estimate_makespan` for the layout of the chunks. A stage keeps the most bytes of any moment:
   /// the sum over its chunks of the units in flight times the bytes of the layers. With one chunk
   /// the plan is the same as without `chunks`.
@@ -264,24 +264,7 @@ struct plan_pipeline_fn {
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 stage_chunks const& chunks,
-                                plan_pipeline_options const& options) const {
-    check_options(machine, options);
-    check_chunks(chunks, options);
-    if (chunks.count == 1) return (*this)(layers, machine, options);
-    chunk_layout const layout{machine.stages, options.micro_batches, chunks.count,
-                              chunks.placement};
-    layout.check(name);
-    check_layers(layers, machine.stages * chunks.count, options);
-    using search = detail::chunk_search<interleaved_1f1b>;
-    detail::stage_budgets const rooms(
-        name, machine, chunks.count,
-        chunks.in_flight.empty() ? search::units_of(layout) : chunks.in_flight);
-    return with_integers(layers, rooms, options, [&](auto const& table, auto const& whole) {
-      search found(name, whole, rooms, layout, options);
-      found.run();
-      return planned_chunks<time_of_layers<Layers>>(found, table, whole, rooms, layout);
-    });
-  }
+                                plan_pipeline_options const& options) const;
 
   /// Plans cuts and choices from the costs of layers, with their times on `machine.device` in
   /// nanoseconds. The choices are the choices of `recompute_choice`.
@@ -327,28 +310,6 @@ struct plan_pipeline_fn {
         "of the machine");
   }
 
-  static void check_chunks(stage_chunks const& chunks, plan_pipeline_options const& options) {
-    detail::check_at_least_one(name, "chunks.count", chunks.count);
-    if (chunks.count == 1) {
-      if (chunks.in_flight.empty()) return;
-      detail::throw_invalid(name, "chunks.in_flight has values for ", chunks.in_flight.size(),
-                            " stages, must be empty if chunks.count is 1: use options.in_flight");
-    }
-    if (!options.in_flight.empty()) {
-      detail::throw_invalid(name, "options.in_flight has ", options.in_flight.values().size(),
-                            " values, must be empty if chunks.count is ", chunks.count,
-                            ": use chunks.in_flight");
-    }
-    if (chunks.placement == chunk_placement::bidirectional) {
-      detail::throw_invalid(name, "chunks.placement is bidirectional, must be looped or v_shape");
-    }
-    if (chunks.placement != chunk_placement::looped && chunks.in_flight.empty()) {
-      detail::throw_invalid(name,
-                            "chunks.in_flight is empty, must have the units of the schedule if "
-                            "chunks.placement is v_shape");
-    }
-  }
-
   template <class Layers>
   static void check_layers(Layers const& layers, std::size_t virtual_stages,
                            plan_pipeline_options const& options) {
@@ -378,55 +339,6 @@ struct plan_pipeline_fn {
                           whole.state_bytes(0, whole.size()));
     }
     return plan(table, whole);
-  }
-
-  /// The plan of a search for stages with several chunks.
-  template <class Time, class Search>
-  [[nodiscard]] static pipeline_plan<Time> planned_chunks(Search const& search,
-                                                          detail::choice_table<Time> const& table,
-                                                          detail::integer_layers const& whole,
-                                                          detail::stage_budgets const& rooms,
-                                                          chunk_layout const& layout) {
-    pipeline_plan<Time> result;
-    result.chunks = layout.chunks;
-    result.placement = layout.placement;
-    if (!search.has_plan()) {
-      bool const is_impossible = search.min_missing() > 0;
-      result.status = is_impossible ? solve_status::infeasible : solve_status::not_found;
-      result.proven = search.min_missing() == search.missing();
-      result.stage = search.missing_device();
-      result.missing_bytes =
-          detail::checked_cast<std::int64_t>(name, "the missing memory", search.missing());
-      return result;
-    }
-    result.boundaries = search.boundaries();
-    result.choices.resize(whole.size());
-    std::vector<Time> times(result.boundaries.size() - 1);
-    for (std::size_t d = 0; d != layout.stages; ++d) {
-      auto& stage = result.stages.emplace_back();
-      stage.in_flight = rooms.in_flight[d];
-      stage.bytes = static_cast<std::int64_t>(search.bytes_of(d));
-      std::size_t next = 0;
-      for (std::size_t c = 0; c != layout.chunks; ++c) {
-        std::size_t const s = search.places().stage[d * layout.chunks + c];
-        for (std::size_t l = result.boundaries[s]; l != result.boundaries[s + 1]; ++l) {
-          result.choices[l] = search.solutions()[d].choices[next++];
-          times[s] += table.choice(l, result.choices[l]).time;
-        }
-        stage.time += times[s];
-      }
-    }
-    result.step_time = estimate_makespan(times, layout);
-    auto const& step = search.step();
-    if constexpr (std::floating_point<Time>) {
-      auto const gap = static_cast<std::int64_t>(step.original(search.value() - search.bound()));
-      result.proven = gap == 0;
-      result.lower_bound = std::max(Time{}, result.step_time - whole.original(table, gap));
-    } else {
-      result.lower_bound = static_cast<Time>(step.original(search.bound()));
-      result.proven = result.lower_bound == result.step_time;
-    }
-    return result;
   }
 
   template <class Time>

@@ -14,6 +14,7 @@
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/simulate_training.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 
 #include <algorithm>
 #include <array>
