@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// A pass of best fit over the remaining samples: samples and a deadline go in, and the groups of a
-/// micro-step in which the samples are placed come out.
+/// A pass of best fit over the remaining samples: the pass adds samples to the groups of a
+/// micro-step under a deadline, and reports each placement to the filling.
 
 #include <omnibal/context/context_cost.hpp>
 #include <omnibal/context/context_groups/bucket_queue.hpp>
@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -32,12 +31,6 @@ struct placement_request {
   double deadline = 0;
 };
 
-/// A sample of the instance, and its group in the schedule.
-struct placement {
-  std::uint32_t sample = 0;
-  std::uint32_t group = 0;
-};
-
 /// A degree with groups in this micro-step. If consecutive samples have found no room in these
 /// groups, the next `samples_to_skip` samples do not ask.
 struct used_degree {
@@ -47,7 +40,7 @@ struct used_degree {
 };
 
 /// The memory of `best_fit_pass`, reused between calls: the degrees in use with the queues of their
-/// groups, and the placements.
+/// groups.
 struct best_fit_buffers {
   std::vector<used_degree> used{};
   /// The position of each degree in `used`, by degree index.
@@ -56,7 +49,6 @@ struct best_fit_buffers {
   std::vector<bucket_queue> queues{};
   /// The links of the queues, by group of the schedule.
   std::vector<std::uint32_t> next_group{};
-  std::vector<placement> placements{};
 };
 
 /// Best fit of one sample at a time under a deadline. The groups of each degree are sorted by the
@@ -66,7 +58,7 @@ class best_fit_pass {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   /// Precondition: the groups of the micro-step end by the deadline of the request.
-  best_fit_pass(context_instance const& instance, micro_step_groups const& groups,
+  best_fit_pass(context_instance const& instance, micro_step_groups& groups,
                 placement_request const& request, best_fit_buffers& buffers)
       : instance_(instance),
         groups_(groups),
@@ -80,19 +72,19 @@ class best_fit_pass {
     for (std::uint32_t g = groups.first(); g != groups.end(); ++g) include(g);
   }
 
-  /// Places the remaining samples that fit, in existing or new groups. If many similar samples in a
-  /// row do not fit, more and more of them are skipped. Returns the placements in ascending order
-  /// of samples, which are valid until the next pass. The caller removes these samples from the
-  /// remaining samples.
-  [[nodiscard]] std::span<placement const> run(remaining_samples& remaining) {
+  /// Places the remaining samples that fit, in existing or new groups, in ascending order of
+  /// samples. Calls `record(sample, group)` right after the group has the sample; `record` removes
+  /// the sample from `remaining`. If many similar samples in a row do not fit, more and more of
+  /// them are skipped.
+  template <class Record>
+  void run(remaining_samples& remaining, Record const& record) {
     auto const count = static_cast<std::uint32_t>(instance_.samples.size());
-    buffers_.placements.clear();
     std::uint32_t stride = 1;
     std::uint32_t misses = 0;
     for (std::uint32_t i = request_.first; i < request_.end; i = remaining.first_from(i)) {
       std::uint32_t const group = place(instance_.samples[i]);
       if (group != none) {
-        buffers_.placements.push_back({i, group});
+        record(i, group);
         misses = 0;
         stride = 1;
         ++i;
@@ -101,7 +93,6 @@ class best_fit_pass {
       if (++misses > max_misses) stride *= 2;
       i = std::max(i + std::min(stride, count - i), first_short_enough(i));
     }
-    return buffers_.placements;
   }
 
  private:
@@ -277,7 +268,7 @@ class best_fit_pass {
   }
 
   context_instance const& instance_;
-  micro_step_groups groups_;
+  micro_step_groups& groups_;
   placement_request const request_;
   best_fit_buffers& buffers_;
   /// The inverse of the deadline, and of the capacity.

@@ -7,8 +7,8 @@
 /// `context_search` makes a filling for each list of targets that it tries. The input is the
 /// instance, its bound, the targets of the levels and a limit of the makespan. The output is a
 /// schedule, whose makespan is infinite if the filling gave up. The loops over levels and
-/// micro-steps are here: they set deadlines, and give the remaining samples to the micro-step,
-/// which returns placements. The best fit inside a micro-step is in best_fit_pass.hpp.
+/// micro-steps are here: they set deadlines, run passes over the remaining samples, and record each
+/// placement. The best fit inside a micro-step is in best_fit_pass.hpp.
 
 #include <omnibal/context/context_groups/best_fit_pass.hpp>
 #include <omnibal/context/context_groups/bound.hpp>
@@ -40,7 +40,7 @@ struct filling_buffers {
 /// levels use the remaining room.
 class context_filling {
  public:
-  /// Prepares an empty schedule. Memory: 16 bytes for each sample and 36 for each group.
+  /// Prepares an empty schedule. Memory: 8 bytes for each sample and 36 for each group.
   context_filling(context_instance const& instance, context_bound const& bound,
                   context_memory memory, context_schedule& schedule, filling_buffers& buffers)
       : instance_(instance),
@@ -146,7 +146,7 @@ class context_filling {
 
   /// Postpones the deadline of the last micro-step by the remaining work, repeatedly, as long as
   /// that helps.
-  void place_rest(micro_step_groups const& groups, placement_request request, open_level& level,
+  void place_rest(micro_step_groups& groups, placement_request request, open_level& level,
                   double limit) {
     double postponement = 0;
     for (int pass = 0; pass != max_passes; ++pass) {
@@ -157,22 +157,25 @@ class context_filling {
       if (is_late(std::max(load.longest, needed + load.area / instance_.ranks), limit)) return;
       postponement = std::max({needed, 2 * postponement, min_postponement * request.deadline});
       request.deadline = rounded_up(request.deadline + postponement);
-      if (place(groups, request, level) != 0) postponement = 0;
+      if (place(groups, request, level)) postponement = 0;
     }
   }
 
-  /// Places the samples that fit into the groups of a micro-step. Returns the number of these
+  /// Places the samples that fit into the groups of a micro-step. Returns true if there were such
   /// samples.
-  std::size_t place(micro_step_groups const& groups, placement_request const& request,
-                    open_level& level) {
-    auto const placements =
-        best_fit_pass(instance_, groups, request, buffers_.best_fit).run(remaining_);
-    for (placement const& placed : placements) {
-      schedule_.group_of[placed.sample] = placed.group;
-      remaining_.remove(placed.sample);
-      if (placed.sample < level.end) level.area_left -= area_of(placed.sample, level.target);
-    }
-    return placements.size();
+  bool place(micro_step_groups& groups, placement_request const& request, open_level& level) {
+    std::size_t const before = remaining_.size();
+    best_fit_pass(instance_, groups, request, buffers_.best_fit)
+        .run(remaining_,
+             [&](std::uint32_t sample, std::uint32_t group) { record(sample, group, level); });
+    return remaining_.size() != before;
+  }
+
+  /// Records the group of a sample, which the groups of the micro-step contain already.
+  void record(std::uint32_t sample, std::uint32_t group, open_level& level) {
+    schedule_.group_of[sample] = group;
+    remaining_.remove(sample);
+    if (sample < level.end) level.area_left -= area_of(sample, level.target);
   }
 
   /// True if the makespan would reach the limit with another micro-step of this time.

@@ -29,8 +29,8 @@ struct rank_buffers {
   free_block_pool blocks{};
 };
 
-/// A view of the groups of a micro-step, which are appended to the groups of the schedule, and of
-/// the ranks without a group. Copies share both.
+/// The groups of a micro-step, which are appended to the groups of the schedule, and the ranks
+/// without a group.
 class micro_step_groups {
  public:
   /// Begins a micro-step without groups.
@@ -49,6 +49,8 @@ class micro_step_groups {
       buffers_.ranks.reset(instance_.ranks, instance_.ranks_per_node);
     }
   }
+  micro_step_groups(micro_step_groups const&) = delete;
+  micro_step_groups& operator=(micro_step_groups const&) = delete;
 
   /// The groups of the micro-step in the schedule are [first(), end()).
   [[nodiscard]] std::uint32_t first() const { return first_; }
