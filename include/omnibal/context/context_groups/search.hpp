@@ -31,6 +31,7 @@ struct context_candidate {
 
 /// The memory of `context_search`, reused between calls.
 struct search_buffers {
+  /// The best candidate so far, and the last one.
   context_candidate best{};
   context_candidate tried{};
   /// The targets of the candidate whose last level is refined.
@@ -51,48 +52,49 @@ class context_search {
 
   /// Returns the best schedule, which is in the buffers.
   context_schedule& run(effort search_effort) {
-    best_.schedule.makespan = std::numeric_limits<double>::infinity();
+    buffers_.best.schedule.makespan = std::numeric_limits<double>::infinity();
     try_micro_steps(0);
     if (!(best_makespan() <= std::numeric_limits<double>::max())) {
       throw_overflow(context_groups_name, "the time of all samples");
     }
     try_longer_micro_steps();
     if (search_effort != effort::fast) {
-      refine(best_);
+      refine(buffers_.best);
       try_levels();
-      if (try_degrees()) refine(best_);
+      if (try_degrees()) refine(buffers_.best);
     }
     if (search_effort == effort::thorough) refine_everywhere();
-    return best_.schedule;
+    return buffers_.best.schedule;
   }
 
  private:
   /// The factors by which micro-steps may exceed the required time to keep long samples on few
   /// ranks.
-  static constexpr double length_factors[] = {1.2, 1.5, 2};
+  static constexpr double longer_step_factors[] = {1.2, 1.5, 2};
+  /// The deadlines that each refinement tries, and the deadlines of `thorough`.
   static constexpr int golden_refinements = 4;
   static constexpr int spread_refinements = 36;
   /// The most numbers of micro-steps that are tried.
-  static constexpr int max_numbers = 12;
-  /// The places of deadlines between the bound and the best time: the golden section, and multiples
-  /// of it, which repeat no place.
+  static constexpr int max_step_counts = 12;
+  /// The positions of deadlines between the bound and the best time: the golden section, and
+  /// multiples of it, which repeat no position.
   static constexpr double golden_section = 0.62;
   static constexpr double spread[] = {0.5, 0.73, 0.12, 0.95, 0.62, 0.38, 0.85, 0.24};
   static constexpr int spread_count = 8;
   /// The most levels that are tried.
   static constexpr std::size_t max_levels = 8;
-  /// The first target, relative to the bound.
-  static constexpr double above = 1.006;
-  /// Makespans up to this multiple of the bound are not refined.
-  static constexpr double near = 1.001;
-  /// Makespans up to this multiple of the bound are not tried with more ranks.
-  static constexpr double far = 1.03;
-  /// The largest makespan, relative to the best one, with which levels and larger degrees are
-  /// refined.
-  static constexpr double levels_behind = 1.02;
-  static constexpr double degrees_behind = 1.1;
+  /// The first target, as a multiple of the bound.
+  static constexpr double first_target_factor = 1.006;
+  /// Plans are refined, and levels are tried, if the makespan is above this multiple of the bound.
+  static constexpr double refined_above = 1.001;
+  /// More ranks for all samples are tried if the makespan is above this multiple of the bound.
+  static constexpr double more_ranks_above = 1.03;
+  /// Plans of levels and of more ranks are refined if the makespan is below this multiple of the
+  /// best makespan.
+  static constexpr double levels_refined_below = 1.02;
+  static constexpr double more_ranks_refined_below = 1.1;
 
-  [[nodiscard]] double best_makespan() const { return best_.schedule.makespan; }
+  [[nodiscard]] double best_makespan() const { return buffers_.best.schedule.makespan; }
 
   /// Tries more and shorter micro-steps, as long as one of the last two was better than all before.
   /// If memory is scarce, the remaining samples would make an expensive micro-step, and ranks with
@@ -101,21 +103,21 @@ class context_search {
     std::uint64_t steps = instance_.rounded_steps(bound_.min_steps());
     double const shortest = bound_.area_from(0) / instance_.ranks;
     int misses = 0;
-    for (int k = 0; k != max_numbers && misses != 2; ++k) {
+    for (int k = 0; k != max_step_counts && misses != 2; ++k) {
       double const before = best_makespan();
       if (instance_.fixed_time(steps) + shortest >= before) return;
       level_target const target = first_target(steps, min_degree_index);
       if (min_degree_index == 0) {
         attempt({&target, 1}, before);
       } else {
-        attempt_and_refine({&target, 1}, degrees_behind);
+        attempt_and_refine({&target, 1}, more_ranks_refined_below);
       }
       misses = best_makespan() < before ? 0 : misses + 1;
       steps = instance_.rounded_steps(steps + 1);
     }
   }
 
-  /// The target of `steps` micro-steps: all of them last equally long.
+  /// Returns the target of `steps` micro-steps of equal length.
   [[nodiscard]] level_target first_target(std::uint64_t steps,
                                           std::uint32_t min_degree_index) const {
     double const mean =
@@ -124,7 +126,7 @@ class context_search {
                         .longest = std::max(bound_.longest(), mean),
                         .min_degree_index = min_degree_index};
     if (steps == 1 && min_degree_index == 0) {
-      double const time = above * bound_.makespan() - instance_.fixed_time(1);
+      double const time = first_target_factor * bound_.makespan() - instance_.fixed_time(1);
       target.longest = std::max(target.longest, time);
       if (mean > 0) target.pace = std::max(1.0, time / mean);
     }
@@ -133,12 +135,12 @@ class context_search {
 
   /// Tries longer micro-steps of the best plan, if it has a single level.
   void try_longer_micro_steps() {
-    if (best_.targets.size() > 1) return;
-    level_target const from = best_.targets.front();
+    if (buffers_.best.targets.size() > 1) return;
+    level_target const from = buffers_.best.targets.front();
     if (from.micro_steps == 1) return;
     double const unhurried =
         instance_.time_alone(instance_.samples.front(), bound_.min_area_degree_index(0));
-    for (double const factor : length_factors) {
+    for (double const factor : longer_step_factors) {
       level_target target = from;
       target.longest *= factor;
       attempt({&target, 1}, best_makespan());
@@ -154,7 +156,7 @@ class context_search {
     double const before = best_makespan();
     std::uint32_t ranks = instance_.degrees.front().ranks;
     for (std::uint32_t d = 1; d < instance_.degrees.size(); ++d) {
-      if (best_makespan() <= far * bound_.makespan()) break;
+      if (best_makespan() <= more_ranks_above * bound_.makespan()) break;
       if (instance_.degrees[d].ranks / 2 < ranks) continue;
       ranks = instance_.degrees[d].ranks;
       double const before_degree = best_makespan();
@@ -166,59 +168,62 @@ class context_search {
 
   /// Tries two levels, which few samples can fill, then the best number of levels.
   void try_levels() {
-    if (best_makespan() <= near * bound_.makespan()) return;
+    if (best_makespan() <= refined_above * bound_.makespan()) return;
     buffers_.levels.measure(instance_, memory_);
     for (std::size_t const max_count : {std::size_t{2}, max_levels}) {
       auto const [targets, time] = buffers_.levels.partition(max_count);
       bool const is_new = targets.size() > 1 && (max_count == 2 || targets.size() > 2);
       if (!is_new || time >= best_makespan()) continue;
-      attempt_and_refine(targets, levels_behind);
+      attempt_and_refine(targets, levels_refined_below);
     }
   }
 
-  /// Tries targets, and refines the plan if it is close to the best plan.
-  void attempt_and_refine(std::span<level_target const> targets, double behind) {
-    double const limit = behind * best_makespan();
-    if (attempt(targets, limit) < limit) refine(tried_);
+  /// Tries targets, and refines the plan if its makespan is below this multiple of the best one.
+  void attempt_and_refine(std::span<level_target const> targets, double refined_below) {
+    double const limit = refined_below * best_makespan();
+    if (attempt(targets, limit) < limit) refine(buffers_.tried);
   }
 
-  /// The targets of a candidate whose last level gets other deadlines. They are a copy, because an
-  /// attempt may overwrite the candidate.
-  struct last_deadlines {
-    std::vector<level_target>& targets;
+  /// The last level of a candidate, which gets other deadlines.
+  struct last_level_times {
     /// The time of the areas of the last level, and of all fixed parts and earlier levels.
     double area_time;
     double time_before;
     /// The least makespan that a deadline may allow.
     double min_aim;
-
-    /// The targets with the deadline that allows the makespan `aim`.
-    [[nodiscard]] std::span<level_target const> with_aim(double aim) const {
-      level_target& last = targets.back();
-      if (area_time > 0) last.pace = std::max(1.0, (aim - time_before) / area_time);
-      if (last.micro_steps == 1) last.longest = aim - time_before;
-      return targets;
-    }
   };
 
-  [[nodiscard]] last_deadlines deadlines_of(context_candidate const& candidate) {
+  /// Copies the targets of a candidate to `buffers_.refined`, because an attempt may overwrite the
+  /// candidate. Returns the times of its last level.
+  [[nodiscard]] last_level_times copy_targets(context_candidate const& candidate) {
     buffers_.refined = candidate.targets;
     std::uint64_t steps = 0;
     for (level_target const& target : candidate.targets) steps += target.micro_steps;
     double const before = instance_.fixed_time(steps) + candidate.last_level.time_before;
     double const area = candidate.last_level.area / instance_.ranks;
-    return {buffers_.refined, area, before, std::max(bound_.makespan(), before + area)};
+    return {area, before, std::max(bound_.makespan(), before + area)};
+  }
+
+  /// Sets the deadline of the last of the copied targets so that the makespan `aim` is possible,
+  /// and tries these targets. Returns the makespan.
+  double attempt_last_deadline(last_level_times const& times, double aim) {
+    level_target& last = buffers_.refined.back();
+    if (times.area_time > 0) {
+      last.pace = std::max(1.0, (aim - times.time_before) / times.area_time);
+    }
+    if (last.micro_steps == 1) last.longest = aim - times.time_before;
+    return attempt(buffers_.refined, best_makespan());
   }
 
   /// Tries other deadlines of the last level of a candidate, between the time of its areas and the
   /// best time, by a golden section. A missed deadline is a lower end.
   void refine(context_candidate const& candidate) {
     if (bound_.area_from(0) <= 0) return;
-    auto const deadlines = deadlines_of(candidate);
-    double low = deadlines.min_aim;
+    last_level_times const times = copy_targets(candidate);
+    double low = times.min_aim;
     for (int k = 0; k != golden_refinements && is_refinable_above(low); ++k) {
       double const aim = low + golden_section * (best_makespan() - low);
-      double const makespan = attempt(deadlines.with_aim(aim), best_makespan());
+      double const makespan = attempt_last_deadline(times, aim);
       if (makespan > best_makespan()) low = aim;
     }
   }
@@ -226,28 +231,27 @@ class context_search {
   /// Tries deadlines of the best candidate all over the range of `refine`.
   void refine_everywhere() {
     if (bound_.area_from(0) <= 0) return;
-    auto const deadlines = deadlines_of(best_);
-    double const low = deadlines.min_aim;
+    last_level_times const times = copy_targets(buffers_.best);
+    double const low = times.min_aim;
     for (int k = 0; k != spread_refinements && is_refinable_above(low); ++k) {
-      double const aim = low + spread[k % spread_count] * (best_makespan() - low);
-      attempt(deadlines.with_aim(aim), best_makespan());
+      attempt_last_deadline(times, low + spread[k % spread_count] * (best_makespan() - low));
     }
   }
 
-  /// True if there is a makespan above `low` that is worth the attempt.
+  /// Returns true if the best makespan is above `low` and far enough above the bound.
   [[nodiscard]] bool is_refinable_above(double low) const {
-    return best_makespan() > std::max(low, near * bound_.makespan());
+    return best_makespan() > std::max(low, refined_above * bound_.makespan());
   }
 
   /// Fills for the targets, gives up if the makespan reaches a limit, and keeps the result if it is
   /// the best so far. Returns the makespan.
   double attempt(std::span<level_target const> targets, double limit) {
-    tried_.targets.assign(targets.begin(), targets.end());
-    tried_.last_level =
-        context_filling(instance_, bound_, memory_, tried_.schedule, buffers_.filling)
-            .run(targets, limit);
-    double const makespan = tried_.schedule.makespan;
-    if (makespan < best_makespan()) best_ = tried_;
+    context_candidate& tried = buffers_.tried;
+    tried.targets.assign(targets.begin(), targets.end());
+    tried.last_level = context_filling(instance_, bound_, memory_, tried.schedule, buffers_.filling)
+                           .run(targets, limit);
+    double const makespan = tried.schedule.makespan;
+    if (makespan < best_makespan()) buffers_.best = tried;
     return makespan;
   }
 
@@ -255,9 +259,6 @@ class context_search {
   context_bound const& bound_;
   context_memory memory_;
   search_buffers& buffers_;
-  /// The best candidate so far, and the last one.
-  context_candidate& best_ = buffers_.best;
-  context_candidate& tried_ = buffers_.tried;
 };
 
 }  // namespace omnibal::inline v0::detail
