@@ -37,19 +37,21 @@ class block_placer {
     std::stable_sort(members_, members_ + count_, [&](std::uint32_t left, std::uint32_t right) {
       return groups_[left].degree_index > groups_[right].degree_index;
     });
-    if (!place(0)) return nodes_left_ == 0 ? block_search::gave_up : block_search::none;
+    if (!place_from(0)) return nodes_left_ == 0 ? block_search::gave_up : block_search::none;
     for (std::size_t k = 0; k != count_; ++k) groups_[members_[k]].first_rank = firsts_[k];
     return block_search::found;
   }
 
  private:
+  /// The most blocks that a search visits.
   static constexpr std::uint32_t max_nodes = 20'000;
 
   [[nodiscard]] std::uint32_t ranks_of(std::size_t k) const {
     return instance_.degrees[groups_[members_[k]].degree_index].ranks;
   }
 
-  bool place(std::size_t k) {
+  /// Finds blocks for the k-th group and all later groups.
+  bool place_from(std::size_t k) {
     if (k == count_) return true;
     std::uint32_t const ranks = ranks_of(k);
     std::uint32_t const per_node = instance_.ranks_per_node;
@@ -70,7 +72,7 @@ class block_placer {
       }();
       if (!is_free) continue;
       firsts_[k] = static_cast<std::uint32_t>(first);
-      if (place(k + 1)) return true;
+      if (place_from(k + 1)) return true;
     }
     return false;
   }

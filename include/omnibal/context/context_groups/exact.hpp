@@ -35,7 +35,10 @@ class restored {
 
 /// Depth-first branch and bound. Samples are placed one after the other, longest first. Each joins
 /// an existing group or opens a group of any degree, in an existing micro-step or in a new one. The
-/// search tries only one of several equal groups or micro-steps.
+/// search tries only one of several equal groups or micro-steps. Free ranks follow the rule of two
+/// ends (free_rank_pool.hpp). Instead of best fit, the search tries each number of free ranks of
+/// the touched nodes, and an untouched node. `branch_...` functions make a change, search on and
+/// undo the change.
 class context_exact {
  public:
   /// Starts from a schedule of at most `max_exact_samples` samples, which a better schedule
@@ -49,13 +52,13 @@ class context_exact {
   [[nodiscard]] bool run(std::uint64_t max_nodes) {
     limit_ = schedule_.makespan * (1 - 4 * context_rounding);
     nodes_left_ = max_nodes;
-    place(0);
+    branch_on(0);
     return nodes_left_ != 0 && !has_skipped_;
   }
 
  private:
-  /// A micro-step: its longest group, its untouched nodes, and the room of each touched node in the
-  /// order of touching.
+  /// A micro-step: its longest group, its untouched nodes, and the free ranks of each touched node
+  /// in the order of touching.
   struct open_step {
     double longest = 0;
     std::uint32_t first_untouched = 0;
@@ -66,7 +69,7 @@ class context_exact {
     [[nodiscard]] friend bool operator==(open_step const&, open_step const&) = default;
   };
 
-  /// False if the search must stop at this node.
+  /// Counts a node. Returns false if the search must stop at this node.
   [[nodiscard]] bool is_worth(std::size_t sample) {
     if (nodes_left_ == 0) return false;
     --nodes_left_;
@@ -76,20 +79,22 @@ class context_exact {
            limit_;
   }
 
-  void place(std::size_t sample) {
+  /// Places this and all later samples in all ways.
+  void branch_on(std::size_t sample) {
     if (!is_worth(sample)) return;
-    if (sample == instance_.samples.size()) return keep();
-    join(sample);
+    if (sample == instance_.samples.size()) return record_schedule();
+    branch_on_groups(sample);
     for (std::uint32_t step = 0; step != step_count_; ++step) {
-      if (!is_repeated(step)) open_in(sample, step);
+      if (!is_repeated(step)) branch_on_new_groups(sample, step);
     }
     restored const steps(step_count_);
     std::uint32_t const step = step_count_++;
     steps_[step] = {.last_untouched = instance_.ranks / instance_.ranks_per_node};
-    open_in(sample, step);
+    branch_on_new_groups(sample, step);
   }
 
-  void keep() {
+  /// Replaces the schedule of the caller by the partial schedule, which is complete.
+  void record_schedule() {
     if (instance_.must_find_blocks && !find_blocks()) return;
     schedule_.groups.assign(groups_, groups_ + group_count_);
     schedule_.group_of.assign(group_of_, group_of_ + instance_.samples.size());
@@ -98,8 +103,8 @@ class context_exact {
     limit_ = schedule_.makespan * (1 - 4 * context_rounding);
   }
 
-  /// Moves the groups of all micro-steps to blocks. False if there are no such blocks, or the
-  /// search finds none.
+  /// Moves the groups of all micro-steps to blocks. Returns false if there are no such blocks, or
+  /// if the search finds none.
   [[nodiscard]] bool find_blocks() {
     for (std::uint32_t step = 0; step != step_count_; ++step) {
       block_search const found = block_placer(instance_, groups()).run(step);
@@ -109,7 +114,7 @@ class context_exact {
     return true;
   }
 
-  /// True if an earlier micro-step has equal groups and equal rooms.
+  /// Returns true if an earlier micro-step has equal groups and equal free ranks.
   [[nodiscard]] bool is_repeated(std::uint32_t step) const {
     for (std::uint32_t other = 0; other != step; ++other) {
       if (steps_[other] == steps_[step] && has_equal_groups(other, step)) return true;
@@ -134,7 +139,8 @@ class context_exact {
            left.bytes == right.bytes;
   }
 
-  void join(std::size_t sample) {
+  /// Adds a sample to each group of the schedule that has room.
+  void branch_on_groups(std::size_t sample) {
     context_sample const& own = instance_.samples[sample];
     for (std::uint32_t g = 0; g != group_count_; ++g) {
       bool const is_tried = std::any_of(groups_, groups_ + g, [&](filled_group const& earlier) {
@@ -144,36 +150,39 @@ class context_exact {
       std::int64_t const bytes = bytes_of(own, groups_[g].degree_index);
       if (bytes > instance_.capacity - groups_[g].bytes) continue;
       restored const group(groups_[g]);
-      put(sample, g, bytes);
+      branch_with_sample(sample, g, bytes);
     }
   }
 
-  void open_in(std::size_t sample, std::uint32_t step) {
+  /// Opens a group of each degree for a sample in a micro-step.
+  void branch_on_new_groups(std::size_t sample, std::uint32_t step) {
     context_sample const& own = instance_.samples[sample];
     for (std::uint32_t d = 0; d != instance_.degrees.size(); ++d) {
       std::int64_t const bytes = bytes_of(own, d);
       if (bytes > instance_.capacity) continue;
       if (instance_.degrees[d].ranks >= instance_.ranks_per_node) {
-        open_nodes(sample, step, d, bytes);
+        branch_on_whole_nodes(sample, step, d, bytes);
       } else {
-        open_within(sample, step, d, bytes);
+        branch_within_node(sample, step, d, bytes);
       }
     }
   }
 
-  void open_nodes(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
-                  std::int64_t bytes) {
+  /// Opens a group of whole nodes, at the front of the untouched nodes.
+  void branch_on_whole_nodes(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
+                             std::int64_t bytes) {
     std::uint32_t const nodes = instance_.degrees[degree_index].ranks / instance_.ranks_per_node;
     open_step& own = steps_[step];
     if (nodes > own.last_untouched - own.first_untouched) return;
     std::uint32_t const first_rank = own.first_untouched * instance_.ranks_per_node;
     restored const untouched(own.first_untouched);
     own.first_untouched += nodes;
-    open(sample, step, degree_index, bytes, first_rank);
+    branch_with_group(sample, step, degree_index, bytes, first_rank);
   }
 
-  void open_within(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
-                   std::int64_t bytes) {
+  /// Opens a group in a touched node of each number of free ranks, and in the last untouched node.
+  void branch_within_node(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
+                          std::int64_t bytes) {
     std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
     std::uint32_t const per_node = instance_.ranks_per_node;
     std::uint32_t const nodes = instance_.ranks / per_node;
@@ -191,23 +200,24 @@ class context_exact {
         ++own.touched;
         --own.last_untouched;
       }
-      open(sample, step, degree_index, bytes, (nodes - t) * per_node - room);
+      branch_with_group(sample, step, degree_index, bytes, (nodes - t) * per_node - room);
     }
   }
 
-  void open(std::size_t sample, std::uint32_t step, std::uint32_t degree_index, std::int64_t bytes,
-            std::uint32_t first_rank) {
+  /// Opens a group for a sample.
+  void branch_with_group(std::size_t sample, std::uint32_t step, std::uint32_t degree_index,
+                         std::int64_t bytes, std::uint32_t first_rank) {
     restored const count(group_count_);
     std::uint32_t const group = group_count_++;
     groups_[group] = {.micro_step = step,
                       .degree_index = degree_index,
                       .first_rank = first_rank,
                       .time = instance_.degrees[degree_index].time.fixed};
-    put(sample, group, bytes);
+    branch_with_sample(sample, group, bytes);
   }
 
   /// Adds a sample to a group and continues with the next sample. The caller restores the group.
-  void put(std::size_t sample, std::uint32_t g, std::int64_t bytes) {
+  void branch_with_sample(std::size_t sample, std::uint32_t g, std::int64_t bytes) {
     context_sample const& own = instance_.samples[sample];
     filled_group& group = groups_[g];
     double& step_longest = steps_[group.micro_step].longest;
@@ -222,7 +232,7 @@ class context_exact {
       longest_ += group.time - step_longest;
       step_longest = group.time;
     }
-    place(sample + 1);
+    branch_on(sample + 1);
   }
 
   [[nodiscard]] std::span<filled_group> groups() { return {groups_, group_count_}; }

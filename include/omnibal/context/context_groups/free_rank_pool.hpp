@@ -10,8 +10,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The free ranks by node. Groups within a node come from the back of the nodes, by best fit.
-/// Groups of whole nodes come from the front, so that untouched nodes stay together.
+/// The free ranks by node, under the *rule of two ends*: groups of whole nodes come from the front
+/// of the untouched nodes, and each other group touches a node from the back or fills the free
+/// ranks of a touched node. Thus untouched nodes stay together. Among the touched nodes with enough
+/// free ranks, a group takes one with the fewest: best fit.
 class free_rank_pool {
  public:
   void reset(std::uint32_t ranks, std::uint32_t ranks_per_node) {
@@ -23,14 +25,14 @@ class free_rank_pool {
     largest_touched_ = 0;
   }
 
-  /// The largest group for which there are ranks.
+  /// Returns the largest group for which there are ranks.
   [[nodiscard]] std::uint32_t max_ranks() const {
     std::uint32_t const untouched = (last_untouched_ - first_untouched_) * ranks_per_node_;
     return std::max(untouched, largest_touched_);
   }
 
-  /// The first rank of a new group. Precondition: the group has at most `max_ranks()` ranks, and is
-  /// within a node or consists of whole nodes.
+  /// Returns the first rank of a new group. Precondition: the group has at most `max_ranks()`
+  /// ranks, and is within a node or consists of whole nodes.
   std::uint32_t take(std::uint32_t ranks) {
     if (ranks >= ranks_per_node_) {
       std::uint32_t const first = first_untouched_ * ranks_per_node_;
