@@ -33,6 +33,7 @@
 #include <omnibal/context/context_cost.hpp>
 #include <omnibal/context/context_exchange.hpp>
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/context/context_groups_options.hpp>
 #include <omnibal/context/context_layout.hpp>
 #include <omnibal/context/context_pieces.hpp>
 #include <omnibal/context/context_plan.hpp>

@@ -9,6 +9,7 @@
 #include <omnibal/context/context_layout.hpp>
 #include <omnibal/context/context_pieces/head_tail_cut.hpp>
 #include <omnibal/context/context_plan.hpp>
+#include <omnibal/context/detail/copy_lengths.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/solve_status.hpp>
@@ -148,7 +149,7 @@ struct context_pieces_fn {
     detail::check_number(name, "ranks", ranks);
     detail::check_positive(name, "options.multiple", options.multiple);
     detail::check_index_count(name, "lengths", std::ranges::size(lengths));
-    copy_lengths(lengths, workspace.lengths_);
+    detail::copy_lengths(name, lengths, max_tokens, workspace.lengths_);
     check_plan(plan, ranks);
     detail::part_of_samples(name, "group", plan.samples, workspace.lengths_.size(),
                             workspace.group_of_);
@@ -171,21 +172,6 @@ struct context_pieces_fn {
  private:
   static constexpr std::string_view name = "context_pieces";
   static constexpr std::int64_t max_tokens = std::numeric_limits<std::int32_t>::max();
-
-  template <class Lengths>
-  static void copy_lengths(Lengths const& lengths, std::vector<std::int64_t>& result) {
-    result.clear();
-    result.reserve(std::ranges::size(lengths));
-    for (auto const given : lengths) {
-      // Characters are numbers too, but only promoted characters can be compared.
-      auto const length = +given;
-      if (std::cmp_less(length, 0) || std::cmp_greater(length, max_tokens)) {
-        detail::throw_invalid(name, "lengths[", result.size(), "] is ", length,
-                              ", must be from 0 to ", max_tokens);
-      }
-      result.push_back(static_cast<std::int64_t>(length));
-    }
-  }
 
   static void check_plan(context_plan const& plan, std::size_t ranks) {
     if (plan.status != solve_status::solved) {

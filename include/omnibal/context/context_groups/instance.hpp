@@ -2,9 +2,8 @@
 #pragma once
 
 /// \file
-/// The input of `context_groups`, in arrays. The call writes the samples in the order of the caller
-/// and `set_degrees` the degrees; `sort_by_length` and `set_min_degrees` complete the samples. All
-/// later steps only read it.
+/// The input of `context_groups`, in arrays. `make_instance` writes it, and all later steps only
+/// read it.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_cost.hpp>
@@ -27,7 +26,7 @@ inline constexpr std::string_view context_groups_name = "context_groups";
 
 inline constexpr std::int64_t max_context_length = std::numeric_limits<std::uint32_t>::max();
 
-/// The relative rounding error of a time or an area.
+/// An upper bound on the relative rounding error of a time or an area.
 inline constexpr double context_rounding = 1e-12;
 
 template <class Number>

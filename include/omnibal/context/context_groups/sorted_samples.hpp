@@ -7,13 +7,13 @@
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/keyed_indices.hpp>
-#include <omnibal/context/context_plan.hpp>
-#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -21,7 +21,14 @@ namespace omnibal::inline v0::detail {
 /// The largest degree that a plan names for a sample that fits on no allowed degree.
 inline constexpr std::uint32_t max_named_degree = 65536;
 
-/// The sample of a length. `set_min_degrees` sets its least degree later.
+/// A sample that fits on no allowed degree: its index in the list of the caller, and the least
+/// degree, allowed or not, on which the sample fits. 0 means no degree.
+struct misfit_sample {
+  std::uint32_t index = 0;
+  std::uint32_t min_degree = 0;
+};
+
+/// Returns the sample of a length. `set_min_degrees` sets its least degree later.
 [[nodiscard]] inline context_sample sample_of_length(std::uint64_t length, std::uint32_t index) {
   auto const tokens = static_cast<double>(length);
   return {.length = static_cast<std::int64_t>(length),
@@ -30,21 +37,23 @@ inline constexpr std::uint32_t max_named_degree = 65536;
           .index = index};
 }
 
-/// Sorts samples, which ascend by index, by descending length. Samples of equal length keep their
-/// order. `memory` has no content between calls.
-inline void sort_by_length(std::vector<context_sample>& samples, keyed_indices& memory) {
-  std::int64_t longest = 0;
-  for (context_sample const& sample : samples) longest = std::max(longest, sample.length);
-  auto const max_key = static_cast<std::uint64_t>(longest);
+/// Writes the samples by descending length. Samples of equal length keep their order. `memory` has
+/// no content between calls.
+inline void write_sorted_samples(std::span<std::uint32_t const> lengths, keyed_indices& memory,
+                                 std::vector<context_sample>& samples) {
+  std::uint64_t max_key = 0;
+  for (std::uint32_t const length : lengths) max_key = std::max<std::uint64_t>(max_key, length);
   auto& words = memory.words;
   words.clear();
-  words.reserve(samples.size());
-  for (context_sample const& sample : samples) {
-    words.push_back((max_key - static_cast<std::uint64_t>(sample.length)) << 32 | sample.index);
+  words.reserve(lengths.size());
+  for (std::size_t i = 0; i != lengths.size(); ++i) {
+    words.push_back((max_key - lengths[i]) << 32 | i);
   }
   memory.sort(max_key);
-  for (std::size_t i = 0; i != words.size(); ++i) {
-    samples[i] = sample_of_length(max_key - (words[i] >> 32), static_cast<std::uint32_t>(words[i]));
+  samples.clear();
+  samples.reserve(lengths.size());
+  for (std::uint64_t const word : words) {
+    samples.push_back(sample_of_length(max_key - (word >> 32), static_cast<std::uint32_t>(word)));
   }
 }
 
@@ -68,7 +77,7 @@ inline bool set_min_degree(context_instance const& instance, context_memory memo
   return false;
 }
 
-/// The least degree, allowed or not, on which a length fits; 0 if it fits on none.
+/// Returns the least degree, allowed or not, on which a length fits; 0 if it fits on none.
 [[nodiscard]] inline std::uint32_t min_named_degree(context_instance const& instance,
                                                     context_memory memory, std::int64_t length) {
   for (std::uint32_t degree = 1; degree <= max_named_degree; ++degree) {
@@ -77,17 +86,16 @@ inline bool set_min_degree(context_instance const& instance, context_memory memo
   return 0;
 }
 
-/// Sets the least degrees of all samples. If some fit on no degree, the plan names the first one by
-/// index and becomes infeasible.
-inline void set_min_degrees(context_instance& instance, context_memory memory, context_plan& plan) {
+/// Sets the least degrees of all samples. Returns the first sample by index that fits on no degree.
+[[nodiscard]] inline std::optional<misfit_sample> set_min_degrees(context_instance& instance,
+                                                                  context_memory memory) {
+  std::optional<misfit_sample> first;
   for (context_sample& sample : instance.samples) {
     if (set_min_degree(instance, memory, sample)) continue;
-    if (plan.status == solve_status::solved || sample.index < plan.sample) {
-      plan.sample = sample.index;
-      plan.min_degree = min_named_degree(instance, memory, sample.length);
-    }
-    plan.status = solve_status::infeasible;
+    if (first && first->index < sample.index) continue;
+    first = {sample.index, min_named_degree(instance, memory, sample.length)};
   }
+  return first;
 }
 
 }  // namespace omnibal::inline v0::detail
