@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// The work of a vision or audio tower next to the pipeline of a language model, and the result of
-/// a simulation of both.
+/// The work of a vision or audio tower next to the pipeline of a language model, and the results of
+/// a simulation and of a placement of both.
 
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/resources.hpp>
@@ -81,6 +81,26 @@ struct encoder_simulation {
 
   [[nodiscard]] friend bool operator==(encoder_simulation const&,
                                        encoder_simulation const&) = default;
+};
+
+/// The operations of a language model and an encoder, and the step that they make.
+template <scalar_measure T>
+struct encoder_placement {
+  /// The operations of each device.
+  placed_lists lists;
+  /// The times and the memory of the lists, by `simulate_encoder`.
+  encoder_simulation<T> step;
+  /// The time of the step without the encoder.
+  T language_makespan{};
+  /// The time of the step if the devices run all forward passes of the encoder before the language
+  /// model, and all backward passes after it. These lists may exceed the memory.
+  T before_makespan{};
+  /// No placement makes the step shorter, as long as the operations of the language model keep
+  /// their order.
+  T lower_bound{};
+
+  [[nodiscard]] friend bool operator==(encoder_placement const&,
+                                       encoder_placement const&) = default;
 };
 
 }  // namespace omnibal::inline v0

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -19,8 +19,8 @@ namespace omnibal::inline v0::detail {
 template <class T>
 class encoder_arrivals {
  public:
+  /// The time of an input that has not been sent.
   static constexpr T missing = -1;
-  static constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
 
   explicit encoder_arrivals(encoder_problem<T> const& problem)
       : problem_(problem),
@@ -29,7 +29,7 @@ class encoder_arrivals {
         features_(problem.readers.size() * problem.batches),
         missing_pieces_(features_.size(), problem.pieces),
         gradients_(features_.size(), missing),
-        device_of_(problem.work.size(), nowhere) {
+        device_of_(problem.work.size()) {
     for (std::size_t m = 0; m != problem.batches; ++m) forward_[m] = T{};
   }
 
@@ -40,9 +40,9 @@ class encoder_arrivals {
     if (operation.kind == operation_kind::weight) return T{};
     if (operation.kind == operation_kind::backward) return backward_[unit];
     T const chain = forward_[unit];
-    std::size_t const reader = reader_index(operation.virtual_stage);
-    if (chain == missing || reader == problem_.readers.size()) return chain;
-    std::size_t const place = reader * problem_.batches + operation.micro_batch;
+    auto const reader = reader_index(operation.virtual_stage);
+    if (chain == missing || !reader) return chain;
+    std::size_t const place = *reader * problem_.batches + operation.micro_batch;
     return missing_pieces_[place] != 0 ? missing : std::max(chain, features_[place]);
   }
 
@@ -60,9 +60,12 @@ class encoder_arrivals {
     return arrival;
   }
 
-  /// Returns the device that runs a piece, or `nowhere`.
-  [[nodiscard]] std::uint32_t device_of(std::size_t piece) const { return device_of_[piece]; }
+  /// Returns the device that has run the forward pass of a piece, if one has.
+  [[nodiscard]] std::optional<std::uint32_t> device_of(std::size_t piece) const {
+    return device_of_[piece];
+  }
 
+  /// Ends an operation of the language model: its results arrive at the operations that need them.
   void end(language_operation<T> const& operation, T end) {
     std::size_t const v = operation.virtual_stage;
     std::size_t const m = operation.micro_batch;
@@ -73,15 +76,15 @@ class encoder_arrivals {
         forward_[problem_.unit(v + 1, m)] = end + problem_.transfers[problem_.unit(v, m)].forward;
       }
     } else if (operation.kind == operation_kind::backward) {
-      std::size_t const reader = reader_index(v);
-      if (reader != problem_.readers.size()) gradients_[reader * problem_.batches + m] = end;
+      auto const reader = reader_index(v);
+      if (reader) gradients_[*reader * problem_.batches + m] = end;
       if (v == 0) return;
       backward_[problem_.unit(v - 1, m)] =
           end + problem_.transfers[problem_.unit(v - 1, m)].backward;
     }
   }
 
-  /// The forward pass of a piece ends on a device.
+  /// Ends the forward pass of a piece on a device: its features arrive at all readers.
   void end_forward(std::size_t piece, std::uint32_t device, T end) {
     std::size_t const m = piece / problem_.pieces;
     device_of_[piece] = device;
@@ -94,10 +97,10 @@ class encoder_arrivals {
     }
   }
 
-  /// Returns the number of a reader among the readers, or their number if the virtual stage reads
-  /// no features.
-  [[nodiscard]] std::size_t reader_index(std::size_t virtual_stage) const {
+  /// Returns the index of a virtual stage in the readers, if the virtual stage reads features.
+  [[nodiscard]] std::optional<std::size_t> reader_index(std::size_t virtual_stage) const {
     auto const found = std::ranges::find(problem_.readers, virtual_stage);
+    if (found == problem_.readers.end()) return {};
     return static_cast<std::size_t>(found - problem_.readers.begin());
   }
 
@@ -113,7 +116,7 @@ class encoder_arrivals {
   /// The end of the backward pass, by reader and micro-batch.
   std::vector<T> gradients_;
   /// For each micro-batch and piece.
-  std::vector<std::uint32_t> device_of_;
+  std::vector<std::optional<std::uint32_t>> device_of_;
 };
 
 }  // namespace omnibal::inline v0::detail

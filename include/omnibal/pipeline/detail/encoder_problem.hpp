@@ -74,6 +74,10 @@ struct encoder_problem {
   [[nodiscard]] std::size_t unit(std::size_t virtual_stage, std::size_t micro_batch) const {
     return virtual_stage * batches + micro_batch;
   }
+  /// Returns the index of piece j of a micro-batch in `work`.
+  [[nodiscard]] std::size_t piece(std::size_t micro_batch, std::size_t j) const {
+    return micro_batch * pieces + j;
+  }
   [[nodiscard]] bool is_encoder_device(std::size_t device) const {
     return std::ranges::find(encoder_devices, device) != encoder_devices.end();
   }

@@ -151,14 +151,14 @@ class encoder_run {
     if (one.micro_batch >= problem_.batches || one.chunk >= problem_.pieces) {
       throw_operation(d, one, "does not exist");
     }
-    return one.micro_batch * problem_.pieces + one.chunk;
+    return problem_.piece(one.micro_batch, one.chunk);
   }
 
   bool run_forward(std::size_t d, placed_operation const& one) {
     std::size_t const piece = piece_of(d, one);
     if (!problem_.is_encoder_device(d))
       throw_operation(d, one, "is on a device without the encoder");
-    if (arrivals_.device_of(piece) != arrivals_.nowhere) throw_operation(d, one, "is listed twice");
+    if (arrivals_.device_of(piece)) throw_operation(d, one, "is listed twice");
     T const end = work(d, one, T{}, problem_.work[piece].forward, encoder_[d]);
     arrivals_.end_forward(piece, static_cast<std::uint32_t>(d), end);
     return true;
@@ -203,7 +203,7 @@ class encoder_run {
                   one.part == model_part::language ? "chunk " : "piece ", one.chunk, ", ", why);
   }
 
-  /// Throws unless a device has run all that it has to run.
+  /// Throws unless a device has run its whole list and all operations of the language model.
   void check_end(std::size_t d) const {
     device_state const& state = devices_[d];
     if (state.next != lists_[d].size()) {
@@ -255,7 +255,7 @@ class encoder_run {
     for (std::size_t d = 0; d != problem_.devices; ++d) {
       for (auto const& one : encoder_[d]) {
         std::size_t const m = one.micro_batch;
-        std::size_t const piece = m * problem_.pieces + one.chunk;
+        std::size_t const piece = problem_.piece(m, one.chunk);
         auto const& work = problem_.work[piece];
         if (one.kind == operation_kind::forward) {
           starts[piece] = one.begin;

@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -51,17 +52,18 @@ class encoder_bound {
       // The last piece has the shortest transfers.
       one.transfer = piece.transfer;
     }
+    order_operations();
+    run_delayed();
   }
 
-  [[nodiscard]] T value() {
-    order_operations();
+  /// Returns the bound.
+  [[nodiscard]] T value() const {
     T all{};
     for (std::uint32_t const d : problem_.encoder_devices) {
       if (d < problem_.stages) all += prefix_work_[d].back();
     }
     for (batch const& one : batch_work_) all += one.forward + one.backward;
     T bound = shared(all);
-    run_delayed();
     for (std::size_t s = 0; s != problem_.stages; ++s) {
       if (!ends_[s].empty()) bound = std::max(bound, ends_[s].back());
       bound = std::max(bound, longest_tail(s));
@@ -78,11 +80,12 @@ class encoder_bound {
     T longest_backward{};
     transfer_time<T> transfer{};
   };
-  struct place {
+  /// An operation of the language model: an index in the list of a stage.
+  struct position {
     std::uint32_t stage = 0;
     std::uint32_t index = 0;
   };
-  /// For each stage the number of operations at the begin or the end of its list.
+  /// For each stage a number of operations: the first or the last ones of its list.
   using counts = std::vector<std::uint32_t>;
 
   /// Returns a lower bound on the time in which the devices of the encoder finish work.
@@ -99,12 +102,12 @@ class encoder_bound {
   /// before and after each one.
   void order_operations() {
     std::size_t const units = problem_.stage_of.size();
-    places_.assign(2 * units, place{});
+    positions_.assign(2 * units, position{});
     for (std::uint32_t s = 0; s != problem_.stages; ++s) {
       for (std::uint32_t i = 0; i != problem_.language[s].size(); ++i) {
         auto const& one = problem_.language[s][i];
         if (one.kind == operation_kind::weight) continue;
-        places_[pass(one.kind, problem_.unit(one.virtual_stage, one.micro_batch))] = {s, i};
+        positions_[pass(one.kind, problem_.unit(one.virtual_stage, one.micro_batch))] = {s, i};
       }
     }
     std::vector<std::uint32_t> next(problem_.stages, 0);
@@ -122,63 +125,68 @@ class encoder_bound {
         }
       }
     }
-    for (place const& at : order_) collect_earlier(at);
+    for (position const& at : order_) collect_earlier(at);
     for (std::size_t i = order_.size(); i-- != 0;) collect_later(order_[i]);
   }
 
+  /// Returns the number of a pass: all forward passes, then all backward passes.
   [[nodiscard]] std::size_t pass(operation_kind kind, std::size_t unit) const {
     return kind == operation_kind::forward ? unit : problem_.stage_of.size() + unit;
   }
-  /// Returns the number of the pass that a pass needs, or the number of all passes if there is
-  /// none.
-  [[nodiscard]] std::size_t needed_pass(language_operation<T> const& one) const {
-    std::size_t const none = places_.size();
+  /// Returns the number of the pass whose result an operation reads, if there is one.
+  [[nodiscard]] std::optional<std::size_t> needed_pass(language_operation<T> const& one) const {
     std::size_t const v = one.virtual_stage;
-    if (one.kind == operation_kind::weight) return none;
+    if (one.kind == operation_kind::weight) return {};
     if (one.kind == operation_kind::forward) {
-      return v == 0 ? none : pass(one.kind, problem_.unit(v - 1, one.micro_batch));
+      if (v == 0) return {};
+      return pass(one.kind, problem_.unit(v - 1, one.micro_batch));
     }
     if (v + 1 == problem_.virtual_stages) {
       return pass(operation_kind::forward, problem_.unit(v, one.micro_batch));
     }
     return pass(one.kind, problem_.unit(v + 1, one.micro_batch));
   }
+  /// Returns true if the pass that an operation needs has run.
   [[nodiscard]] bool can_run(std::size_t stage, std::size_t index,
                              std::vector<bool> const& has_run) const {
-    std::size_t const needed = needed_pass(problem_.language[stage][index]);
-    return needed == has_run.size() || has_run[needed];
+    auto const needed = needed_pass(problem_.language[stage][index]);
+    return !needed || has_run[*needed];
   }
 
   static void merge(counts& into, counts const& other) {
     for (std::size_t s = 0; s != into.size(); ++s) into[s] = std::max(into[s], other[s]);
   }
-  void collect_earlier(place const& at) {
+  /// Counts the operations of each list that end before an operation begins. The operation that it
+  /// needs and the one before it in its list are counted already.
+  void collect_earlier(position const& at) {
     counts& here = earlier_[at.stage][at.index];
     here.assign(problem_.stages, 0);
     if (at.index != 0) merge(here, earlier_[at.stage][at.index - 1]);
     here[at.stage] = at.index;
-    std::size_t const needed = needed_pass(problem_.language[at.stage][at.index]);
-    if (needed == places_.size()) return;
-    place const& before = places_[needed];
+    auto const needed = needed_pass(problem_.language[at.stage][at.index]);
+    if (!needed) return;
+    position const& before = positions_[*needed];
     merge(here, earlier_[before.stage][before.index]);
     here[before.stage] = std::max(here[before.stage], before.index + 1);
   }
-  void collect_later(place const& at) {
+  /// Counts the operations of each list that begin after an operation ends, and adds them to the
+  /// counts of the operation that it needs.
+  void collect_later(position const& at) {
     counts& here = later_[at.stage][at.index];
     if (here.empty()) here.assign(problem_.stages, 0);
     auto const count = static_cast<std::uint32_t>(problem_.language[at.stage].size());
     if (at.index + 1 != count) merge(here, later_[at.stage][at.index + 1]);
     here[at.stage] = count - 1 - at.index;
-    std::size_t const needed = needed_pass(problem_.language[at.stage][at.index]);
-    if (needed == places_.size()) return;
-    place const& before = places_[needed];
+    auto const needed = needed_pass(problem_.language[at.stage][at.index]);
+    if (!needed) return;
+    position const& before = positions_[*needed];
     counts& there = later_[before.stage][before.index];
     if (there.empty()) there.assign(problem_.stages, 0);
     merge(there, here);
     there[at.stage] = std::max(there[at.stage], count - at.index);
   }
 
-  /// Returns the time of the operations at the begin of the lists of the encoder's devices.
+  /// Returns the time of the first operations in the lists of the encoder's devices.
   [[nodiscard]] T work_before(counts const& numbers) const {
     T sum{};
     for (std::uint32_t const d : problem_.encoder_devices) {
@@ -186,6 +194,7 @@ class encoder_bound {
     }
     return sum;
   }
+  /// Returns the time of the last operations in the lists of the encoder's devices.
   [[nodiscard]] T work_after(counts const& numbers) const {
     T sum{};
     for (std::uint32_t const d : problem_.encoder_devices) {
@@ -204,11 +213,11 @@ class encoder_bound {
   void run_delayed() {
     // The encoder's work before a reader, by virtual stage and stage.
     std::vector<T> encoded(problem_.virtual_stages * problem_.stages, T{});
-    for (place const& at : order_) {
+    for (position const& at : order_) {
       auto const& one = problem_.language[at.stage][at.index];
       T begin = at.index == 0 ? T{} : ends_[at.stage][at.index - 1];
-      if (std::size_t const needed = needed_pass(one); needed != places_.size()) {
-        place const& before = places_[needed];
+      if (auto const needed = needed_pass(one)) {
+        position const& before = positions_[*needed];
         begin = std::max(begin, ends_[before.stage][before.index] + transfer_to(one));
       }
       if (one.kind == operation_kind::forward && is_reader(one.virtual_stage)) {
@@ -262,8 +271,8 @@ class encoder_bound {
   /// By micro-batch.
   std::vector<batch> batch_work_;
   /// The operation of each pass.
-  std::vector<place> places_;
-  std::vector<place> order_;
+  std::vector<position> positions_;
+  std::vector<position> order_;
 };
 
 }  // namespace omnibal::inline v0::detail

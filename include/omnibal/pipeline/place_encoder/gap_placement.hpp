@@ -137,7 +137,7 @@ class gap_placement {
   };
 
   void place(std::uint32_t m, std::uint32_t piece) {
-    auto const& work = problem_.work[m * problem_.pieces + piece];
+    auto const& work = problem_.work[problem_.piece(m, piece)];
     choice best;
     bool is_first = true;
     for (std::uint32_t const d : problem_.encoder_devices) {

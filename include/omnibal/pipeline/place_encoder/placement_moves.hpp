@@ -21,7 +21,7 @@ class placement_moves {
  public:
   explicit placement_moves(encoder_problem<T> const& problem) : problem_(problem) {}
 
-  /// Moves a random piece to a random device, or one of its two operations to another place. The
+  /// Moves a random piece to a random device, or one of its two operations to another index. The
   /// forward pass stays before the backward pass.
   void move(placed_lists& lists) {
     std::uint64_t const piece = rng::below(random_, problem_.work.size());
@@ -51,6 +51,9 @@ class placement_moves {
   }
 
  private:
+  static constexpr std::size_t max_shift = 4;
+
+  /// The device of a piece, and the indices of its operations in the list of the device.
   struct found {
     std::size_t device = 0;
     std::size_t forward = 0;
@@ -63,7 +66,7 @@ class placement_moves {
       for (std::size_t i = 0; i != lists[d].size(); ++i) {
         placed_operation const& one = lists[d][i];
         if (one.part != model_part::encoder) continue;
-        if (one.micro_batch * problem_.pieces + one.chunk != piece) continue;
+        if (problem_.piece(one.micro_batch, one.chunk) != piece) continue;
         result.device = d;
         (one.kind == operation_kind::forward ? result.forward : result.backward) = i;
       }
@@ -71,11 +74,11 @@ class placement_moves {
     return result;
   }
 
-  /// Returns a random place from `least` to `most`, half of the times at most four places away.
-  [[nodiscard]] std::size_t near(std::size_t place, std::size_t least, std::size_t most) {
+  /// Returns a random index from `least` to `most`, half of the times at most `max_shift` away.
+  [[nodiscard]] std::size_t near(std::size_t index, std::size_t least, std::size_t most) {
     if (rng::below(random_, 2) == 0) {
-      least = std::max(least, place - std::min<std::size_t>(place, 4));
-      most = std::min(most, place + 4);
+      least = std::max(least, index - std::min(index, max_shift));
+      most = std::min(most, index + max_shift);
     }
     return least + rng::below(random_, most - least + 1);
   }

@@ -30,7 +30,8 @@ struct window_rule {
   bool fills_every_gap = false;
 };
 
-/// Runs a step from operation to operation. The device that can begin first goes on.
+/// Runs a step from operation to operation. Always runs the operation with the earliest start of
+/// all devices.
 template <class T>
 class window_placement {
  public:
@@ -66,6 +67,7 @@ class window_placement {
   static constexpr T never = std::numeric_limits<T>::max();
   static constexpr T missing = encoder_arrivals<T>::missing;
 
+  /// An operation that a device can run, and its start; `never` if there is none.
   struct choice {
     T begin = never;
     std::uint32_t device = 0;
@@ -80,28 +82,36 @@ class window_placement {
     std::vector<std::size_t> pending{};
   };
 
+  /// Returns the operation that a device runs next: one of the encoder if the rule admits one, or
+  /// else the next one of the language model. The earlier of two admitted operations runs. If
+  /// both are equally early, an urgent forward pass runs before a backward pass, and a backward
+  /// pass runs before any other forward pass.
   [[nodiscard]] choice choose(std::uint32_t d) const {
     choice const language = next_of_language(d);
     choice const forward = next_forward(d);
     choice const backward = next_backward(d);
-    bool const is_urgent = next_ / problem_.pieces < started_ + rule_.urgent;
-    choice best = language;
-    auto const consider = [&](choice const& one, bool urgent, T time) {
-      if (one.begin == never) return;
-      bool const fits = language.begin == never || one.begin + time <= language.begin;
-      bool const fills = rule_.fills_every_gap && one.begin < language.begin;
-      bool const goes_first = urgent && one.begin <= language.begin;
-      if (!fits && !fills && !goes_first) return;
-      // The encoder is preferred at equal times, because it is allowed only in gaps or if urgent.
-      bool const is_earlier = best.part == model_part::language ? true : one.begin < best.begin;
-      if (is_earlier) best = one;
-    };
-    if (is_urgent) consider(forward, true, problem_.work[forward.piece].forward);
-    consider(backward, rule_.is_backward_urgent, problem_.work[backward.piece].backward);
-    if (!is_urgent) consider(forward, false, problem_.work[forward.piece].forward);
-    return best;
+    bool const is_forward_urgent = next_ / problem_.pieces < started_ + rule_.urgent;
+    if (!is_admitted(forward, language, is_forward_urgent)) {
+      return is_admitted(backward, language, rule_.is_backward_urgent) ? backward : language;
+    }
+    if (!is_admitted(backward, language, rule_.is_backward_urgent)) return forward;
+    bool const is_forward_first =
+        is_forward_urgent ? forward.begin <= backward.begin : forward.begin < backward.begin;
+    return is_forward_first ? forward : backward;
   }
 
+  /// Returns true if an operation of the encoder may run before the next one of the language model:
+  /// it does not delay that operation, or the rule lets it fill the gap or go first.
+  [[nodiscard]] bool is_admitted(choice const& one, choice const& language, bool is_urgent) const {
+    if (one.begin == never) return false;
+    auto const& work = problem_.work[one.piece];
+    T const time = one.kind == operation_kind::forward ? work.forward : work.backward;
+    if (language.begin == never || one.begin + time <= language.begin) return true;
+    if (rule_.fills_every_gap && one.begin < language.begin) return true;
+    return is_urgent && one.begin <= language.begin;
+  }
+
+  /// Returns the next operation of the language model on a device.
   [[nodiscard]] choice next_of_language(std::uint32_t d) const {
     choice result{.device = d};
     device_state const& state = devices_[d];
@@ -112,17 +122,20 @@ class window_placement {
     return result;
   }
 
+  /// Returns the next forward pass of the encoder, if the window and the memory allow it.
   [[nodiscard]] choice next_forward(std::uint32_t d) const {
     choice result{.device = d, .part = model_part::encoder};
     if (next_ == problem_.work.size() || !problem_.is_encoder_device(d)) return result;
     std::size_t const k = next_ / problem_.pieces;
     if (k >= started_ + rule_.window) return result;
-    result.piece = order_[k] * problem_.pieces + next_ % problem_.pieces;
+    result.piece = problem_.piece(order_[k], next_ % problem_.pieces);
     if (!has_room(d, result.piece)) return result;
     T const opened = k < rule_.window ? T{} : opened_[k - rule_.window + 1];
     result.begin = std::max(devices_[d].now, opened);
     return result;
   }
+
+  /// Returns true if the activations and the features of a piece fit into the memory.
   [[nodiscard]] bool has_room(std::uint32_t d, std::size_t piece) const {
     auto const& work = problem_.work[piece];
     // The gradients of the features need the room of the features.
@@ -138,6 +151,7 @@ class window_placement {
     return room_[d] >= needed;
   }
 
+  /// Returns the backward pass of the encoder that can start first on a device.
   [[nodiscard]] choice next_backward(std::uint32_t d) const {
     choice result{.device = d, .part = model_part::encoder, .kind = operation_kind::backward};
     for (std::size_t const piece : devices_[d].pending) {
@@ -151,6 +165,7 @@ class window_placement {
     return result;
   }
 
+  /// Runs an operation, appends it to its list and updates times and room.
   void run_choice(choice const& one) {
     device_state& state = devices_[one.device];
     if (one.part == model_part::language) {
@@ -184,16 +199,16 @@ class window_placement {
     }
   }
 
-  /// A reader begins a micro-batch: its features wait no more.
+  /// Frees the room of the features of a micro-batch if the operation that begins reads features.
   void begin_reader(language_operation<T> const& operation, T begin) {
-    std::size_t const reader = arrivals_.reader_index(operation.virtual_stage);
-    if (reader == problem_.readers.size()) return;
+    auto const reader = arrivals_.reader_index(operation.virtual_stage);
+    if (!reader) return;
     std::uint32_t const stage =
-        problem_.reader_stage(problem_.readers[reader], operation.micro_batch);
+        problem_.reader_stage(problem_.readers[*reader], operation.micro_batch);
     for (std::size_t j = 0; j != problem_.pieces; ++j) {
-      room_[stage] += problem_.work[operation.micro_batch * problem_.pieces + j].output_bytes;
+      room_[stage] += problem_.work[problem_.piece(operation.micro_batch, j)].output_bytes;
     }
-    if (reader != 0) return;
+    if (*reader != 0) return;
     ++started_;
     opened_[started_] = std::max(opened_[started_ - 1], begin);
   }
