@@ -43,12 +43,13 @@ class weight_filler {
   [[nodiscard]] std::vector<T> const& busy() const { return busy_; }
 
   /// Runs lists of passes; `lists()` are the lists with the gradients of the weights. Returns
-  /// `unfit` if a stage exceeds its memory. Precondition: no stage waits forever.
+  /// `unfit` if a stage exceeds its memory, or if stages wait for each other forever.
   list_times<T> run(operation_lists const& passes, T target) {
     reset(target);
     std::size_t left = 0;
     for (auto const& list : passes) left += list.size();
     while (left != 0) {
+      std::size_t const before = left;
       for (std::size_t s = 0; s != stages_.size(); ++s) {
         while (stages_[s].next != passes[s].size() && run_pass(s, passes[s][stages_[s].next])) {
           ++stages_[s].next;
@@ -56,6 +57,7 @@ class weight_filler {
         }
         if (stages_[s].free_bytes < 0) return list_times<T>::unfit();
       }
+      if (left == before) return list_times<T>::unfit();
     }
     list_times<T> result;
     for (std::size_t s = 0; s != stages_.size(); ++s) {
