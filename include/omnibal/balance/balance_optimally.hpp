@@ -79,7 +79,7 @@ struct balance_optimally_fn {
     std::int64_t bound;
   };
 
-  /// Branch and bound for the smallest possible largest load, with given first solutions.
+  /// Minimizes the largest load by branch and bound, with given first solutions.
   template <std::size_t R, class Load>
   [[nodiscard]] static whole_loads search(detail::integer_costs<R> const& costs, std::size_t parts,
                                           balance_optimally_options const& options,

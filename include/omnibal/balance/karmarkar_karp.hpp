@@ -254,7 +254,7 @@ class differencing {
     std::uint32_t number;
     tuple_type tuple;
 
-    /// If differences are equal, the older tuple goes first.
+    /// Compares differences; of equal ones, the older tuple goes first.
     friend bool operator<(waiting_tuple const& a, waiting_tuple const& b) {
       return a.difference < b.difference || (a.difference == b.difference && a.number > b.number);
     }

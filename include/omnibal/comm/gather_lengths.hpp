@@ -100,8 +100,8 @@ struct gather_lengths_fn {
     return std::move(workspace.result_);
   }
 
-  /// Gathers the lengths into `workspace`, for a training loop. The call allocates nothing once the
-  /// workspace has seen the largest number of samples. The workspace contains the result.
+  /// Gathers the lengths into `workspace`, for a training loop. A call allocates nothing if an
+  /// earlier call had at least the same number of samples. The workspace contains the result.
   template <communicator Comm, sample_range Samples, class Length>
     requires demand_function<Length, sample_reference<Samples>> &&
         integral_measure<demand_result<Length, sample_reference<Samples>>>

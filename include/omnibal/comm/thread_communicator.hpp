@@ -317,7 +317,7 @@ class thread_communicator {
     }
     return counts.size() == size() && bytes == 0;
   }
-  /// The bytes or pieces for a rank, or from a rank.
+  /// Returns the bytes or pieces for a rank, or from a rank.
   template <class T>
   [[nodiscard]] static std::span<T> block_for(std::size_t rank, std::span<T> all,
                                               std::span<std::uint64_t const> counts) {

@@ -317,8 +317,8 @@ class affine_solver {
     }
   }
 
-  /// The best solution without negative numbers is the unconstrained solution of its positive
-  /// columns.
+  /// Returns the columns of the best solution without negative numbers, which is the unconstrained
+  /// solution of its positive columns.
   [[nodiscard]] unsigned best_columns(system const& whole) const {
     unsigned best = 0;
     double least = whole.with_columns(0).missed_squares();

@@ -38,9 +38,8 @@ struct sequences {
   [[nodiscard]] friend bool operator==(sequences const&, sequences const&) = default;
 };
 
-/// The context of a cross-attention, by the tokens of all contexts and the pairs of a token and a
-/// context token. The number of pairs is the sum over the documents of their tokens times the
-/// context tokens that they see.
+/// The size of the context of a cross-attention. `tokens` is the number of context tokens. `pairs`
+/// is the sum over the documents of text tokens times visible context tokens.
 struct cross_context {
   std::int64_t tokens = 0;
   std::int64_t pairs = 0;
@@ -159,7 +158,7 @@ struct sequences_of_fn {
  private:
   static constexpr std::string_view name = "sequences_of";
 
-  /// Sets the different windows and chunks.
+  /// Writes each distinct window and chunk to `result.spans`. Throws if there are too many.
   static constexpr void set_spans(sequences& result, std::span<attention_span const> spans) {
     for (attention_span const& span : spans) {
       span.check(name, "spans.tokens");

@@ -218,7 +218,7 @@ inline constexpr tile_cost_fn tile_cost{};
 /// The parameters of a model.
 struct parameter_counts {
   std::int64_t total = 0;
-  /// Without the experts that a token does not use.
+  /// The parameters that one token uses: all except for the other experts.
   std::int64_t active = 0;
 
   [[nodiscard]] friend bool operator==(parameter_counts const&, parameter_counts const&) = default;

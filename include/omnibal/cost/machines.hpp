@@ -197,8 +197,8 @@ inline constexpr machine gb200{
     .devices_per_node = 72,
 };
 
-/// GB300 in racks of 72. Products in bf16 have the rate of `gb200`; FP8 was fitted to 24 runs of
-/// dense models, the exchange to mixtures of experts.
+/// GB300 in racks of 72. Products in bf16 have the rate of `gb200`; The gain of FP8 was fitted to
+/// 24 runs of dense models, and the exchange was fitted to runs of mixtures of experts.
 inline constexpr machine gb300 = [] {
   machine result = gb200;
   result.fp8_gain = 3.3;

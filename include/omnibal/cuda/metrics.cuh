@@ -119,8 +119,8 @@ inline constexpr dist_ratio_fn dist_ratio{};
 struct imbalance_fn : detail::scratch_counted<imbalance_fn> {
   /// Writes the largest load divided by the mean load, for each resource separately, to `out`.
   ///
-  /// Count, complexity, determinism, errors and faults are the same as for `gpu::pad_ratio`; equal
-  /// to `omnibal::imbalance`.
+  /// Count, complexity, determinism, errors and faults are the same as for `gpu::pad_ratio`. The
+  /// result equals `omnibal::imbalance`.
   template <executor Exec, device_demands Loads>
   void operator()(Exec const& exec, Loads const& loads, device_span<double> out,
                   device_span<std::uint32_t const> count = {},

@@ -52,8 +52,8 @@ struct compose_fn {
     return std::move(workspace.result_);
   }
 
-  /// Composes two plans in `workspace`, for a training loop. The call allocates nothing once the
-  /// workspace has seen the largest plans. The workspace contains the result.
+  /// Composes two plans in `workspace`, for a training loop. A call allocates nothing if an earlier
+  /// call had plans of at least the same size. The workspace contains the result.
   template <detail::index_bytes Bytes>
   exchange_plan const& operator()(exchange_plan const& first, exchange_plan const& second,
                                   Bytes const& bytes, placement_options const& options,

@@ -106,8 +106,7 @@ template <length_packer Pack>
   return result;
 }
 
-/// Returns the same groups without the samples that are taken, and without groups that are empty
-/// then.
+/// Returns the groups without the taken samples. Omits groups that become empty.
 [[nodiscard]] inline grouping without_taken(grouping const& groups, donor_pool const& donors) {
   grouping result;
   result.reserve(groups.size(), groups.item_count());

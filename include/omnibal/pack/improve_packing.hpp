@@ -275,8 +275,8 @@ class group_evener {
   /// The most samples of a group that an exchange considers.
   static constexpr std::size_t max_candidates = 16;
 
-  /// Returns the number of samples of a group that are considered, evenly spaced. The index after
-  /// the last candidate means no sample.
+  /// Returns the number of candidates of a group: samples at even distances. Candidate
+  /// `candidates(from)` means no sample.
   [[nodiscard]] static std::size_t candidates(group const& from) {
     return std::min(from.samples.size(), max_candidates);
   }

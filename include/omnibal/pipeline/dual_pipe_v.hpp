@@ -27,19 +27,19 @@ class dual_pipe_list {
   void forward(std::uint32_t chunk) {
     list_.push_back({operation_kind::forward, chunk, forward_[chunk]++});
   }
-  /// The whole backward pass.
+  /// Appends the whole backward pass.
   void backward(std::uint32_t chunk) {
     std::uint32_t const m = backward_[chunk]++;
     list_.push_back({operation_kind::backward, chunk, m});
     list_.push_back({operation_kind::weight, chunk, m});
   }
-  /// The gradients of the inputs.
+  /// Appends the backward pass for the inputs, and postpones the gradients of the weights.
   void inputs(std::uint32_t chunk) {
     std::uint32_t const m = backward_[chunk]++;
     list_.push_back({operation_kind::backward, chunk, m});
     postponed_.push_back({operation_kind::weight, chunk, m});
   }
-  /// The oldest gradients of the weights that were postponed, if there are any.
+  /// Appends the oldest gradients of the weights that were postponed, if there are any.
   void weight() {
     if (next_ != postponed_.size()) list_.push_back(postponed_[next_++]);
   }

@@ -195,7 +195,7 @@ class order_bound {
   }
 
  private:
-  /// Whether the virtual stages on both sides of a cut lie on the same stage.
+  /// Returns true if the virtual stages on both sides of a cut lie on the same stage.
   [[nodiscard]] bool is_within_stage(std::size_t cut) const {
     return stage_of_[cut] == stage_of_[cut + 1];
   }

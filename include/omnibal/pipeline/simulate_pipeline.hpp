@@ -31,7 +31,7 @@ concept indexed_range =
 template <class Source>
 concept operation_functor = std::regular_invocable<Source const&, std::size_t, std::size_t>;
 
-/// The value for a stage and a micro-batch.
+/// Returns the value for a stage and a micro-batch.
 template <class Source>
 [[nodiscard]] constexpr auto value_at(Source const& source, std::size_t stage,
                                       std::size_t micro_batch) {
@@ -131,7 +131,8 @@ template <scalar_measure T>
                 ", must be finite, not negative and below 2^63");
 }
 
-/// `value` as a number to compute with. Throws if the value is negative, not finite or too large.
+/// Returns `value` as a number to compute with. Throws if the value is negative, not finite or too
+/// large.
 template <class Working, scalar_measure T>
 [[nodiscard]] constexpr Working checked_value(std::string_view function, std::string_view name,
                                               std::size_t stage, std::size_t micro_batch, T value) {
@@ -182,8 +183,7 @@ class arrival_table {
   static constexpr T missing = -1;
   /// The operation has run.
   static constexpr T used = -2;
-  /// The operation has run, and, after a backward operation, so has the operation for the gradients
-  /// of the weights.
+  /// Both the backward operation and the operation for the gradients of the weights have run.
   static constexpr T used_twice = -3;
 
  private:
@@ -314,7 +314,7 @@ class pipeline_run {
                   last_stage_ + 1, " virtual stages");
   }
 
-  /// Whether a stage has a virtual stage of a micro-batch too.
+  /// Returns true if a stage has a virtual stage of a micro-batch too.
   [[nodiscard]] bool lies_on(std::size_t stage, std::size_t virtual_stage,
                              pipeline_unit unit) const {
     if constexpr (places_chunks<Schedule>) {

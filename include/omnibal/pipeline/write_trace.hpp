@@ -26,7 +26,7 @@ inline constexpr bool is_timed_operation = false;
 template <class T>
 inline constexpr bool is_timed_operation<timed_operation<T>> = true;
 
-/// `text` in quotes, with quotes, backslashes and control characters escaped.
+/// Returns `text` in quotes, with quotes, backslashes and control characters escaped.
 [[nodiscard]] inline std::string json_string(std::string_view text) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string result = "\"";
@@ -44,7 +44,7 @@ inline constexpr bool is_timed_operation<timed_operation<T>> = true;
   return result.append("\"");
 }
 
-/// `value`, not negative, times ten to the power of `shift`; exact for integers.
+/// Returns `value`, not negative, times ten to the power of `shift`; exact for integers.
 template <class T>
 [[nodiscard]] std::string shifted_decimal(T value, int shift) {
   if constexpr (std::floating_point<T>) {

@@ -69,7 +69,7 @@ struct wide_product {
   std::uint64_t low;
 };
 
-/// The 128-bit product of two words.
+/// Returns the 128-bit product of two words.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr wide_product multiply_wide(std::uint64_t left,
                                                                        std::uint64_t right) {
   auto const product = static_cast<omnibal::detail::uint128>(left) * right;

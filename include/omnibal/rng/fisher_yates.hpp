@@ -95,7 +95,8 @@ struct fisher_yates {
   }
 
  private:
-  /// As `below` with the 32 bits of `half`; draws words only to replace rejected bits.
+  /// Returns the result of `below` with the 32 bits of `half`; draws words only to replace rejected
+  /// bits.
   [[nodiscard]] static std::size_t half_below(engine& words, std::uint32_t half, std::uint32_t n) {
     std::uint64_t product = std::uint64_t{half} * n;
     if (static_cast<std::uint32_t>(product) < n) [[unlikely]] {

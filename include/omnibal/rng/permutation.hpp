@@ -61,12 +61,12 @@ class permutation {
                                                                             std::uint64_t key) {
     return (half + key) * (key | 1);
   }
-  /// A pseudorandom value of the high half for a value of the low half.
+  /// Returns a pseudorandom value of the high half for a value of the low half.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t high_shift(std::uint64_t low,
                                                                        unsigned round) const {
     return (scramble(low, keys_[round]) >> 32) * high_size_ >> 32;
   }
-  /// A pseudorandom value of the low half for a value of the high half.
+  /// Returns a pseudorandom value of the low half for a value of the high half.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t low_mask(std::uint64_t high,
                                                                      unsigned round) const {
     return scramble(high, keys_[round]) >> (64 - low_bits_);

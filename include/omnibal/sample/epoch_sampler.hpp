@@ -168,7 +168,8 @@ class epoch_plan {
     left_over_ = left_over;
   }
 
-  /// The samples of this rank in a step. Steps count from the first step of the present ranks.
+  /// Returns the samples of this rank in a step. Steps count from the first step of the present
+  /// ranks.
   [[nodiscard]] sample_batch at(std::uint64_t step) const {
     std::uint64_t const first = taken_ + step * taken_per_step(present_) + place_.rank;
     std::uint64_t size = options_.batch;
@@ -185,7 +186,7 @@ class epoch_plan {
     std::uint64_t left_over;
   };
 
-  /// The steps in which ranks that take `per_step` samples run the samples after `taken_`.
+  /// Returns the steps in which ranks that take `per_step` samples run the samples after `taken_`.
   [[nodiscard]] division divide(std::uint64_t per_step) const {
     std::uint64_t const rest = order_.size() - taken_;
     std::uint64_t const last = rest % per_step;
@@ -194,8 +195,8 @@ class epoch_plan {
     return {rest / per_step + 1, 0};
   }
 
-  /// The number of samples that are taken after a segment. Throws if the epoch does not have the
-  /// steps of the segment.
+  /// Returns the number of samples that are taken after a segment. Throws if the epoch does not
+  /// have the steps of the segment.
   [[nodiscard]] std::uint64_t taken_after(sampler_segment const& segment) const {
     if (segment.step_count == 0) return taken_;
     std::uint64_t const per_step = taken_per_step(segment);

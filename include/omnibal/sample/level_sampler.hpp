@@ -80,7 +80,8 @@ class level_carry {
     return result;
   }
 
-  /// The number of each level. Throws if no sampler of these levels could have `state.carried`.
+  /// Returns the number of each level. Throws if no sampler of these levels could have
+  /// `state.carried`.
   [[nodiscard]] std::vector<std::uint64_t> split(std::string_view function, std::uint64_t carried,
                                                  std::uint64_t epoch) const {
     std::vector<std::uint64_t> result;

@@ -28,7 +28,7 @@ namespace omnibal::inline v0::detail {
 /// The most sources that can be mixed.
 inline constexpr std::size_t max_sources = std::size_t{1} << 31;
 
-/// Whole numbers in proportion to `weights`, with a sum below 2^32. These are the weights
+/// Returns whole numbers in proportion to `weights`, with a sum below 2^32. These are the weights
 /// themselves if they are integers and small enough, otherwise multiples of 2^-31 of their sum.
 template <sample_range Sources, class Weight>
 [[nodiscard]] std::vector<std::uint64_t> whole_shares(std::string_view function,
@@ -203,7 +203,7 @@ class mixture {
     return end;
   }
 
-  /// The position in the even sequence of the draw that the shuffle puts at `position`.
+  /// Returns the position in the even sequence of the draw that the shuffle puts at `position`.
   [[nodiscard]] std::uint64_t before_shuffle(std::uint64_t position) const {
     if (options_.window == 1) return position;
     std::uint64_t const number = position / options_.window;

@@ -163,7 +163,7 @@ template <class Layout>
   std::vector<std::uint32_t> counts(parts, 0);
   least.fill(parts, [&](std::size_t part) { return word(0, 0, part); });
   std::uint64_t const max_looks = 64 * std::uint64_t{order.size()};
-  // The tree is updated from the first sample on for which the smallest part has no room.
+  // The tree stays empty until the smallest part has no room for a sample.
   capacity_tree<Layout> others(input.layout, rooms);
   for (std::uint32_t const sample : order) {
     auto const& demand = input.demands[sample];

@@ -164,7 +164,8 @@ class count_limits {
     return counts_[part] >= floor_ + (extra_ != 0 ? 1 : 0);
   }
 
-  /// Adds a sample to a part with room. Returns true, at most once, if that fills other parts too.
+  /// Adds a sample to a part with room. Returns true if this sample was the last one above the
+  /// floor, so that all parts with `floor` samples become full.
   bool add(std::size_t part) { return ++counts_[part] > floor_ && --extra_ == 0; }
 
   /// Reverts an `add`.

@@ -68,10 +68,10 @@ inline constexpr std::uint32_t size_of_carried = ~std::uint32_t{0};
   return std::min(first, shape.runs - shape.ranks);
 }
 
-/// Chooses the runs of the last step, as indices into `runs`, which lists the group of each run in
-/// random order. Runs to repeat follow the runs that do not fill a step. If each rank has one
-/// group, the chosen runs are neighbors in the order of sizes, and ascend. Otherwise they are the
-/// first runs that are not carried, which are random.
+/// Returns the runs of the last step, as indices into `runs`, which lists the group of each run in
+/// random order. The repeated runs come last. With one group per rank, the runs are consecutive in
+/// ascending order of size. With several, they are the first runs that are not carried: a random
+/// sample.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> choose_last_runs(group_levels<R> const& levels,
                                                           std::span<std::uint32_t const> runs,

@@ -82,7 +82,7 @@ class sorted_cells {
     [[nodiscard]] std::uint32_t steps() const { return last - first; }
   };
 
-  /// Returns the waiting time of a step whose bundles are at its places in `order`.
+  /// Returns the waiting time of a step with the bundles that `order` assigns to the step.
   [[nodiscard]] waiting_times<R> waiting_of(std::span<std::uint32_t const> order,
                                             std::uint32_t step) const {
     step_load<R> load;

@@ -200,7 +200,7 @@ class step_mixer {
     return std::span(sorted_[0]).subspan(step * ranks_, ranks_);
   }
 
-  /// For each kind, sorts the bundles of each step by descending load.
+  /// Sorts the bundles of each step by descending load, for each kind.
   void sort_bundles_of_steps(std::span<std::uint32_t const> order) {
     std::vector<std::uint32_t> step_of(loads_.size());
     for (std::size_t place = 0; place != order.size(); ++place) {

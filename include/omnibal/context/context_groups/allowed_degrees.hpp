@@ -36,7 +36,7 @@ inline void subtract_min_fixed(context_instance& instance) {
   for (context_degree& degree : instance.degrees) degree.time.fixed -= instance.min_fixed_time;
 }
 
-/// True if more ranks never have fewer rank-seconds.
+/// Returns true if more ranks never have fewer rank-seconds.
 [[nodiscard]] inline bool do_areas_ascend(std::vector<context_degree> const& degrees) {
   for (std::size_t d = 1; d < degrees.size(); ++d) {
     auto const ascends = [&](double degree_time::*part) {
@@ -67,8 +67,8 @@ inline void find_falling_runs(context_instance& instance) {
   }
 }
 
-/// True if each degree divides the next one, and each degree below the ranks of a node divides that
-/// number.
+/// Returns true if each degree divides the next one, and each degree below the ranks of a node
+/// divides that number.
 [[nodiscard]] inline bool is_divisor_chain(std::vector<context_degree> const& degrees,
                                            std::uint32_t ranks_per_node) {
   for (std::size_t d = 0; d != degrees.size(); ++d) {

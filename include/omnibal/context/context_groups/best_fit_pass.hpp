@@ -136,8 +136,8 @@ class best_fit_pass {
     return none;
   }
 
-  /// The index of the least degree, from the required one on if possible, with which a sample
-  /// ends by the deadline and for which there are ranks; `none` if there is no such degree.
+  /// Returns the index of the least degree, from the required one on if possible, with which a
+  /// sample ends by the deadline and for which there are ranks; `none` if there is no such degree.
   [[nodiscard]] std::uint32_t degree_index_of_new_group(context_sample const& sample) const {
     std::uint32_t degree_index =
         instance_.first_in_time(sample, request_.deadline, request_.min_degree_index);
@@ -147,8 +147,8 @@ class best_fit_pass {
     return groups_.has_ranks_for(degree_index) ? degree_index : none;
   }
 
-  /// The first sample from `i` on that may find room: there are ranks for it, or a group has enough
-  /// time and bytes left. Bisection finds the sample, because samples descend in length.
+  /// Returns the first sample from `i` on that may find room: there are ranks for it, or a group
+  /// has enough time and bytes left. Bisection finds the sample, because samples descend in length.
   [[nodiscard]] std::uint32_t first_short_enough(std::uint32_t i) const {
     auto const& samples = instance_.samples;
     auto found = samples.end();
@@ -240,12 +240,12 @@ class best_fit_pass {
         group, bucket_queue::bucket_of(share_of(inserted)), buffers_.next_group);
   }
 
-  /// The larger share: of the deadline, or of the capacity.
+  /// Returns the larger share: of the deadline, or of the capacity.
   [[nodiscard]] double share_of(filled_group const& group) const {
     return std::max(group.time * per_time_, static_cast<double>(group.bytes) * per_byte_);
   }
 
-  /// The share of the least loaded group, or less.
+  /// Returns the share of the least loaded group, or less.
   [[nodiscard]] double min_share(bucket_queue const& queue) const {
     std::size_t asked = 0;
     double least = 1;
@@ -258,7 +258,7 @@ class best_fit_pass {
     return bucket_queue::share_of(queue.lowest());
   }
 
-  /// The length above which samples surely take more time than `room` on a degree.
+  /// Returns the length above which samples surely take more time than `room` on a degree.
   [[nodiscard]] static double max_length_within(degree_time const& time, double room) {
     double const unlimited = std::numeric_limits<double>::infinity();
     if (room < 0) return -1;

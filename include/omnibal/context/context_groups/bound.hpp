@@ -30,18 +30,18 @@ class context_bound {
     makespan_ = (instance.fixed_time(min_steps_) + time) * (1 - 4 * context_rounding);
   }
 
-  /// No schedule has a shorter makespan.
+  /// Returns the bound: no schedule has a shorter makespan.
   [[nodiscard]] double makespan() const { return makespan_; }
-  /// The least number of micro-steps that holds the bytes of all samples.
+  /// Returns the least number of micro-steps that holds the bytes of all samples.
   [[nodiscard]] std::uint64_t min_steps() const { return min_steps_; }
 
-  /// The index of the degree on which a sample has the least area.
+  /// Returns the index of the degree on which a sample has the least area.
   [[nodiscard]] std::uint32_t min_area_degree_index(std::size_t sample) const {
     return min_area_degrees_[sample];
   }
-  /// The sum of the areas of this sample and of all shorter samples.
+  /// Returns the sum of the areas of this sample and of all later samples, which are not longer.
   [[nodiscard]] double area_from(std::size_t sample) const { return areas_from_[sample]; }
-  /// The largest of the least times of all samples.
+  /// Returns the largest of the least times of all samples.
   [[nodiscard]] double longest() const { return longest_; }
 
  private:
@@ -89,7 +89,7 @@ class context_bound {
     }
   }
 
-  /// The index of the degree with the least area.
+  /// Returns the index of the degree with the least area.
   [[nodiscard]] static std::uint32_t find_min_area_degree_index(context_instance const& instance,
                                                                 context_sample const& sample) {
     std::uint32_t best = sample.min_degree_index;
@@ -100,8 +100,8 @@ class context_bound {
     return best;
   }
 
-  /// The index of the canonical degree: the least area of all degrees that end the sample by a
-  /// deadline. The number of degrees if no degree does.
+  /// Returns the index of the canonical degree: the least area of all degrees that end the sample
+  /// by a deadline; the number of degrees if no degree does.
   [[nodiscard]] static std::uint32_t canonical_degree_index(context_instance const& instance,
                                                             context_sample const& sample,
                                                             double deadline) {
@@ -118,7 +118,7 @@ class context_bound {
     return best;
   }
 
-  /// True if areas allow all samples to end by the deadline.
+  /// Returns true if the areas allow all samples to end by the deadline.
   [[nodiscard]] bool can_meet(context_instance const& instance, double deadline) const {
     auto const& samples = instance.samples;
     double area = 0;
@@ -131,7 +131,8 @@ class context_bound {
     return area + areas_from_[i] <= deadline * instance.ranks;
   }
 
-  /// A time below which samples cannot end; at most a ten-millionth below the least such time.
+  /// Returns a time below which samples cannot end; at most a ten-millionth below the least such
+  /// time.
   [[nodiscard]] double min_time(context_instance const& instance) const {
     double low =
         std::max(longest_, areas_from_.front() / instance.ranks) * (1 - 4 * context_rounding);

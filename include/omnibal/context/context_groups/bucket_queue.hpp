@@ -28,25 +28,25 @@ class bucket_queue {
 
   [[nodiscard]] bool empty() const { return filled_[0] == 0 && filled_[1] == 0; }
 
-  /// The bucket of a load, which is a share of the deadline or the capacity of a group.
+  /// Returns the bucket of a load, which is a share of the deadline or the capacity of a group.
   [[nodiscard]] static std::size_t bucket_of(double share) {
     double const bucket = share * static_cast<double>(count);
     if (!(bucket > 0)) return 0;
     return bucket < static_cast<double>(count) ? static_cast<std::size_t>(bucket) : count - 1;
   }
 
-  /// The least share of a bucket.
+  /// Returns the least share of a bucket.
   [[nodiscard]] static double share_of(std::size_t bucket) {
     return static_cast<double>(bucket) / static_cast<double>(count);
   }
 
-  /// The lowest bucket with groups. Precondition: the queue is not empty.
+  /// Returns the lowest bucket with groups. Precondition: the queue is not empty.
   [[nodiscard]] std::size_t lowest() const {
     return filled_[0] != 0 ? static_cast<std::size_t>(std::countr_zero(filled_[0]))
                            : 64 + static_cast<std::size_t>(std::countr_zero(filled_[1]));
   }
 
-  /// The first group of a bucket; the others are linked behind it.
+  /// Returns the first group of a bucket; the others are linked behind it.
   [[nodiscard]] std::uint32_t first(std::size_t bucket) const { return first_[bucket]; }
 
   void insert(std::uint32_t group, std::size_t bucket, std::vector<std::uint32_t>& next) {

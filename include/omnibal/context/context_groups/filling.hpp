@@ -122,8 +122,8 @@ class context_filling {
     if (level.micro_steps_left > 1) --level.micro_steps_left;
   }
 
-  /// The deadline of a micro-step: its share of the remaining work, or the time of its longest
-  /// sample on as few ranks as the target allows.
+  /// Returns the deadline of a micro-step: its share of the remaining work, or the time of its
+  /// longest sample on as few ranks as the target allows.
   [[nodiscard]] double deadline_for(context_sample const& longest, open_level const& level) const {
     level_target const& target = level.target;
     double const mean =
@@ -139,7 +139,7 @@ class context_filling {
     return std::max(needed, paced);
   }
 
-  /// A deadline that rounding errors of times do not exceed.
+  /// Returns a deadline that rounding errors of times do not exceed.
   [[nodiscard]] static double rounded_up(double deadline) {
     return deadline * (1 + context_rounding);
   }
@@ -178,12 +178,12 @@ class context_filling {
     if (sample < level.end) level.area_left -= area_of(sample, level.target);
   }
 
-  /// True if the makespan would reach the limit with another micro-step of this time.
+  /// Returns true if the makespan would reach the limit with another micro-step of this time.
   [[nodiscard]] bool is_late(double longest, double limit) const {
     return instance_.fixed_time(schedule_.micro_steps + 1) + time_ + longest >= limit;
   }
 
-  /// The rank-seconds of a sample, if deadlines did not ask for more ranks.
+  /// Returns the rank-seconds of a sample, if deadlines did not ask for more ranks.
   [[nodiscard]] double area_of(std::uint32_t i, level_target const& target) const {
     std::uint32_t const degree_index =
         std::max(bound_.min_area_degree_index(i), target.min_degree_index);

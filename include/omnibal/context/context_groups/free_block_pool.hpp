@@ -32,13 +32,13 @@ class free_block_pool {
 
   [[nodiscard]] bool empty() const { return free_.empty(); }
 
-  /// True if there is a free block of that size.
+  /// Returns true if there is a free block of that size.
   [[nodiscard]] bool has(std::uint32_t ranks) const {
     return std::any_of(free_.begin(), free_.end(),
                        [&](rank_interval const& room) { return first_block(room, ranks) != none; });
   }
 
-  /// The first rank of a new group. Precondition: `has(ranks)`.
+  /// Returns the first rank of a new group. Precondition: `has(ranks)`.
   std::uint32_t take(std::uint32_t ranks) {
     std::size_t best = free_.size();
     for (std::size_t k = 0; k != free_.size(); ++k) {
@@ -57,8 +57,8 @@ class free_block_pool {
  private:
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 
-  /// The first multiple of `ranks` in an interval that starts a free block of `ranks` ranks. Unless
-  /// the block consists of whole nodes, it is inside one node.
+  /// Returns the first multiple of `ranks` in an interval that starts a free block of `ranks`
+  /// ranks. Unless the block consists of whole nodes, it is inside one node.
   [[nodiscard]] std::uint64_t first_block(rank_interval const& room, std::uint32_t ranks) const {
     std::uint64_t first = (std::uint64_t{room.first} + ranks - 1) / ranks * ranks;
     while (first + ranks <= room.last) {

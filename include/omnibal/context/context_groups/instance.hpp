@@ -80,31 +80,31 @@ struct context_instance {
   /// of the runs, as degree indices.
   std::vector<std::uint32_t> falling_run_ends{};
 
-  /// The number of micro-steps of a plan in which `steps` micro-steps have samples.
+  /// Returns the number of micro-steps of a plan in which `steps` micro-steps have samples.
   [[nodiscard]] std::uint64_t rounded_steps(std::uint64_t steps) const {
     return (steps + multiple - 1) / multiple * multiple;
   }
-  /// The time of `steps` micro-steps with samples without their groups.
+  /// Returns the time of `steps` micro-steps with samples without their groups.
   [[nodiscard]] double fixed_time(std::uint64_t steps) const {
     return static_cast<double>(rounded_steps(steps)) * micro_step_time +
            static_cast<double>(steps) * min_fixed_time;
   }
 
-  /// The time that a sample adds to an existing group.
+  /// Returns the time that a sample adds to an existing group.
   [[nodiscard]] double added_time(context_sample const& sample, std::size_t degree_index) const {
     degree_time const& time = degrees[degree_index].time;
     return time.linear * sample.tokens + time.quadratic * sample.squares;
   }
-  /// The time of a group that contains only this sample.
+  /// Returns the time of a group that contains only this sample.
   [[nodiscard]] double time_alone(context_sample const& sample, std::size_t degree_index) const {
     return degrees[degree_index].time.fixed + added_time(sample, degree_index);
   }
-  /// The rank-seconds that a sample adds to an existing group.
+  /// Returns the rank-seconds that a sample adds to an existing group.
   [[nodiscard]] double area(context_sample const& sample, std::size_t degree_index) const {
     return degrees[degree_index].ranks * added_time(sample, degree_index);
   }
-  /// The rank-seconds of a sample if all samples of its group end by a deadline, with its share of
-  /// the fixed time.
+  /// Returns the rank-seconds of a sample in a group that ends at the deadline, including the
+  /// sample's share of the fixed time.
   [[nodiscard]] double shared_area(context_sample const& sample, std::size_t degree_index,
                                    double deadline) const {
     double const room = deadline - degrees[degree_index].time.fixed;
@@ -112,8 +112,8 @@ struct context_instance {
     return room > 0 ? unshared * (deadline / room) : unshared;
   }
 
-  /// The index of the least degree, from `min_degree_index` on, with which a sample ends by a
-  /// deadline; the number of degrees if there is none. Bisects each run.
+  /// Returns the index of the least degree, from `min_degree_index` on, with which a sample ends by
+  /// a deadline; the number of degrees if there is none. Bisects each run.
   [[nodiscard]] std::uint32_t first_in_time(context_sample const& sample, double deadline,
                                             std::uint32_t min_degree_index = 0) const {
     std::uint32_t first = std::max(sample.min_degree_index, min_degree_index);
@@ -134,8 +134,8 @@ struct context_instance {
     return static_cast<std::uint32_t>(degrees.size());
   }
 
-  /// The least time of a sample if its memory allowed all degrees. This time never falls as the
-  /// length grows.
+  /// Returns the least time of a sample if its memory allowed all degrees. This time never falls as
+  /// the length grows.
   [[nodiscard]] double min_time_of_length(context_sample const& sample) const {
     double min = std::numeric_limits<double>::infinity();
     for (std::uint32_t const end : falling_run_ends) {
@@ -144,7 +144,7 @@ struct context_instance {
     return min;
   }
 
-  /// The least time of a sample.
+  /// Returns the least time of a sample.
   [[nodiscard]] double min_time(context_sample const& sample) const {
     double min = std::numeric_limits<double>::infinity();
     for (std::uint32_t const end : falling_run_ends) {

@@ -131,7 +131,7 @@ class length_levels {
     }
   }
 
-  /// The best degree of the level between two cuts.
+  /// Returns the best degree of the level between two cuts.
   [[nodiscard]] level_choice choose_degree(context_instance const& instance, length_cut const& from,
                                            length_cut const& to,
                                            std::uint32_t min_degree_index) const {

@@ -52,12 +52,12 @@ class micro_step_groups {
   micro_step_groups(micro_step_groups const&) = delete;
   micro_step_groups& operator=(micro_step_groups const&) = delete;
 
-  /// The groups of the micro-step in the schedule are [first(), end()).
+  /// Return the first group of the micro-step in the schedule, and the end of its groups.
   [[nodiscard]] std::uint32_t first() const { return first_; }
   [[nodiscard]] std::uint32_t end() const { return static_cast<std::uint32_t>(groups_.size()); }
   [[nodiscard]] filled_group const& operator[](std::uint32_t group) const { return groups_[group]; }
 
-  /// The load of all groups of the micro-step.
+  /// Returns the load of all groups of the micro-step.
   [[nodiscard]] micro_step_load load() const {
     micro_step_load load;
     for (std::uint32_t g = first_; g != end(); ++g) {
@@ -71,7 +71,8 @@ class micro_step_groups {
     return instance_.must_find_blocks ? !buffers_.blocks.empty() : buffers_.ranks.max_ranks() != 0;
   }
 
-  /// True if a group of a degree can be opened. `degree_index` may be the number of degrees.
+  /// Returns true if a group of a degree can be opened. `degree_index` may be the number of
+  /// degrees.
   [[nodiscard]] bool has_ranks_for(std::uint32_t degree_index) const {
     if (degree_index == instance_.degrees.size()) return false;
     std::uint32_t const ranks = instance_.degrees[degree_index].ranks;

@@ -66,8 +66,9 @@ class context_plan_writer {
     for (std::uint32_t g = 0; g != groups.size(); ++g) buffers_.plan_group_of[order[g]] = g;
   }
 
-  /// The part of the ranks in which the order of groups is free: the node that contains the group.
-  /// All whole nodes with groups are at the front and count as part 0. Without nodes the part is 0.
+  /// Returns the part of the ranks in which the order of groups is free: the node that contains the
+  /// group. All whole nodes with groups are at the front and count as part 0. Without nodes the
+  /// part is 0.
   [[nodiscard]] std::uint32_t part_of(filled_group const& group) const {
     if (!instance_.is_chain) return 0;
     bool const is_within = instance_.degrees[group.degree_index].ranks < instance_.ranks_per_node;
@@ -116,8 +117,8 @@ class context_plan_writer {
     return schedule_.groups[buffers_.order[g]];
   }
 
-  /// The first rank of the next group. In a chain, the group starts behind the group before, or at
-  /// the start of its node.
+  /// Returns the first rank of the next group. In a chain, the group starts behind the group
+  /// before, or at the start of its node.
   [[nodiscard]] std::uint32_t first_rank_at(std::size_t g) const {
     filled_group const& group = group_at(g);
     if (!instance_.is_chain) return group.first_rank;

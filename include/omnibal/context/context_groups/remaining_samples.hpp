@@ -25,8 +25,8 @@ class remaining_samples {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  /// The first remaining sample from `i` on, by path halving; the number of all samples if there is
-  /// none.
+  /// Returns the first remaining sample from `i` on, by path halving; the number of all samples if
+  /// there is none.
   [[nodiscard]] std::uint32_t first_from(std::uint32_t i) {
     while (next_[i] != i) {
       next_[i] = next_[next_[i]];

@@ -35,28 +35,29 @@ struct head_tail_cut {
         extra(static_cast<std::uint32_t>(of_blocks % among)),
         first_extra(extra_from) {}
 
-  /// The first rank with an extra block of the next sequence. No rank has two extra blocks more
-  /// than another.
+  /// Returns the first rank with an extra block of the next sequence. No rank has two extra blocks
+  /// more than another.
   [[nodiscard]] std::uint32_t next_extra() const {
     return static_cast<std::uint32_t>((std::uint64_t{first_extra} + extra) % ranks);
   }
 
-  /// The head of a rank. The head of the last rank is the middle, which is its head and its tail.
+  /// Returns the head of a rank. The head of the last rank is the middle, which is its head and its
+  /// tail.
   [[nodiscard]] block_range head(std::uint32_t rank) const {
     return {heads_before(rank), rank + 1 == ranks ? tails_from(rank) : heads_before(rank + 1)};
   }
-  /// The tail of a rank. The last rank has no tail.
+  /// Returns the tail of a rank. The last rank has no tail.
   [[nodiscard]] block_range tail(std::uint32_t rank) const {
     return {rank + 1 == ranks ? tails_from(rank) : tails_from(rank + 1), tails_from(rank)};
   }
 
-  /// The number of pieces with blocks.
+  /// Returns the number of pieces with blocks.
   [[nodiscard]] std::uint64_t pieces() const {
     std::uint32_t const last = ranks - 1;
     bool const has_middle = heads_before(last) != tails_from(last);
     return head_number(last) + (has_middle ? 1 : 0) + tails_of(last);
   }
-  /// The numbers of the pieces of a rank along the sequence, if the pieces have blocks.
+  /// Return the numbers of the pieces of a rank along the sequence, if the pieces have blocks.
   [[nodiscard]] std::uint64_t head_number(std::uint32_t rank) const {
     return std::min<std::uint64_t>(rank, heads_before(rank));
   }
@@ -65,7 +66,7 @@ struct head_tail_cut {
   }
 
  private:
-  /// The blocks of the ranks before one.
+  /// Returns the blocks of the ranks before one.
   [[nodiscard]] std::uint64_t blocks_before(std::uint32_t rank) const {
     std::uint64_t const end = std::uint64_t{first_extra} + extra;
     std::uint64_t const behind = std::min<std::uint64_t>(end, rank);

@@ -188,9 +188,10 @@ struct attention {
                recomputed_tensors::scores, {0, 2 * scores + masks});
   }
 
-  /// Adds the scores of all earlier tokens by small heads, and the choice of the largest. Every
-  /// rank has the whole indexer. Queries of the indexer come from the latent queries, if there are
-  /// any. The inputs are detached, and the loss of the indexer has the chosen tokens only.
+  /// Adds the indexer of sparse attention. Small heads score all earlier tokens, and attention
+  /// reads the tokens with the largest scores. Every rank has the whole indexer. Queries of the
+  /// indexer come from the latent queries, if there are any. The indexer sends no gradients to its
+  /// inputs. Its loss covers the selected tokens only.
   void add_indexer(layer_tally& tally, attended_tokens const& tokens) const {
     std::int64_t const inputs = latent.query_rank > 0 ? latent.query_rank : hidden;
     int128 const width = int128{indexer.heads} * indexer.head_size;

@@ -14,8 +14,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The shared memory that a block may use, with the block's own part: every device from compute
-/// capability 8.0 on has this size.
+/// The shared memory for the arrays of a block. The block's own part is added to it; every device
+/// from compute capability 8.0 on has enough shared memory for both.
 inline constexpr std::size_t max_shared_bytes = 96 * 1024;
 
 /// The alignment of every array of an arena, in bytes.

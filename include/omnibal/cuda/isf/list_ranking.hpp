@@ -36,7 +36,8 @@ inline constexpr std::uint32_t chain_chunk = 16 * chain_row;
 inline constexpr std::uint32_t chain_segments = chain_chunk / chain_segment;
 inline constexpr std::uint32_t chain_region = 16 * chain_chunk;
 
-/// The position if nothing enters, and the place if nothing covers.
+/// `no_position` marks a chunk or region that no walk enters. `no_place` marks a segment that no
+/// visited position covers.
 inline constexpr std::uint32_t no_position = 0xffffffffu;
 inline constexpr std::uint16_t no_place = 0xffffu;
 

@@ -80,7 +80,8 @@ struct longest_first {
     return {loads, counts, ranking, words, reached, ends};
   }
 
-  /// Assigns `count` samples, of which the first `nonzero` have a cost that is not zero.
+  /// Assigns `count` samples, of which the first `nonzero` have a cost that is not zero. Each
+  /// thread has its own copy of `limits`, and all copies change equally.
   template <thread_block Block, assignable_samples Samples>
   OMNIBAL_HOST_DEVICE void assign(Block& block, Samples const& samples, std::uint32_t count,
                                   std::uint32_t nonzero, std::uint32_t parts,
@@ -102,7 +103,7 @@ struct longest_first {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   /// Assigns the first `nonzero` samples in rounds: ranks the parts, finds the size of the round,
-  /// and assigns its samples.
+  /// and assigns its samples. All threads update their copies of `limits` equally.
   template <thread_block Block, assignable_samples Samples>
   OMNIBAL_HOST_DEVICE void assign_nonzero(Block& block, Samples const& samples,
                                           std::uint32_t nonzero, std::uint32_t parts,

@@ -169,7 +169,7 @@ struct phase_facts {
 };
 
 /// Gathers the measures of all ranks on every rank. The first phase has one piece for each sample;
-/// the other phases are encoders. Keeps its memory.
+/// the other phases are encoders. Later calls reuse the memory.
 template <std::size_t Phases>
 class phase_gather {
  public:

@@ -151,7 +151,7 @@ struct sample_field {
   std::function<std::uint64_t(std::uint32_t, std::size_t)> size_of;
 
   [[nodiscard]] bool is_one() const { return kind == sizes::one; }
-  /// Whether values are small enough that a copy costs less than a list of their places.
+  /// Returns true if values are small enough that a copy costs less than a list of their places.
   [[nodiscard]] bool is_packed() const { return is_one() && value_bytes < 64; }
   [[nodiscard]] std::span<std::byte const> row(std::uint32_t i) const {
     if (!is_one()) return array(i);

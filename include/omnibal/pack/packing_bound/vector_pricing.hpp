@@ -19,8 +19,9 @@
 namespace omnibal::inline v0::detail {
 
 /// The best pattern for given prices and several kinds of demand: a knapsack with several
-/// capacities, solved by depth-first branch and bound. The bound adds the shares of all capacities
-/// and cuts the most efficient types that are left to fit the sum.
+/// capacities, solved by depth-first branch and bound. The bound relaxes all capacities to one, the
+/// sum of their shares, and fills the remaining sum with the most efficient types, the last one in
+/// part.
 template <class Layout>
 class vector_pricing {
  public:

@@ -494,9 +494,9 @@ class capacity_search {
                             list_text(packed.capacity.amounts) + ", must be finite");
   }
 
-  /// Returns the relative distance of the group size and of the oversized samples from what is
-  /// accepted. The sum is portable because it contains no product that a compiler could fuse with
-  /// it.
+  /// Returns the sum of the violations of two limits, the mean group size and the share of
+  /// oversized samples. The sum is portable, because there is no product that a compiler could fuse
+  /// with an addition.
   [[nodiscard]] double miss_of(tuned_capacity<R, T> const& judged, std::size_t samples,
                                double tolerance) const {
     double const too_small = 1.0 - judged.mean_group_size / target_;

@@ -17,12 +17,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The samples or groups that all ranks together take in a step of this segment.
+/// Returns the samples or groups that all ranks together take in a step of this segment.
 [[nodiscard]] constexpr std::uint64_t taken_per_step(sampler_segment const& segment) {
   return std::uint64_t{segment.ranks} * segment.batch;
 }
 
-/// A segment without steps for these ranks. Throws if the arguments are invalid.
+/// Returns a segment without steps for these ranks. Throws if the arguments are invalid.
 [[nodiscard]] inline sampler_segment segment_of(std::string_view function, shard const& place,
                                                 std::uint64_t batch) {
   check_positive(function, "shard.ranks", place.ranks);
@@ -98,14 +98,14 @@ class epoch_progress {
   [[nodiscard]] std::uint64_t epoch() const { return ended_.epoch; }
   [[nodiscard]] std::uint64_t carried() const { return ended_.carried; }
 
-  /// The segments that ended before the present ranks took over, oldest first.
+  /// Returns the segments that ended before the present ranks took over, oldest first.
   [[nodiscard]] std::span<sampler_segment const> ended() const {
     return {ended_.segments, ended_count_};
   }
-  /// The segment of the present ranks.
+  /// Returns the segment of the present ranks.
   [[nodiscard]] sampler_segment const& present() const { return present_; }
 
-  /// The number of steps before the steps of the present ranks.
+  /// Returns the number of steps before the steps of the present ranks.
   [[nodiscard]] std::uint64_t first_step() const {
     std::uint64_t result = 0;
     for (sampler_segment const& segment : ended()) result += segment.step_count;
@@ -123,7 +123,7 @@ class epoch_progress {
     return result;
   }
 
-  /// The number of remaining changes of the ranks that a state of this epoch can hold.
+  /// Returns the number of remaining changes of the ranks that a state of this epoch can hold.
   [[nodiscard]] std::size_t changes_left() const {
     return max_rank_changes - std::min(ended_count_, max_rank_changes);
   }
@@ -153,7 +153,7 @@ class epoch_progress {
     return left.ranks == right.ranks && left.batch == right.batch;
   }
 
-  /// The number of segments. Throws if they cannot be the segments of an epoch.
+  /// Returns the number of segments. Throws if they cannot be the segments of an epoch.
   [[nodiscard]] static std::size_t count_segments(std::string_view function,
                                                   sampler_state const& state) {
     std::size_t count = 0;
@@ -296,7 +296,7 @@ class epoch_walker {
     progress_ = progress;
   }
 
-  /// The index of a step among the steps of the present ranks.
+  /// Returns the index of a step among the steps of the present ranks.
   [[nodiscard]] std::uint64_t present_step(std::string_view function, std::uint64_t step,
                                            std::uint64_t end) const {
     std::uint64_t const first = progress_.first_step();

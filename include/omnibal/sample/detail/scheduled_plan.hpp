@@ -44,17 +44,17 @@ class group_pool {
     std::iota(waiting_.begin(), waiting_.end(), std::uint32_t{0});
   }
 
-  /// The group of an entry.
+  /// Returns the group of an entry.
   [[nodiscard]] std::uint32_t group_of(std::uint32_t entry) const {
     std::uint64_t const group =
         entry < carried_ ? previous_(order_.size() - carried_ + entry) : entry - carried_;
     return static_cast<std::uint32_t>(group);
   }
 
-  /// The entries for a schedule of steps of `in_step` entries: all entries that have not run, but
-  /// with `carry` without the entries that would not fill a step. The number left over never grows,
-  /// because it must identify the groups. Therefore a last step may be short if the ranks changed
-  /// within the epoch.
+  /// Returns the entries for a schedule of steps of `in_step` entries: all entries that have not
+  /// run, but with `carry` without the entries that would not fill a step. The number left over
+  /// never grows, because it must identify the groups. Therefore a last step may be short if the
+  /// ranks changed within the epoch.
   [[nodiscard]] std::vector<std::uint32_t> offer(std::size_t in_step, remainder_policy policy) {
     if (policy != remainder_policy::carry) return waiting_;
     std::size_t const last = waiting_.size() % in_step;
@@ -67,7 +67,7 @@ class group_pool {
     return result;
   }
 
-  /// The number of groups that the last offer left over.
+  /// Returns the number of groups that the last offer left over.
   [[nodiscard]] std::size_t left_over() const { return left_over_; }
 
   /// Removes the entries that ran in the first steps of a schedule of `offered`.
@@ -123,8 +123,8 @@ struct scheduled_part {
   std::uint64_t carried;
 };
 
-/// The part of every step: first up to `short_first` steps of the first part, then the others with
-/// the parts in turn, each spread as evenly as its number of steps allows.
+/// Returns the part of every step: first up to `short_first` steps of the first part, then the
+/// others with the parts in turn, each spread as evenly as its number of steps allows.
 [[nodiscard]] inline std::vector<std::uint32_t> turns_of(std::vector<std::uint64_t> step_counts,
                                                          std::uint64_t short_first) {
   if (step_counts.empty()) return {};
@@ -215,7 +215,7 @@ class scheduled_plan {
     }
   }
 
-  /// The part of a step of the present ranks, and the groups of this rank.
+  /// Return the part of a step of the present ranks, and the groups of this rank.
   [[nodiscard]] std::size_t part_at(std::uint64_t step) const {
     return turns_[static_cast<std::size_t>(step)];
   }
@@ -225,7 +225,7 @@ class scheduled_plan {
 
   [[nodiscard]] std::vector<Load> const& loads() const { return loads_; }
   [[nodiscard]] schedule_steps_options const& options() const { return options_; }
-  /// The numbers left over, by part.
+  /// Returns the numbers left over, by part.
   [[nodiscard]] std::vector<std::uint64_t> const& left_over_parts() const { return left_over_; }
 
   /// Adds the loads, and the options that change schedules.

@@ -54,14 +54,14 @@ class share_tree {
     root_ = waiting.top().second;
   }
 
-  /// The sum of the shares. In each block of this number of draws from a multiple of it on, each
-  /// source has its share.
+  /// Returns the sum of the shares. In each block of this number of draws from a multiple of it on,
+  /// each source has its share.
   [[nodiscard]] std::uint64_t period() const { return period_; }
 
-  /// The share of a source.
+  /// Returns the share of a source.
   [[nodiscard]] std::uint64_t share(std::size_t source) const { return shares_[source]; }
 
-  /// The draw at a position.
+  /// Returns the draw at a position.
   [[nodiscard]] source_draw draw(std::uint64_t position) const {
     std::uint64_t const periods = position / period_;
     position %= period_;

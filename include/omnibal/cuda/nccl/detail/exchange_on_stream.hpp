@@ -409,7 +409,7 @@ OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t
 
 /// Some rows of a list, one after the other on the wire.
 struct row_run {
-  /// Positions on the wire: position `origin` is at `wire`.
+  /// The position of each row in bytes. Row k begins at `wire` + `positions[k]` - `origin`.
   std::uint64_t const* positions;
   std::uint64_t origin;
   std::uint32_t first;
