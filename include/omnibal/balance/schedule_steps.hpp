@@ -88,6 +88,20 @@ struct schedule_steps_fn {
  private:
   static constexpr std::string_view name = "schedule_steps";
 
+  /// Cuts the bundles of full steps into cells within the limit on waiting time.
+  template <std::size_t R>
+  [[nodiscard]] static detail::sorted_cells<R> cut_cells(detail::schedule_pool<R> const& drawn,
+                                                         detail::step_grid const& grid,
+                                                         detail::schedule_shape const& shape,
+                                                         detail::schedule_rng const& draws,
+                                                         schedule_steps_options const& options) {
+    detail::sorted_cells<R> cells(drawn.bundles.levels, grid);
+    auto const goals =
+        detail::waiting_goals(options.max_dist_ratio, shape, grid, drawn.last, cells.min_waiting());
+    cells.cut(goals, draws, options.rounds);
+    return cells;
+  }
+
   /// Schedules one group for each rank.
   template <std::size_t R>
   [[nodiscard]] static steps schedule_groups(detail::schedule_pool<R> const& drawn,
@@ -95,10 +109,7 @@ struct schedule_steps_fn {
                                              detail::schedule_rng const& draws,
                                              schedule_steps_options const& options) {
     detail::step_grid const grid{shape.steps, shape.ranks};
-    detail::sorted_cells<R> cells(drawn.bundles.levels, grid);
-    auto const goals =
-        detail::waiting_goals(options.max_dist_ratio, shape, grid, drawn.last, cells.min_waiting());
-    cells.cut(goals, draws, options.rounds);
+    auto const cells = cut_cells(drawn, grid, shape, draws, options);
     return to_steps(drawn.bundles, cells.order(), grid, drawn.last, draws);
   }
 
@@ -110,10 +121,7 @@ struct schedule_steps_fn {
                                                 detail::schedule_rng const& draws,
                                                 schedule_steps_options const& options) {
     detail::step_grid const positions{shape.steps * shape.groups_per_rank, shape.ranks};
-    detail::sorted_cells<R> cells(drawn.bundles.levels, positions);
-    auto const goals = detail::waiting_goals(options.max_dist_ratio, shape, positions, drawn.last,
-                                             cells.min_waiting());
-    cells.cut(goals, draws, options.rounds);
+    auto const cells = cut_cells(drawn, positions, shape, draws, options);
     auto const joined = detail::join_positions(drawn.bundles, cells.order(), positions,
                                                shape.groups_per_rank, draws);
     // The joined bundles are in the order of steps.

@@ -195,4 +195,13 @@ template <class Key>
   return order_words(std::move(words), count, word);
 }
 
+/// Returns the indices 0 .. count - 1 in the order of ascending `key(index)`, equal keys by
+/// ascending index. `key` returns integers from 0 to 2^62.
+template <class Key>
+[[nodiscard]] std::vector<std::uint32_t> order_ascending(std::size_t count, Key const& key) {
+  constexpr std::uint64_t largest = std::uint64_t{1} << 62;
+  return order_descending(
+      count, [&key](std::size_t i) { return largest - static_cast<std::uint64_t>(key(i)); });
+}
+
 }  // namespace omnibal::inline v0::detail

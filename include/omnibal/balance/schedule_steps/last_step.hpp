@@ -52,10 +52,6 @@ template <std::size_t R>
   return {std::move(groups), std::move(levels), ranks_without_repetition, load.waiting(ranks)};
 }
 
-/// The size by which carried runs are sorted for the last step; other runs have the size of their
-/// group. Carried runs follow all others, because they are to be in full steps.
-inline constexpr std::uint32_t size_of_carried = ~std::uint32_t{0};
-
 /// Returns the position of the last step in the runs by ascending size, if each rank has one group.
 /// A short last step begins at the smallest groups. A last step with repetitions begins anywhere,
 /// so that it repeats groups similar to its own. Precondition: there is a full step.
@@ -68,6 +64,42 @@ inline constexpr std::uint32_t size_of_carried = ~std::uint32_t{0};
   return std::min(first, shape.runs - shape.ranks);
 }
 
+/// Returns `count` runs that are neighbors in ascending order of size, from position `first` of
+/// this order on. Carried runs follow all others, because they are to be in full steps.
+template <std::size_t R>
+[[nodiscard]] std::vector<std::uint32_t> neighbors_by_size(group_levels<R> const& levels,
+                                                           std::span<std::uint32_t const> runs,
+                                                           std::uint32_t carried,
+                                                           std::uint32_t first, std::size_t count) {
+  constexpr std::uint32_t size_of_carried = ~std::uint32_t{0};
+  std::vector<std::uint64_t> keys(runs.size());
+  for (std::uint32_t run = 0; run != runs.size(); ++run) {
+    std::uint32_t const size = levels.size_of(runs[run]);
+    keys[run] = std::uint64_t{run < carried ? size_of_carried : size} << 32 | run;
+  }
+  // Sorts only the keys of the last step.
+  auto const begin = keys.begin() + static_cast<std::ptrdiff_t>(first);
+  auto const end = begin + static_cast<std::ptrdiff_t>(count);
+  std::nth_element(keys.begin(), begin, keys.end());
+  std::nth_element(begin, end - 1, keys.end());
+  std::sort(begin, end);
+  std::vector<std::uint32_t> result(count);
+  for (std::size_t k = 0; k != count; ++k) {
+    result[k] = static_cast<std::uint32_t>(keys[first + k]);
+  }
+  return result;
+}
+
+/// Returns the first `count` runs that are not carried, and then the first carried ones.
+[[nodiscard]] inline std::vector<std::uint32_t> first_uncarried(schedule_shape const& shape,
+                                                                std::size_t count) {
+  std::vector<std::uint32_t> result(count);
+  for (std::uint32_t k = 0; k != count; ++k) {
+    result[k] = static_cast<std::uint32_t>((std::uint64_t{shape.carried} + k) % shape.runs);
+  }
+  return result;
+}
+
 /// Returns the runs of the last step, as indices into `runs`, which lists the group of each run in
 /// random order. The repeated runs come last. With one group per rank, the runs are consecutive in
 /// ascending order of size. With several, they are the first runs that are not carried: a random
@@ -77,29 +109,15 @@ template <std::size_t R>
                                                           std::span<std::uint32_t const> runs,
                                                           schedule_shape const& shape,
                                                           schedule_rng const& draws) {
-  std::vector<std::uint32_t> result(shape.leftover + shape.repeated);
-  if (shape.leftover == 0) return result;
+  std::size_t const count = std::size_t{shape.leftover} + shape.repeated;
+  if (shape.leftover == 0) return std::vector<std::uint32_t>(count);
   if (shape.steps == 0) {
-    for (std::uint32_t k = 0; k != result.size(); ++k) result[k] = k % shape.leftover;
+    std::vector<std::uint32_t> result(count);
+    for (std::uint32_t k = 0; k != count; ++k) result[k] = k % shape.leftover;
     return result;
   }
-  bool const by_size = shape.groups_per_rank == 1;
-  std::vector<std::uint64_t> keys(runs.size());
-  for (std::uint32_t run = 0; run != shape.runs; ++run) {
-    std::uint32_t const size = by_size ? levels.size_of(runs[run]) : 0;
-    keys[run] = std::uint64_t{run < shape.carried ? size_of_carried : size} << 32 | run;
-  }
-  std::uint32_t const first = by_size ? first_of_last_step(shape, draws) : 0;
-  // Sorts only the keys of the last step.
-  auto const begin = keys.begin() + static_cast<std::ptrdiff_t>(first);
-  auto const end = begin + static_cast<std::ptrdiff_t>(result.size());
-  std::nth_element(keys.begin(), begin, keys.end());
-  std::nth_element(begin, end - 1, keys.end());
-  std::sort(begin, end);
-  for (std::size_t k = 0; k != result.size(); ++k) {
-    result[k] = static_cast<std::uint32_t>(keys[first + k]);
-  }
-  return result;
+  if (shape.groups_per_rank != 1) return first_uncarried(shape, count);
+  return neighbors_by_size(levels, runs, shape.carried, first_of_last_step(shape, draws), count);
 }
 
 /// Assigns the groups of the last step to ranks; repeated groups are the last ones of `groups`. If

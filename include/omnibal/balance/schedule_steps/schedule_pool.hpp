@@ -79,9 +79,8 @@ template <std::size_t R>
   for (std::uint32_t const run : last_runs) last_groups.push_back(runs[run]);
 
   bundle_list<R> bundles;
-  // The groups of the last step may join these groups.
-  bundles.groups.reserve(shape.full_runs() + shape.leftover);
-  bundles.levels.reserve(shape.full_runs() + shape.leftover);
+  bundles.groups.reserve(shape.full_runs());
+  bundles.levels.reserve(shape.full_runs());
   for (std::uint32_t run = 0; run != shape.runs; ++run) {
     if (is_last[run] != 0) continue;
     if (run < shape.carried) ++bundles.early;

@@ -44,9 +44,8 @@ class sorted_cells {
         high_bundles_(levels.size()) {
     std::iota(random_order_.begin(), random_order_.end(), std::uint32_t{0});
     for (std::size_t r = 0; r != R; ++r) {
-      constexpr load_level above_all = load_level{1} << 62;
-      sorted_[r] = order_descending(
-          levels.size(), [&](std::size_t bundle) { return above_all - levels[bundle][r]; });
+      sorted_[r] =
+          order_ascending(levels.size(), [&](std::size_t bundle) { return levels[bundle][r]; });
       for (std::uint32_t step = 0; step != grid.steps; ++step) {
         min_waiting_[r] += waiting_of(sorted_[r], step)[r];
       }

@@ -107,9 +107,10 @@ class step_mixer {
       // Steps of the upper half with steps of the lower half, at a random distance.
       std::size_t const gap = rng::below(words, half);
       for (std::size_t k = 0; k != half; ++k) {
-        std::uint32_t const one = order[k];
-        std::uint32_t const other = order[steps - half + (k + gap) % half];
-        if (squared_distance(one, other) >= min_squares) split(one, other, (round / R + k) % R);
+        std::uint32_t const first_step = order[k];
+        std::uint32_t const second_step = order[steps - half + (k + gap) % half];
+        if (squared_distance(first_step, second_step) >= min_squares)
+          split(first_step, second_step, (round / R + k) % R);
       }
       // All halvings of the price, spread over the rounds.
       std::size_t const halvings =
@@ -148,11 +149,11 @@ class step_mixer {
     std::array<std::uint32_t, R> position;
   };
 
-  /// A split of two steps whose bundles are merged in descending order of a kind: step `one` gets
-  /// the merged bundles [first, first + ranks), and step `other` the rest.
+  /// A split of two steps whose bundles are merged in descending order of a kind: step `first_step`
+  /// gets the merged bundles [first, first + ranks), and step `second_step` the rest.
   struct split_choice {
     std::size_t first = no_split;
-    /// The total of step `one` after the split.
+    /// The total of step `first_step` after the split.
     distance_sums total{};
     /// The decrease of the cost of both steps.
     std::int64_t gain = 0;
@@ -160,10 +161,10 @@ class step_mixer {
 
   /// The largest loads of ranges of merged bundles, for a split at k.
   struct largest_loads {
-    /// [k, ranks) and [ranks, ranks + k): the bundles of step `one`.
+    /// [k, ranks) and [ranks, ranks + k): the bundles of step `first_step`.
     distances one_before_middle = lowest();
     distances one_from_middle = lowest();
-    /// [0, k) and [ranks + k, 2 * ranks): the bundles of step `other`.
+    /// [0, k) and [ranks + k, 2 * ranks): the bundles of step `second_step`.
     distances other_before = lowest();
     distances other_behind = lowest();
   };
@@ -239,10 +240,10 @@ class step_mixer {
 
   /// Returns the bundles of two steps in descending order of a kind, in memory that the next merge
   /// overwrites.
-  [[nodiscard]] std::span<std::uint32_t const> merged(std::size_t one, std::size_t other,
-                                                      std::size_t kind) {
-    auto const left = sorted_bundles_of(one, kind);
-    auto const right = sorted_bundles_of(other, kind);
+  [[nodiscard]] std::span<std::uint32_t const> merged(std::size_t first_step,
+                                                      std::size_t second_step, std::size_t kind) {
+    auto const left = sorted_bundles_of(first_step, kind);
+    auto const right = sorted_bundles_of(second_step, kind);
     std::merge(left.begin(), left.end(), right.begin(), right.end(), merged_.begin(),
                [&](std::uint32_t a, std::uint32_t b) {
                  return loads_[a].position[kind] < loads_[b].position[kind];
@@ -278,27 +279,28 @@ class step_mixer {
     }
   }
 
-  /// Returns the cost of two steps: the squares of the totals of `one` and of the rest of `both`,
+  /// Returns the cost of two steps: the squares of the total of one step and of the rest of `both`,
   /// and the price of the largest loads.
-  [[nodiscard]] std::int64_t cost(distance_sums const& one, distance_sums const& both,
+  [[nodiscard]] std::int64_t cost(distance_sums const& total, distance_sums const& both,
                                   distance_sums const& largest) const {
     std::int64_t result = 0;
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const x = std::clamp(one[r], -max_of_total, max_of_total);
-      std::int64_t const y = std::clamp(both[r] - one[r], -max_of_total, max_of_total);
+      std::int64_t const x = std::clamp(total[r], -max_of_total, max_of_total);
+      std::int64_t const y = std::clamp(both[r] - total[r], -max_of_total, max_of_total);
       result += prices_[r] * largest[r] + x * x + y * y;
     }
     return result;
   }
   /// Returns the cost of two steps, measured anew.
-  [[nodiscard]] std::int64_t measured_cost(std::uint32_t one, std::uint32_t other) const {
+  [[nodiscard]] std::int64_t measured_cost(std::uint32_t first_step,
+                                           std::uint32_t second_step) const {
     distance_sums of_one{};
     distance_sums both{};
     distance_sums largest{};
-    for (std::uint32_t const step : {one, other}) {
+    for (std::uint32_t const step : {first_step, second_step}) {
       distances of_step = lowest();
       for (std::uint32_t const bundle : bundles_of(step)) {
-        if (step == one) add(of_one, bundle);
+        if (step == first_step) add(of_one, bundle);
         add(both, bundle);
         of_step = larger(of_step, loads_[bundle].from_mean);
       }
@@ -308,11 +310,12 @@ class step_mixer {
   }
 
   /// Returns the square of the distance between the totals of two steps.
-  [[nodiscard]] std::uint64_t squared_distance(std::uint32_t one, std::uint32_t other) const {
+  [[nodiscard]] std::uint64_t squared_distance(std::uint32_t first_step,
+                                               std::uint32_t second_step) const {
     std::uint64_t result = 0;
     for (std::size_t r = 0; r != R; ++r) {
       std::int64_t const distance =
-          std::clamp(totals_[one][r] - totals_[other][r], -max_of_total, max_of_total);
+          std::clamp(totals_[first_step][r] - totals_[second_step][r], -max_of_total, max_of_total);
       result += static_cast<std::uint64_t>(distance * distance);
     }
     return result;
@@ -360,49 +363,53 @@ class step_mixer {
 
   /// Returns the best split of two merged steps within the limit on waiting time, if it costs less
   /// than the present split.
-  [[nodiscard]] split_choice best_split(std::uint32_t one, std::uint32_t other,
+  [[nodiscard]] split_choice best_split(std::uint32_t first_step, std::uint32_t second_step,
                                         std::span<std::uint32_t const> bundles) {
-    split_choice now;
+    split_choice present;
     split_choice best;
     distance_sums largest;
     distance_sums limits;
     distance_sums both;
-    for (std::size_t k = 0; k != ranks_; ++k) add(now.total, bundles[k]);
+    for (std::size_t k = 0; k != ranks_; ++k) add(present.total, bundles[k]);
     for (std::size_t r = 0; r != R; ++r) {
-      largest[r] = std::int64_t{loads_[sorted_bundles_of(one, r)[0]].from_mean[r]} +
-                   loads_[sorted_bundles_of(other, r)[0]].from_mean[r];
+      largest[r] = std::int64_t{loads_[sorted_bundles_of(first_step, r)[0]].from_mean[r]} +
+                   loads_[sorted_bundles_of(second_step, r)[0]].from_mean[r];
       limits[r] = largest[r] + allowed_increase(r);
-      both[r] = totals_[one][r] + totals_[other][r];
+      both[r] = totals_[first_step][r] + totals_[second_step][r];
     }
-    std::int64_t const before = cost(totals_[one], both, largest);
-    for (now.first = 0;; ++now.first) {
-      largest = largest_after(now.first);
-      now.gain = evaluate_split(now, both, largest, before);
-      if (are_within(largest, limits) && now.gain > best.gain) best = now;
-      if (now.first == ranks_) return best;
-      distances const& leaves = loads_[bundles[now.first]].from_mean;
-      distances const& comes = loads_[bundles[ranks_ + now.first]].from_mean;
-      for (std::size_t r = 0; r != R; ++r) now.total[r] += comes[r] - leaves[r];
+    std::int64_t const before = cost(totals_[first_step], both, largest);
+    for (present.first = 0;; ++present.first) {
+      largest = largest_after(present.first);
+      present.gain = evaluate_split(present, both, largest, before);
+      if (are_within(largest, limits) && present.gain > best.gain) best = present;
+      if (present.first == ranks_) return best;
+      distances const& leaves = loads_[bundles[present.first]].from_mean;
+      distances const& comes = loads_[bundles[ranks_ + present.first]].from_mean;
+      for (std::size_t r = 0; r != R; ++r) present.total[r] += comes[r] - leaves[r];
     }
   }
 
   /// Applies the best split of two steps by a kind, if it is better and within the limit on waiting
   /// time.
-  void split(std::uint32_t one, std::uint32_t other, std::size_t kind) {
-    auto const bundles = merged(one, other, kind);
+  void split(std::uint32_t first_step, std::uint32_t second_step, std::size_t kind) {
+    auto const bundles = merged(first_step, second_step, kind);
     measure_largest(bundles);
-    split_choice const best = best_split(one, other, bundles);
+    split_choice const best = best_split(first_step, second_step, bundles);
     if (best.first == no_split) return;
-    waiting_times<R> const more = evaluate_waiting(one, other, bundles, best.first);
-    if (!is_allowed(more)) return;
-    std::int64_t const more_in_all = std::accumulate(more.begin(), more.end(), std::int64_t{0});
-    auto const waiting_time = [&] { return measured_waiting(one) + measured_waiting(other); };
-    auto const cost_of_both = [&] { return measured_cost(one, other); };
-    apply_checked({"step_mixer", "waiting time of a split"}, -more_in_all, waiting_time, [&] {
+    waiting_times<R> const added_waiting =
+        evaluate_waiting(first_step, second_step, bundles, best.first);
+    if (!is_allowed(added_waiting)) return;
+    std::int64_t const added_in_all =
+        std::accumulate(added_waiting.begin(), added_waiting.end(), std::int64_t{0});
+    auto const waiting_time = [&] {
+      return measured_waiting(first_step) + measured_waiting(second_step);
+    };
+    auto const cost_of_both = [&] { return measured_cost(first_step, second_step); };
+    apply_checked({"step_mixer", "waiting time of a split"}, -added_in_all, waiting_time, [&] {
       apply_checked({"step_mixer", "split"}, best.gain, cost_of_both,
-                    [&] { apply_split(one, other, kind, bundles, best); });
+                    [&] { apply_split(first_step, second_step, kind, bundles, best); });
     });
-    for (std::size_t r = 0; r != R; ++r) waiting_[r] += more[r];
+    for (std::size_t r = 0; r != R; ++r) waiting_[r] += added_waiting[r];
   }
 
   [[nodiscard]] waiting_times<R> waiting_of(std::uint32_t step) const {
@@ -417,9 +424,10 @@ class step_mixer {
     return std::accumulate(of_step.begin(), of_step.end(), std::int64_t{0});
   }
 
-  /// Returns the increase of the waiting time if step `one` gets the merged bundles from `first`
-  /// on.
-  [[nodiscard]] waiting_times<R> evaluate_waiting(std::uint32_t one, std::uint32_t other,
+  /// Returns the increase of the waiting time if step `first_step` gets the merged bundles from
+  /// `first` on.
+  [[nodiscard]] waiting_times<R> evaluate_waiting(std::uint32_t first_step,
+                                                  std::uint32_t second_step,
                                                   std::span<std::uint32_t const> bundles,
                                                   std::size_t first) const {
     step_load<R> of_one;
@@ -429,35 +437,35 @@ class step_mixer {
     }
     auto const new_one = of_one.waiting(ranks_);
     auto const new_other = of_other.waiting(ranks_);
-    auto const old_one = waiting_of(one);
-    auto const old_other = waiting_of(other);
-    waiting_times<R> more;
+    auto const old_one = waiting_of(first_step);
+    auto const old_other = waiting_of(second_step);
+    waiting_times<R> added_waiting;
     for (std::size_t r = 0; r != R; ++r)
-      more[r] = new_one[r] + new_other[r] - old_one[r] - old_other[r];
-    return more;
+      added_waiting[r] = new_one[r] + new_other[r] - old_one[r] - old_other[r];
+    return added_waiting;
   }
   /// Returns whether this increase of the waiting time is within the limit.
-  [[nodiscard]] bool is_allowed(waiting_times<R> const& more) const {
+  [[nodiscard]] bool is_allowed(waiting_times<R> const& added_waiting) const {
     for (std::size_t r = 0; r != R; ++r) {
-      if (more[r] > 0 && waiting_[r] + more[r] > goals_[r]) return false;
+      if (added_waiting[r] > 0 && waiting_[r] + added_waiting[r] > goals_[r]) return false;
     }
     return true;
   }
 
   /// Assigns the bundles of two steps by a split in the order of a kind, in the orders of all
   /// kinds.
-  void apply_split(std::uint32_t one, std::uint32_t other, std::size_t kind,
+  void apply_split(std::uint32_t first_step, std::uint32_t second_step, std::size_t kind,
                    std::span<std::uint32_t const> bundles, split_choice const& split) {
     std::uint32_t const first_position = loads_[bundles[split.first]].position[kind];
     std::uint32_t const last_position = loads_[bundles[split.first + ranks_ - 1]].position[kind];
     for (std::size_t r = 0; r != R; ++r) {
-      totals_[other][r] += totals_[one][r] - split.total[r];
+      totals_[second_step][r] += totals_[first_step][r] - split.total[r];
     }
-    totals_[one] = split.total;
+    totals_[first_step] = split.total;
     for (std::size_t r = 0; r != R; ++r) {
-      auto to_one = sorted_bundles_of(one, r).begin();
-      auto to_other = sorted_bundles_of(other, r).begin();
-      for (std::uint32_t const bundle : merged(one, other, r)) {
+      auto to_one = sorted_bundles_of(first_step, r).begin();
+      auto to_other = sorted_bundles_of(second_step, r).begin();
+      for (std::uint32_t const bundle : merged(first_step, second_step, r)) {
         std::uint32_t const position = loads_[bundle].position[kind];
         bool const is_in_one = position >= first_position && position <= last_position;
         (is_in_one ? *to_one++ : *to_other++) = bundle;
