@@ -26,8 +26,17 @@
 
 namespace omnibal::inline v0 {
 
+/// The order in which the stages run the micro-batches of a chunk, the same on all stages.
+enum class list_order : std::uint8_t {
+  /// The function selects the order.
+  searched,
+  /// In the order of their numbers.
+  given
+};
+
 struct list_schedule_options {
   list_objective objective = list_objective::makespan;
+  list_order micro_batches = list_order::searched;
 };
 
 /// A schedule and its times.
@@ -77,6 +86,7 @@ struct list_schedule_fn {
     detail::list_search<time_type> search(problem, options.objective);
     search.try_orders();
     try_known_schedules<splits>(problem, search);
+    if (options.micro_batches == list_order::searched) search.exchange_micro_batches(name);
 
     list_schedule_result<time_type, splits> result{
         .schedule = listed_schedule<splits>(layout, search.lists())};

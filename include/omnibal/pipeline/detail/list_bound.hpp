@@ -20,8 +20,9 @@ namespace omnibal::inline v0::detail {
 
 /// The bound of a stage is the time that it works and the time that it must wait. A stage waits for
 /// its first input. Before its first backward pass it can only run forward passes, as many as its
-/// memory holds, so that it waits until the first gradients can come back. If backward passes are
-/// not split, the gradients of its last backward pass still have to reach the first virtual stage.
+/// memory holds, so that it waits until the first gradients can come back. After its last backward
+/// pass it can only compute gradients of weights, as many as its memory holds, while the gradients
+/// of the inputs still have to reach the first virtual stage. Proof: docs/evidence/mathematics.md.
 template <class T>
 class list_bound {
  public:
@@ -44,7 +45,7 @@ class list_bound {
     /// The earliest time at which the forward and the backward pass can begin.
     T forward{};
     T backward{};
-    /// From the end of the backward pass to the end of the backward pass of virtual stage 0.
+    /// From the end of the backward pass to the end of the last operation of virtual stage 0.
     T back{};
   };
 
@@ -62,6 +63,7 @@ class list_bound {
       chains_[problem_.index(v, m)].back = time;
       if (v != 0) time += problem_.transfer_over(problem_.times, v - 1, m).backward;
     }
+    time += work(0, m).weight;
     for (std::size_t v = 0; v != stages; ++v) {
       T& back = chains_[problem_.index(v, m)].back;
       back = time - back;
@@ -76,7 +78,7 @@ class list_bound {
     T longest{};
     for (std::uint32_t m = 0; m != problem_.layout.micro_batches; ++m) {
       chain const& first = chains_[problem_.index(0, m)];
-      longest = std::max(longest, first.backward + work(0, m).backward + work(0, m).weight);
+      longest = std::max(longest, first.backward + work(0, m).backward + first.back);
     }
     return longest;
   }
@@ -96,25 +98,29 @@ class list_bound {
         tail = std::min(tail, one.back);
       }
     }
-    T const work = most_forward_time(stage);
-    if (objective == list_objective::longest_stage) return std::max(T{}, turn - work);
-    return std::max(head, gradients - work) + (problem_.splits_backward ? T{} : tail);
-  }
-
-  /// Returns a bound on the time of all forward passes whose activations fit into the memory of a
-  /// stage together: passes with the longest time for a byte first, the last one in part.
-  [[nodiscard]] T most_forward_time(std::size_t stage) const {
-    struct pass {
-      T time;
-      std::int64_t bytes;
-    };
-    std::vector<pass> passes;
+    std::vector<pass> forwards;
+    std::vector<pass> weights;
     for (unit_lane const& lane : problem_.lanes[stage]) {
       for (std::uint32_t i = 0; i != lane.count; ++i) {
         std::size_t const unit = problem_.index(lane.virtual_stage, lane.micro_batch(i));
-        passes.push_back({problem_.times.work[unit].forward, problem_.bytes[unit]});
+        forwards.push_back({problem_.times.work[unit].forward, problem_.bytes[unit]});
+        weights.push_back({problem_.times.work[unit].weight, problem_.weight_bytes[unit]});
       }
     }
+    T const before = most_time(forwards, problem_.memory[stage]);
+    if (objective == list_objective::longest_stage) return std::max(T{}, turn - before);
+    T const after = most_time(weights, problem_.memory[stage]);
+    return std::max(head, gradients - before) + std::max(T{}, tail - after);
+  }
+
+  struct pass {
+    T time;
+    std::int64_t bytes;
+  };
+
+  /// Returns a bound on the time of all passes whose activations fit into the memory together:
+  /// passes with the longest time for a byte first, the last one in part.
+  [[nodiscard]] static T most_time(std::vector<pass>& passes, std::int64_t memory) {
     auto const density = [](pass const& one) {
       constexpr double infinite = std::numeric_limits<double>::infinity();
       return one.bytes == 0 ? infinite
@@ -124,7 +130,7 @@ class list_bound {
       return density(left) > density(right);
     });
     T time{};
-    std::int64_t left = problem_.memory[stage];
+    std::int64_t left = memory;
     for (pass const& one : passes) {
       if (one.bytes <= left) {
         time += one.time;

@@ -7,12 +7,14 @@
 #include <omnibal/pipeline/detail/list_bound.hpp>
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_times.hpp>
+#include <omnibal/pipeline/detail/micro_batch_exchange.hpp>
 #include <omnibal/pipeline/detail/pass_order.hpp>
 #include <omnibal/pipeline/detail/periodic_order.hpp>
 #include <omnibal/pipeline/detail/weight_filler.hpp>
 #include <omnibal/pipeline/list_objective.hpp>
 #include <omnibal/pipeline/listed_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +22,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -86,10 +90,40 @@ class list_search {
     try_patterns();
     try_rules(average_times(problem_));
     try_rules(problem_.times);
-    try_targets(best_passes_, 32);
+    if (best_ > bound_) fill(best_passes_, 32);
+  }
+
+  /// Tries other orders of the micro-batches in the best lists, first from several starts.
+  void exchange_micro_batches(std::string_view function) {
+    if (best_ <= bound_) return;
+    micro_batch_exchange<T> search(function, problem_, filler_.busy(), objective_);
+    rng::engine random(1);
+    auto const improve = [&](operation_lists lists, int tries) {
+      list_times<T> times;
+      if (best_ <= bound_ || !search.improve(lists, times, bound_, tries, random)) return;
+      propose(times, lists);
+      for (auto& list : lists) {
+        std::erase_if(list, [](auto const& one) { return one.kind == operation_kind::weight; });
+      }
+      fill(lists, 8);
+    };
+    std::vector<operation_lists> starts{lists_};
+    for (candidate const& one : starts_) {
+      if (starts.size() != most_starts && one.times.of(objective_) != best_) {
+        starts.push_back(one.lists);
+      }
+    }
+    for (operation_lists const& start : starts) improve(start, 150);
+    for (int round = 0; round != 2; ++round) improve(lists_, 250);
   }
 
  private:
+  struct candidate {
+    list_times<T> times;
+    operation_lists lists;
+  };
+
+  static constexpr std::size_t most_starts = 3;
   static constexpr std::array<pass_rule, 4> rules{
       {{.takes_turns = true, .prefers_backward = false, .fills_every_gap = false},
        {.takes_turns = true, .prefers_backward = true, .fills_every_gap = false},
@@ -116,24 +150,36 @@ class list_search {
 
   void try_order(operation_lists const& passes) {
     T const before = best_;
-    try_targets(passes, 3);
+    candidate found = fill(passes, 3);
     if (best_ < before) best_passes_ = passes;
+    if (found.lists.empty()) return;
+    T const time = found.times.of(objective_);
+    auto const place = std::ranges::lower_bound(
+        starts_, time, {}, [&](candidate const& one) { return one.times.of(objective_); });
+    if (place != starts_.end() && place->times.of(objective_) == time) return;
+    starts_.insert(place, std::move(found));
+    if (starts_.size() > most_starts) starts_.pop_back();
   }
 
-  /// Fills the gaps of an order for targets between the bound and the best time.
-  void try_targets(operation_lists const& passes, int count) {
-    if (best_ <= bound_) return;
-    try_target(passes, bound_);
-    if (!problem_.splits_backward) return;
+  /// Fills the gaps of an order for targets between the bound and the best time. Returns the best
+  /// lists with this order.
+  candidate fill(operation_lists const& passes, int count) {
+    candidate found{list_times<T>::unfit(), {}};
+    auto const fill_until = [&](T target) {
+      list_times<T> const times = filler_.run(passes, target);
+      if (times.of(objective_) >= found.times.of(objective_)) return;
+      found = {times, filler_.lists()};
+      propose(times, filler_.lists());
+    };
+    fill_until(bound_);
     T const gap = best_ - bound_;
+    bool const is_hopeless = (found.times.of(objective_) - bound_) / 2 > gap;
+    if (is_hopeless || !problem_.splits_backward) return found;
     // Integers have no more targets than the gap.
     T const targets =
         std::integral<T> ? std::min(static_cast<T>(count), gap) : static_cast<T>(count);
-    for (T k = 1; k <= targets; ++k) try_target(passes, bound_ + gap / targets * k);
-  }
-  void try_target(operation_lists const& passes, T target) {
-    list_times<T> const times = filler_.run(passes, target);
-    propose(times, filler_.lists());
+    for (T k = 1; k <= targets; ++k) fill_until(bound_ + gap / targets * k);
+    return found;
   }
 
   list_problem<T> const& problem_;
@@ -144,6 +190,8 @@ class list_search {
   operation_lists lists_;
   /// The order of passes from which the lists were made.
   operation_lists best_passes_;
+  /// The best lists of different times, in ascending order.
+  std::vector<candidate> starts_;
 };
 
 }  // namespace omnibal::inline v0::detail

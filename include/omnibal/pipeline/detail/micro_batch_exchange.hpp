@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// A local search over the order of the micro-batches in lists of a pipeline.
+
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/detail/list_problem.hpp>
+#include <omnibal/pipeline/detail/list_times.hpp>
+#include <omnibal/pipeline/list_objective.hpp>
+#include <omnibal/pipeline/listed_schedule.hpp>
+#include <omnibal/pipeline/schedule.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A local search in which two micro-batches exchange their places in the lists of all stages.
+///
+/// Lists are a template: every operation has a kind, a chunk and a *place*, the number of its
+/// micro-batch in the given lists. The order assigns a micro-batch to each place, so that all
+/// stages run the micro-batches of a chunk in the same order.
+template <class T>
+class micro_batch_exchange {
+ public:
+  /// `busy` has the time that each stage works. Errors: `std::overflow_error` if 32 bits do not
+  /// hold five times the number of units and micro-batches.
+  micro_batch_exchange(std::string_view function, list_problem<T> const& problem,
+                       std::vector<T> const& busy, list_objective objective)
+      : problem_(problem), busy_(busy), objective_(objective) {
+    std::size_t const units = problem.bytes.size();
+    static_cast<void>(checked_cast<std::uint32_t>(function, "the number of operations",
+                                                  5 * units + problem.layout.micro_batches));
+    values_.reserve(5 * units + problem.layout.micro_batches);
+    for (stage_time<T> const& time : problem.times.work) values_.push_back(time.forward);
+    for (stage_time<T> const& time : problem.times.work) values_.push_back(time.backward);
+    for (stage_time<T> const& time : problem.times.work) values_.push_back(time.weight);
+    values_.resize(5 * units + problem.layout.micro_batches);
+    for (std::size_t cut = 0; cut + 1 < problem.virtual_stages(); ++cut) {
+      for (std::uint32_t m = 0; m != problem.layout.micro_batches; ++m) {
+        transfer_time<T> const time = problem.transfer_over(problem.times, cut, m);
+        values_[3 * units + problem.index(cut, m)] = time.forward;
+        values_[4 * units + problem.index(cut, m)] = time.backward;
+      }
+    }
+  }
+
+  /// Improves lists by at most so many tries of an exchange, until the objective is `bound`.
+  /// Returns whether the lists are better; `times` are their times. They need no more memory than
+  /// the stages have.
+  [[nodiscard]] bool improve(operation_lists& lists, list_times<T>& times, T bound, int tries,
+                             rng::engine& random) {
+    if (!micro_batches_differ()) return false;
+    load(lists);
+    static_cast<void>(run(std::numeric_limits<T>::max()));
+    list_times<T> best = measured();
+    T const given = best.of(objective_);
+    while (tries > 0 && best.of(objective_) > bound) {
+      find_critical_path();
+      std::vector<exchange> const promising = promising_exchanges(random);
+      auto next = promising.begin();
+      for (bool is_done = false; !is_done && tries > 0; --tries) {
+        // Other exchanges may leave the objective as it is, which leads out of local optima.
+        bool const is_guided = next != promising.end();
+        is_done = apply(is_guided ? *next++ : random_exchange(random), best, is_guided);
+      }
+    }
+    if (!(best.of(objective_) < given)) return false;
+    for (auto& list : lists) {
+      for (listed_operation& one : list) one.micro_batch = order_[one.micro_batch];
+    }
+    times = best;
+    return true;
+  }
+
+ private:
+  /// An operation of the lists. Number 0 is none; it ends at time 0.
+  struct listed_step {
+    /// The operation that sends the input, and the row of the transfer in `values_`.
+    std::uint32_t input = 0;
+    std::uint32_t transfer = 0;
+    /// The row of the time in `values_`.
+    std::uint32_t time = 0;
+    std::uint32_t place = 0;
+    std::uint32_t stage = 0;
+  };
+
+  /// Two places whose micro-batches change, and the time that they save on the critical path.
+  struct exchange {
+    std::uint32_t left = 0;
+    std::uint32_t right = 0;
+    T gain{};
+  };
+
+  /// The distance of places whose micro-batches pass the stages in the same direction.
+  [[nodiscard]] std::uint32_t step() const {
+    return problem_.layout.placement == chunk_placement::bidirectional ? 2 : 1;
+  }
+
+  [[nodiscard]] std::uint32_t row_of(operation_kind kind, std::size_t virtual_stage) const {
+    auto const rows = static_cast<std::size_t>(kind) * problem_.virtual_stages();
+    return static_cast<std::uint32_t>((rows + virtual_stage) * problem_.layout.micro_batches);
+  }
+  [[nodiscard]] std::uint32_t transfer_row(std::size_t row) const {
+    std::size_t const first = 3 * problem_.virtual_stages();
+    return static_cast<std::uint32_t>((first + row) * problem_.layout.micro_batches);
+  }
+  [[nodiscard]] T value_at(std::uint32_t row, std::uint32_t place) const {
+    return values_[row + order_[place]];
+  }
+
+  /// Whether two micro-batches have different times, so that an exchange can matter.
+  [[nodiscard]] bool micro_batches_differ() const {
+    std::size_t const count = problem_.layout.micro_batches;
+    if (count <= step()) return false;
+    for (std::size_t row = 0; row != values_.size(); row += count) {
+      for (std::size_t m = 1; m != count; ++m) {
+        if (values_[row + m] != values_[row]) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Reads lists in the order in which their operations begin, so that the search stops early at
+  /// orders that wait.
+  void load(operation_lists const& lists) {
+    struct begun_operation {
+      T begin;
+      std::uint32_t stage;
+      listed_operation operation;
+    };
+    std::vector<begun_operation> begun;
+    std::vector<T> now(lists.size());
+    std::vector<std::size_t> next(lists.size(), 0);
+    unit_arrivals<T> arrivals;
+    arrivals.reset(problem_);
+    std::size_t before = 0;
+    do {
+      before = begun.size();
+      for (std::uint32_t s = 0; s != lists.size(); ++s) {
+        for (; next[s] != lists[s].size(); ++next[s]) {
+          listed_operation const& one = lists[s][next[s]];
+          std::uint32_t const m = one.micro_batch;
+          std::size_t const v = problem_.layout.virtual_stage(s, {one.chunk, m});
+          bool const is_weight = one.kind == operation_kind::weight;
+          T const arrival = is_weight ? T{} : arrivals.of(one.kind, problem_.index(v, m));
+          if (arrival == unit_arrivals<T>::missing) break;
+          T const begin = std::max(now[s], arrival);
+          begun.push_back({begin, s, one});
+          now[s] = begin + values_[row_of(one.kind, v) + m];
+          if (!is_weight) arrivals.pass_on(problem_, problem_.times, one.kind, v, m, now[s]);
+        }
+      }
+    } while (begun.size() != before);
+    std::ranges::stable_sort(begun, {}, &begun_operation::begin);
+
+    order_.resize(problem_.layout.micro_batches);
+    std::iota(order_.begin(), order_.end(), 0U);
+    steps_.assign(1, {});
+    previous_.assign(1, 0);
+    first_.assign(lists.size(), 0);
+    last_.assign(lists.size(), 0);
+    std::size_t const units = problem_.bytes.size();
+    std::vector<std::uint32_t> number(2 * units, 0);
+    std::size_t const last_virtual = problem_.virtual_stages() - 1;
+    for (auto const& [begin, stage, one] : begun) {
+      std::uint32_t const m = one.micro_batch;
+      std::size_t const v = problem_.layout.virtual_stage(stage, {one.chunk, m});
+      listed_step step{.transfer = transfer_row(2 * problem_.virtual_stages()),
+                       .time = row_of(one.kind, v),
+                       .place = m,
+                       .stage = stage};
+      auto const index = static_cast<std::uint32_t>(steps_.size());
+      if (one.kind == operation_kind::forward) {
+        number[problem_.index(v, m)] = index;
+        if (v != 0) {
+          step.input = number[problem_.index(v - 1, m)];
+          step.transfer = transfer_row(v - 1);
+        }
+      } else if (one.kind == operation_kind::backward) {
+        number[units + problem_.index(v, m)] = index;
+        if (v == last_virtual) {
+          step.input = number[problem_.index(v, m)];
+        } else {
+          step.input = number[units + problem_.index(v + 1, m)];
+          step.transfer = transfer_row(problem_.virtual_stages() + v);
+        }
+      }
+      steps_.push_back(step);
+      if (last_[stage] == 0) first_[stage] = index;
+      previous_.push_back(std::exchange(last_[stage], index));
+    }
+    ends_.assign(steps_.size(), T{});
+    now_.resize(lists.size());
+    spare_.resize(lists.size());
+  }
+
+  /// Runs the lists with the micro-batches in the present order. Returns false if the makespan is
+  /// above a limit.
+  [[nodiscard]] bool run(T limit) {
+    // The time from the first operation of a stage to its last one has no such limit.
+    bool const is_limited = objective_ == list_objective::makespan;
+    for (std::size_t s = 0; s != now_.size(); ++s) {
+      now_[s] = T{};
+      spare_[s] = is_limited ? limit - busy_[s] : std::numeric_limits<T>::max();
+    }
+    for (std::size_t i = 1; i != steps_.size(); ++i) {
+      listed_step const& step = steps_[i];
+      T const arrival = ends_[step.input] + value_at(step.transfer, step.place);
+      T& now = now_[step.stage];
+      if (arrival > now) {
+        spare_[step.stage] -= arrival - now;
+        if (spare_[step.stage] < T{}) return false;
+        now = arrival;
+      }
+      now += value_at(step.time, step.place);
+      ends_[i] = now;
+    }
+    return true;
+  }
+
+  /// Returns the time from the first operation of a stage to its last one, after a run.
+  [[nodiscard]] T span(std::size_t stage) const {
+    std::uint32_t const first = first_[stage];
+    return now_[stage] - (ends_[first] - value_at(steps_[first].time, steps_[first].place));
+  }
+  [[nodiscard]] list_times<T> measured() const {
+    list_times<T> times;
+    for (std::size_t s = 0; s != now_.size(); ++s) {
+      times.makespan = std::max(times.makespan, now_[s]);
+      times.longest_stage = std::max(times.longest_stage, span(s));
+    }
+    return times;
+  }
+
+  /// Exchanges two micro-batches if the objective becomes smaller than the best one, or if it may
+  /// also be equal. Otherwise the order stays.
+  [[nodiscard]] bool apply(exchange const& one, list_times<T>& best, bool is_strict) {
+    T const limit = best.of(objective_);
+    std::swap(order_[one.left], order_[one.right]);
+    if (run(limit)) {
+      list_times<T> const found = measured();
+      T const time = found.of(objective_);
+      if ((time < limit || (!is_strict && time == limit)) && fits()) {
+        best = found;
+        return true;
+      }
+    }
+    std::swap(order_[one.left], order_[one.right]);
+    return false;
+  }
+
+  /// Whether no stage exceeds its memory.
+  [[nodiscard]] bool fits() const {
+    std::vector<std::int64_t> free_bytes = problem_.memory;
+    std::size_t const units = problem_.bytes.size();
+    for (std::size_t i = 1; i != steps_.size(); ++i) {
+      listed_step const& step = steps_[i];
+      std::size_t const value = step.time + order_[step.place];
+      std::int64_t& left = free_bytes[step.stage];
+      std::int64_t const kept = problem_.splits_backward ? problem_.weight_bytes[value % units] : 0;
+      if (value < units) {
+        if ((left -= problem_.bytes[value]) < 0) return false;
+      } else {
+        left += value < 2 * units ? problem_.bytes[value - units] - kept : kept;
+      }
+    }
+    return true;
+  }
+
+  /// Finds the operations and transfers that the longest stage waits for, from its last operation
+  /// back to the begin of the step, by place.
+  void find_critical_path() {
+    bool const is_step = objective_ == list_objective::makespan;
+    std::size_t longest = 0;
+    for (std::size_t s = 1; s != now_.size(); ++s) {
+      bool const is_longer = is_step ? now_[s] > now_[longest] : span(s) > span(longest);
+      if (is_longer) longest = s;
+    }
+    path_.clear();
+    for (std::uint32_t i = last_[longest]; i != 0;) {
+      listed_step const& step = steps_[i];
+      path_.push_back({step.place, step.time});
+      std::uint32_t const before = previous_[i];
+      T const arrival = ends_[step.input] + value_at(step.transfer, step.place);
+      bool const waits = step.input != 0 && (before == 0 || arrival > ends_[before]);
+      if (waits) path_.push_back({step.place, step.transfer});
+      i = waits ? step.input : before;
+    }
+    std::ranges::stable_sort(path_, {}, &path_value::place);
+    path_begins_.assign(order_.size() + 1, 0);
+    for (path_value const& one : path_) ++path_begins_[one.place + 1];
+    std::partial_sum(path_begins_.begin(), path_begins_.end(), path_begins_.begin());
+  }
+
+  /// Returns the time that the critical path loses if `other` replaces the micro-batch of a place.
+  [[nodiscard]] T gain_at(std::uint32_t place, std::uint32_t other) const {
+    T gain{};
+    for (std::size_t i = path_begins_[place]; i != path_begins_[place + 1]; ++i) {
+      gain += value_at(path_[i].row, place) - value_at(path_[i].row, other);
+    }
+    return gain;
+  }
+
+  /// Returns the exchanges that shorten the critical path the most.
+  [[nodiscard]] std::vector<exchange> promising_exchanges(rng::engine& random) const {
+    constexpr std::size_t most = 20;
+    std::vector<exchange> found;
+    auto const consider = [&](exchange one) {
+      one.gain = gain_at(one.left, one.right) + gain_at(one.right, one.left);
+      if (one.gain > T{}) found.push_back(one);
+    };
+    auto const count = static_cast<std::uint32_t>(order_.size());
+    if (order_.size() * order_.size() <= steps_.size()) {
+      for (std::uint32_t left = 0; left != count; ++left) {
+        for (std::uint32_t right = left + step(); right < count; right += step()) {
+          consider({left, right});
+        }
+      }
+    } else {
+      for (std::size_t i = 1; i != steps_.size(); ++i) consider(random_exchange(random));
+    }
+    auto const kept = std::min(found.size(), most);
+    std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(kept),
+                              [](exchange const& one, exchange const& other) {
+                                if (one.gain != other.gain) return one.gain > other.gain;
+                                return std::pair(one.left, one.right) <
+                                       std::pair(other.left, other.right);
+                              });
+    found.resize(kept);
+    return found;
+  }
+
+  [[nodiscard]] exchange random_exchange(rng::engine& random) const {
+    std::uint64_t const count = order_.size();
+    auto const left = static_cast<std::uint32_t>(rng::below(random, count - step()));
+    std::uint64_t const others = (count - 1 - left) / step();
+    auto const after = static_cast<std::uint32_t>(rng::below(random, others) + 1);
+    return {left, left + step() * after};
+  }
+
+  /// A row of `values_` on the critical path.
+  struct path_value {
+    std::uint32_t place;
+    std::uint32_t row;
+  };
+
+  list_problem<T> const& problem_;
+  std::vector<T> const& busy_;
+  list_objective objective_;
+  /// Rows by micro-batch: the times of forward passes, backward passes and weights of each virtual
+  /// stage, the transfers forward and backward over each cut, and a row of zeros.
+  std::vector<T> values_;
+  /// The micro-batch of each place.
+  std::vector<std::uint32_t> order_;
+  std::vector<listed_step> steps_;
+  /// The operation before each one on its stage, and the first and last one of each stage.
+  std::vector<std::uint32_t> previous_;
+  std::vector<std::uint32_t> first_;
+  std::vector<std::uint32_t> last_;
+  /// The end of each operation, and by stage the present time and the time that it may still wait.
+  std::vector<T> ends_;
+  std::vector<T> now_;
+  std::vector<T> spare_;
+  /// The critical path by place; those of a place begin at `path_begins_`.
+  std::vector<path_value> path_;
+  std::vector<std::size_t> path_begins_;
+};
+
+}  // namespace omnibal::inline v0::detail
