@@ -249,26 +249,170 @@ void add_spreads(table& rows, std::string const& name, pipeline_size const& size
   rows.add(std::move(row));
 }
 
+auto listed(pipeline_size const& size, placed_chunks const& placed, spread_times const& times,
+            omnibal::list_order order) {
+  chunk_layout const layout{size.stages, size.micro_batches, placed.chunks, placed.placement};
+  return omnibal::list_schedule(layout, times, transfer, std::int64_t{1},
+                                memory_of(size, placed.units), {.micro_batches = order});
+}
+
+/// Prints lists for both orders of the micro-batches, and for all spreads.
 void print_spread(std::ostream& out) {
+  using omnibal::list_order;
   table rows({"size", "schedule", "0", "0.05", "0.1", "0.2", "0.5"});
   for (pipeline_size const& size : spread_sizes) {
-    auto const listed = [&](placed_chunks const& placed, spread_times const& times) {
-      chunk_layout const layout{size.stages, size.micro_batches, placed.chunks, placed.placement};
-      return omnibal::list_schedule(layout, times, transfer, std::int64_t{1},
-                                    memory_of(size, placed.units));
-    };
     add_spreads(rows, "1F1B, 1x", size, 1, [&](spread_times const& times) {
       omnibal::one_f_one_b const schedule{size.stages, size.micro_batches};
       auto const time = omnibal::simulate_pipeline(schedule, times, transfer).makespan;
-      auto const bound = listed(placements[0], times).lower_bound;
+      auto const bound = listed(size, placements[0], times, list_order::given).lower_bound;
       return ratio(time, bound) - 1;
     });
     for (placed_chunks const& placed : placements) {
-      add_spreads(rows, std::string(placed.name), size, placed.chunks,
-                  [&](spread_times const& times) {
-                    auto const list = listed(placed, times);
-                    return ratio(list.makespan, list.lower_bound) - 1;
-                  });
+      for (list_order const order : {list_order::given, list_order::searched}) {
+        std::string const name =
+            std::string(placed.name) + (order == list_order::given ? ", given order" : "");
+        add_spreads(rows, name, size, placed.chunks, [&](spread_times const& times) {
+          auto const list = listed(size, placed, times, order);
+          return ratio(list.makespan, list.lower_bound) - 1;
+        });
+      }
+    }
+  }
+  rows.print_markdown(out);
+}
+
+/// A search of all lists with one unit for each pass, operation by operation in the order of their
+/// begins. A stage that cannot end earlier than the best list ends a branch.
+class exact_search {
+ public:
+  exact_search(chunk_layout const& layout, spread_times const& times, std::int64_t memory)
+      : layout_(layout),
+        virtual_stages_(layout.stages * layout.chunks),
+        times_(times),
+        units_(virtual_stages_ * layout.micro_batches),
+        stages_(layout.stages, {.memory = memory}) {
+    for (std::size_t i = 0; i != units_.size(); ++i) {
+      auto const time = times(i / layout.micro_batches, i % layout.micro_batches);
+      units_[i].arrival = i < layout.micro_batches ? 0 : missing;
+      stages_[stage_of(i)].work += time.forward + time.backward + time.weight;
+    }
+  }
+
+  /// Returns the shortest makespan. `known` is the makespan of some list.
+  [[nodiscard]] std::int64_t shortest(std::int64_t known) {
+    best_ = known;
+    left_ = 3 * units_.size();
+    extend(0);
+    return best_;
+  }
+
+ private:
+  static constexpr std::int64_t missing = -1;
+
+  struct unit_state {
+    int done = 0;
+    /// When the input of the next operation arrives.
+    std::int64_t arrival = missing;
+  };
+  struct stage_state {
+    std::int64_t memory = 0;
+    std::int64_t now = 0;
+    /// The time of the operations that are left.
+    std::int64_t work = 0;
+  };
+
+  [[nodiscard]] std::size_t stage_of(std::size_t unit) const {
+    return layout_.stage_of(unit / layout_.micro_batches,
+                            static_cast<std::uint32_t>(unit % layout_.micro_batches));
+  }
+
+  void extend(std::int64_t last_begin) {
+    std::int64_t end = 0;
+    for (stage_state const& stage : stages_) end = std::max(end, stage.now + stage.work);
+    if (end >= best_) return;
+    if (left_ == 0) best_ = end;
+    for (std::size_t i = 0; i != units_.size(); ++i) {
+      if (units_[i].arrival != missing) run(i, last_begin);
+    }
+  }
+
+  /// Runs the next operation of a unit, and everything after it in all orders.
+  void run(std::size_t unit, std::int64_t last_begin) {
+    unit_state& one = units_[unit];
+    stage_state& stage = stages_[stage_of(unit)];
+    std::int64_t const begin = std::max(stage.now, one.arrival);
+    if (begin < last_begin || (one.done == 0 && stage.memory == 0)) return;
+    unit_state const one_before = one;
+    stage_state const stage_before = stage;
+    std::size_t const batches = layout_.micro_batches;
+    stage_time<> const time = times_(unit / batches, unit % batches);
+    std::int64_t const taken = one.done == 0   ? time.forward
+                               : one.done == 1 ? time.backward
+                                               : time.weight;
+    stage.now = begin + taken;
+    stage.work -= taken;
+    // The gradients of the weights need no input of another unit.
+    one.arrival = one.done == 1 ? stage.now : missing;
+    std::size_t receiver = units_.size();
+    if (one.done == 0) {
+      --stage.memory;
+      receiver = unit / batches + 1 == virtual_stages_ ? unit : unit + batches;
+    } else if (one.done == 2) {
+      ++stage.memory;
+    } else if (unit >= batches) {
+      receiver = unit - batches;
+    }
+    ++one.done;
+    --left_;
+    if (receiver != units_.size()) {
+      bool const is_sent = stage_of(receiver) != stage_of(unit);
+      units_[receiver].arrival = stage.now + (is_sent ? transfer : 0);
+    }
+    extend(begin);
+    if (receiver != units_.size()) units_[receiver].arrival = missing;
+    ++left_;
+    one = one_before;
+    stage = stage_before;
+  }
+
+  chunk_layout layout_;
+  std::size_t virtual_stages_;
+  spread_times const& times_;
+  std::vector<unit_state> units_;
+  std::vector<stage_state> stages_;
+  std::size_t left_ = 0;
+  std::int64_t best_ = 0;
+};
+
+/// Prints the shortest lists of small pipelines over the bound, and lists over the shortest ones.
+void print_exact(std::ostream& out) {
+  using omnibal::list_order;
+  struct small_pipeline {
+    pipeline_size size;
+    placed_chunks placed;
+  };
+  constexpr small_pipeline small[]{
+      {{2, 4}, placements[0]}, {{3, 4}, placements[0]}, {{2, 3}, placements[2]}};
+  table rows({"size", "schedule", "spread", "shortest", "list", "given order"});
+  for (auto const& [size, placed] : small) {
+    for (double const sigma : {.1, .2, .5}) {
+      double shortest = 0;
+      double list = 0;
+      double given = 0;
+      for (std::uint64_t draw = 0; draw != draws; ++draw) {
+        spread_times const times(size, placed.chunks, sigma, draw);
+        auto const found = listed(size, placed, times, list_order::searched);
+        auto const in_order = listed(size, placed, times, list_order::given);
+        chunk_layout const layout{size.stages, size.micro_batches, placed.chunks, placed.placement};
+        auto const memory = static_cast<std::int64_t>(placed.units * size.stages);
+        std::int64_t const best = exact_search(layout, times, memory).shortest(found.makespan);
+        shortest += ratio(best, found.lower_bound) - 1;
+        list += ratio(found.makespan, best) - 1;
+        given += ratio(in_order.makespan, best) - 1;
+      }
+      auto const mean = [](double sum) { return percent(sum / static_cast<double>(draws), 1); };
+      rows.add({text_of(size), std::string(placed.name), fixed(sigma, 1), mean(shortest),
+                mean(list), mean(given)});
     }
   }
   rows.print_markdown(out);
@@ -572,11 +716,15 @@ void print_chunk_planning(std::ostream& out) {
   rows.print_markdown(out);
 }
 
-constexpr study_section sections[]{
-    {"makespans", print_makespans},   {"longest-stages", print_longest_stages},
-    {"spread", print_spread},         {"less-memory", print_less_memory},
-    {"planning", print_planning},     {"orders", print_synthetic_orders},
-    {"chunk-cuts", print_chunk_cuts}, {"chunk-planning", print_chunk_planning}};
+constexpr study_section sections[]{{"makespans", print_makespans},
+                                   {"longest-stages", print_longest_stages},
+                                   {"spread", print_spread},
+                                   {"exact", print_exact},
+                                   {"less-memory", print_less_memory},
+                                   {"planning", print_planning},
+                                   {"orders", print_synthetic_orders},
+                                   {"chunk-cuts", print_chunk_cuts},
+                                   {"chunk-planning", print_chunk_planning}};
 
 /// Prints the orders of micro-batches of length files, which follow the name of the section.
 int print_file_orders(int count, char const* const* words) {

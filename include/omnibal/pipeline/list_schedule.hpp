@@ -59,20 +59,22 @@ struct list_schedule_fn {
   /// bound on the objective. Times, transfers and bytes are as in `simulate_pipeline`, with virtual
   /// stages by `layout`. If the times have a `weight`, the schedule splits the backward pass.
   /// `memory` has the most activation bytes that each stage may keep; without it the memory is
-  /// unlimited. Micro-batches keep their order in each chunk.
+  /// unlimited. All stages run the micro-batches of a chunk in the same order.
   ///
   /// The schedule never exceeds the memory. It is never longer than 1F1B and ZB-H1 (one chunk),
   /// interleaved 1F1B (looped chunks) and ZB-V (two chunks in a V) at the same times, if these fit
   /// into the memory. Candidates are orders of passes that repeat a pattern, and orders by four
   /// rules at several times: equal ones, the averages of the virtual stages, and the given ones.
-  /// The gradients of the weights then fill the gaps at the given times.
+  /// The gradients of the weights then fill the gaps at the given times. A local search exchanges
+  /// micro-batches in the best candidates, unless the options keep the given order.
   ///
-  /// Complexity: about 10 microseconds for each operation. Memory: about 200 bytes for each virtual
+  /// Complexity: about 10 microseconds for each operation. Memory: about 600 bytes for each virtual
   /// stage and micro-batch. Determinism: portable for integers. Errors: `std::invalid_argument` if
   /// the layout is refused, if ranges do not have the number of virtual stages, cuts, micro-batches
   /// or stages, if times, bytes or memory are negative or not finite, and if a micro-batch alone
   /// exceeds the memory of a stage; `std::overflow_error` if the sum of all times or of the bytes
-  /// of a stage leaves its type.
+  /// of a stage leaves its type, and if 32 bits do not hold five times the number of virtual stages
+  /// and micro-batches.
   template <stage_times Times, transfer_times Transfers = std::int64_t,
             activation_bytes Bytes = std::int64_t>
   [[nodiscard]] auto operator()(chunk_layout const& layout, Times const& times,

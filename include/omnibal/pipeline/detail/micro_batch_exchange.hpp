@@ -130,14 +130,15 @@ class micro_batch_exchange {
     return false;
   }
 
-  /// Reads lists in the order in which their operations begin, so that the search stops early at
-  /// orders that wait.
-  void load(operation_lists const& lists) {
-    struct begun_operation {
-      T begin;
-      std::uint32_t stage;
-      listed_operation operation;
-    };
+  struct begun_operation {
+    T begin;
+    std::uint32_t stage;
+    listed_operation operation;
+  };
+
+  /// Returns the operations of lists in the order in which they begin. No operation is before its
+  /// input, because an operation without time stays behind it.
+  [[nodiscard]] std::vector<begun_operation> by_begin(operation_lists const& lists) const {
     std::vector<begun_operation> begun;
     std::vector<T> now(lists.size());
     std::vector<std::size_t> next(lists.size(), 0);
@@ -162,41 +163,40 @@ class micro_batch_exchange {
       }
     } while (begun.size() != before);
     std::ranges::stable_sort(begun, {}, &begun_operation::begin);
+    return begun;
+  }
 
+  /// Reads lists in the order in which their operations begin, so that a run ends early if the
+  /// stages wait for too long. The order is the one of the lists.
+  void load(operation_lists const& lists) {
     order_.resize(problem_.layout.micro_batches);
     std::iota(order_.begin(), order_.end(), 0U);
     steps_.assign(1, {});
     previous_.assign(1, 0);
     first_.assign(lists.size(), 0);
     last_.assign(lists.size(), 0);
-    std::size_t const units = problem_.bytes.size();
-    std::vector<std::uint32_t> number(2 * units, 0);
-    std::size_t const last_virtual = problem_.virtual_stages() - 1;
-    for (auto const& [begin, stage, one] : begun) {
+    std::size_t const stages = problem_.virtual_stages();
+    std::uint32_t const no_transfer = transfer_row(2 * stages);
+    // The numbers of the forward and backward passes, at the places of their times in `values_`.
+    std::vector<std::uint32_t> number(2 * problem_.bytes.size(), 0);
+    for (auto const& [begin, stage, one] : by_begin(lists)) {
       std::uint32_t const m = one.micro_batch;
       std::size_t const v = problem_.layout.virtual_stage(stage, {one.chunk, m});
-      listed_step step{.transfer = transfer_row(2 * problem_.virtual_stages()),
-                       .time = row_of(one.kind, v),
-                       .place = m,
-                       .stage = stage};
-      auto const index = static_cast<std::uint32_t>(steps_.size());
-      if (one.kind == operation_kind::forward) {
-        number[problem_.index(v, m)] = index;
-        if (v != 0) {
-          step.input = number[problem_.index(v - 1, m)];
-          step.transfer = transfer_row(v - 1);
-        }
+      listed_step step{
+          .transfer = no_transfer, .time = row_of(one.kind, v), .place = m, .stage = stage};
+      if (one.kind == operation_kind::forward && v != 0) {
+        step.input = number[row_of(one.kind, v - 1) + m];
+        step.transfer = transfer_row(v - 1);
+      } else if (one.kind == operation_kind::backward && v + 1 == stages) {
+        step.input = number[row_of(operation_kind::forward, v) + m];
       } else if (one.kind == operation_kind::backward) {
-        number[units + problem_.index(v, m)] = index;
-        if (v == last_virtual) {
-          step.input = number[problem_.index(v, m)];
-        } else {
-          step.input = number[units + problem_.index(v + 1, m)];
-          step.transfer = transfer_row(problem_.virtual_stages() + v);
-        }
+        step.input = number[row_of(one.kind, v + 1) + m];
+        step.transfer = transfer_row(stages + v);
       }
-      steps_.push_back(step);
+      auto const index = static_cast<std::uint32_t>(steps_.size());
+      if (one.kind != operation_kind::weight) number[step.time + m] = index;
       if (last_[stage] == 0) first_[stage] = index;
+      steps_.push_back(step);
       previous_.push_back(std::exchange(last_[stage], index));
     }
     ends_.assign(steps_.size(), T{});

@@ -119,10 +119,16 @@ class pass_order {
  private:
   static constexpr T never = std::numeric_limits<T>::max();
 
+  /// How many operations of each kind a lane has run.
   struct lane_progress {
     std::uint32_t forward = 0;
     std::uint32_t backward = 0;
     std::uint32_t weight = 0;
+
+    [[nodiscard]] std::uint32_t& of(operation_kind kind) {
+      if (kind == operation_kind::forward) return forward;
+      return kind == operation_kind::backward ? backward : weight;
+    }
   };
   struct stage_state {
     std::vector<lane_progress> lanes;
@@ -153,27 +159,34 @@ class pass_order {
 
   /// Chooses the next operation of a stage from what has been sent to it.
   [[nodiscard]] choice choose(std::size_t stage) const {
-    stage_state const& state = stages_[stage];
     candidates const all = candidates_of(stage, std::nullopt);
     choice pass = all.best;
     choice const weight = next_weight(stage);
-    if (rule_.takes_turns && state.has_turned) {
-      bool const turn_of_forward = state.last_pass == operation_kind::backward;
-      bool const can_take_turn = turn_of_forward ? all.has_forward : all.has_backward;
-      if (can_take_turn) {
-        pass = candidates_of(stage,
-                             turn_of_forward ? operation_kind::forward : operation_kind::backward)
-                   .best;
-      } else if (turn_of_forward && all.lacks_memory && !weight.is_empty) {
-        return weight;
-      }
+    std::optional<operation_kind> const turn = turn_of(stage);
+    bool const is_turn_of_forward = turn == operation_kind::forward;
+    if (turn && (is_turn_of_forward ? all.has_forward : all.has_backward)) {
+      pass = candidates_of(stage, turn).best;
+    } else if (is_turn_of_forward && all.lacks_memory && !weight.is_empty) {
+      return weight;
     }
-    if (weight.is_empty) return pass;
-    if (pass.is_empty) return weight;
-    T const gap = pass.begin - state.now;
-    bool const fills =
-        rule_.fills_every_gap || all.lacks_memory || gap >= weight_time(stage, weight);
-    return gap > T{} && fills ? weight : pass;
+    return goes_first(stage, weight, pass, all.lacks_memory) ? weight : pass;
+  }
+
+  /// Returns the kind of pass whose turn it is, if the stage runs both kinds in turn.
+  [[nodiscard]] std::optional<operation_kind> turn_of(std::size_t stage) const {
+    stage_state const& state = stages_[stage];
+    if (!rule_.takes_turns || !state.has_turned) return std::nullopt;
+    return state.last_pass == operation_kind::backward ? operation_kind::forward
+                                                       : operation_kind::backward;
+  }
+
+  /// Whether gradients of weights go before a pass, in the time until the pass can begin.
+  [[nodiscard]] bool goes_first(std::size_t stage, choice const& weight, choice const& pass,
+                                bool lacks_memory) const {
+    if (weight.is_empty || pass.is_empty) return pass.is_empty;
+    T const gap = pass.begin - stages_[stage].now;
+    bool const fits = gap >= weight_time(stage, weight);
+    return gap > T{} && (fits || lacks_memory || rule_.fills_every_gap);
   }
 
   /// Returns what a stage can run, of one kind if it is given.
@@ -254,32 +267,19 @@ class pass_order {
   void run_choice(std::size_t stage, choice const chosen, std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
     unit_lane const& lane = problem_.lanes[stage][chosen.lane];
-    lane_progress& done = state.lanes[chosen.lane];
-    std::uint32_t& index = chosen.kind == operation_kind::forward    ? done.forward
-                           : chosen.kind == operation_kind::backward ? done.backward
-                                                                     : done.weight;
+    std::uint32_t const index = state.lanes[chosen.lane].of(chosen.kind)++;
     std::uint32_t const micro_batch = lane.micro_batch(index);
     std::size_t const which = unit(lane, index);
-    ++index;
-    stage_time<T> const& time = times_.work[which];
+    state.now = chosen.begin + time_of(chosen.kind, which);
+    count_memory(state.memory, chosen.kind, micro_batch, which);
     if (chosen.kind == operation_kind::weight) {
-      state.now = chosen.begin + time.weight;
-      state.memory.release(micro_batch, problem_.weight_bytes[which]);
       choices_[stage] = choose(stage);
       return;
     }
     bool const is_forward = chosen.kind == operation_kind::forward;
-    state.now = chosen.begin + (is_forward ? time.forward : time.backward);
     state.last_pass = chosen.kind;
     state.has_turned |= !is_forward;
-    if (is_forward) {
-      state.memory.admit(micro_batch, problem_.bytes[which]);
-    } else if (!problem_.splits_backward) {
-      ++done.weight;
-      state.memory.release(micro_batch, problem_.bytes[which]);
-    } else {
-      state.memory.release(micro_batch, problem_.bytes[which] - problem_.weight_bytes[which]);
-    }
+    if (!is_forward && !problem_.splits_backward) ++state.lanes[chosen.lane].weight;
     list.push_back({chosen.kind, lane.chunk, micro_batch});
     std::size_t const next = arrivals_.pass_on(problem_, times_, chosen.kind, lane.virtual_stage,
                                                micro_batch, state.now);
@@ -287,6 +287,25 @@ class pass_order {
     if (next == problem_.virtual_stages()) return;
     std::size_t const receiver = problem_.layout.stage_of(next, micro_batch);
     if (receiver != stage) choices_[receiver] = choose(receiver);
+  }
+
+  [[nodiscard]] T time_of(operation_kind kind, std::size_t which) const {
+    stage_time<T> const& time = times_.work[which];
+    if (kind == operation_kind::forward) return time.forward;
+    return kind == operation_kind::backward ? time.backward : time.weight;
+  }
+
+  /// A forward pass takes the bytes of its unit. A backward pass frees those that the weights do
+  /// not need, and the gradients of the weights free the rest.
+  void count_memory(memory_guard& memory, operation_kind kind, std::uint32_t micro_batch,
+                    std::size_t which) const {
+    std::int64_t const bytes = problem_.bytes[which];
+    std::int64_t const kept = problem_.splits_backward ? problem_.weight_bytes[which] : 0;
+    switch (kind) {
+      case operation_kind::forward: memory.admit(micro_batch, bytes); break;
+      case operation_kind::backward: memory.release(micro_batch, bytes - kept); break;
+      default: memory.release(micro_batch, kept);
+    }
   }
 
   list_problem<T> const& problem_;

@@ -12,7 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -85,37 +85,48 @@ template <class T>
   return lists;
 }
 
+/// Whether a stage has two passes in the same slot of a period.
+[[nodiscard]] inline bool collides(chunk_layout const& layout, pattern_slots const& slots,
+                                   std::int64_t period) {
+  for (std::size_t s = 0; s != layout.stages; ++s) {
+    std::vector<bool> used(static_cast<std::size_t>(period), false);
+    for (unit_lane const& lane : lanes_of(layout, s)) {
+      for (std::int64_t const slot :
+           {slots.forward[lane.virtual_stage], slots.backward[lane.virtual_stage]}) {
+        auto const place = static_cast<std::size_t>((slot + period * lane.first) % period);
+        if (used[place]) return true;
+        used[place] = true;
+      }
+    }
+  }
+  return false;
+}
+
 /// Returns patterns in which no stage has two passes in a slot, those with the shortest ways of a
 /// micro-batch first.
 [[nodiscard]] inline std::vector<pass_pattern> patterns_without_collisions(
     chunk_layout const& layout, std::int64_t period) {
+  using steps = std::array<std::int64_t, 2>;
+  // With one chunk there are no odd chunks and no gaps between chunks.
+  bool const has_odd = layout.chunks != 1;
+  std::vector<steps> choices{{1, 1}, {2, 1}};
+  if (has_odd) choices.insert(choices.end(), {{1, 2}, {2, 2}});
+  std::int64_t const gaps = has_odd ? 2 : 1;
+
   std::vector<std::pair<std::int64_t, pass_pattern>> found;
   auto const consider = [&](pass_pattern const& shape) {
     pattern_slots const slots(layout, shape);
-    for (std::size_t s = 0; s != layout.stages; ++s) {
-      std::vector<bool> used(static_cast<std::size_t>(period), false);
-      for (unit_lane const& lane : lanes_of(layout, s)) {
-        for (std::int64_t const slot :
-             {slots.forward[lane.virtual_stage], slots.backward[lane.virtual_stage]}) {
-          auto const place = static_cast<std::size_t>((slot + period * lane.first) % period);
-          if (used[place]) return;
-          used[place] = true;
-        }
-      }
-    }
-    found.emplace_back(slots.backward[0], shape);
+    if (!collides(layout, slots, period)) found.emplace_back(slots.backward[0], shape);
   };
-  // With one chunk there are no odd chunks and no gaps between chunks.
-  std::int64_t const odd = layout.chunks == 1 ? 1 : 2;
-  for (std::int64_t forward = 0; forward != 2 * odd; ++forward) {
-    for (std::int64_t backward = 0; backward != 2 * odd; ++backward) {
+  for (steps const& forward : choices) {
+    for (steps const& backward : choices) {
       for (std::int64_t turn = 0; turn != period; ++turn) {
-        for (std::int64_t gaps = 0; gaps != odd * odd; ++gaps) {
-          consider({.forward_steps = {1 + forward % 2, 1 + forward / 2},
-                    .backward_steps = {1 + backward % 2, 1 + backward / 2},
-                    .forward_gap = gaps % 2,
+        for (std::int64_t gap = 0; gap != gaps * gaps; ++gap) {
+          consider({.forward_steps = forward,
+                    .backward_steps = backward,
+                    .forward_gap = gap % gaps,
                     .turn_gap = turn,
-                    .backward_gap = gaps / 2});
+                    .backward_gap = gap / gaps});
         }
       }
     }

@@ -105,31 +105,41 @@ class weight_filler {
     T const arrival = arrivals_.of(pass.kind, unit);
     if (arrival == unit_arrivals<T>::missing) return false;
     bool const is_forward = pass.kind == operation_kind::forward;
-    if (is_forward) {
-      while (state.free_bytes < problem_.bytes[unit] && has_weight(stage)) run_weight(stage);
-      state.free_bytes -= problem_.bytes[unit];
-      if (state.free_bytes < 0) return false;
-    }
+    if (is_forward && !take_memory(stage, problem_.bytes[unit])) return false;
     fill(stage, arrival);
-    T const begin = std::max(state.now, arrival);
-    if (!state.has_begun) {
-      state.has_begun = true;
-      state.begin = begin;
-      if (objective_ == list_objective::longest_stage) state.slack += begin;
-    }
-    state.slack -= begin - state.now;
+    begin(state, std::max(state.now, arrival));
     auto const& time = problem_.times.work[unit];
-    state.now = begin + (is_forward ? time.forward : time.backward);
+    state.now += is_forward ? time.forward : time.backward;
     lists_[stage].push_back(pass);
     arrivals_.pass_on(problem_, problem_.times, pass.kind, place, pass.micro_batch, state.now);
     if (is_forward) return true;
+    std::int64_t const kept = problem_.splits_backward ? problem_.weight_bytes[unit] : 0;
+    state.free_bytes += problem_.bytes[unit] - kept;
     if (problem_.splits_backward) {
       pending_[stage].push_back({operation_kind::weight, pass.chunk, pass.micro_batch});
-      state.free_bytes += problem_.bytes[unit] - problem_.weight_bytes[unit];
-    } else {
-      state.free_bytes += problem_.bytes[unit];
     }
     return true;
+  }
+
+  /// Takes the memory of a forward pass, after gradients of weights that free it. Returns false,
+  /// and leaves fewer than zero free bytes, if that is not enough.
+  [[nodiscard]] bool take_memory(std::size_t stage, std::int64_t bytes) {
+    stage_state& state = stages_[stage];
+    while (state.free_bytes < bytes && has_weight(stage)) run_weight(stage);
+    state.free_bytes -= bytes;
+    return state.free_bytes >= 0;
+  }
+
+  /// A stage waits until a pass begins. The time before its first pass does not count as waiting
+  /// if the objective begins there.
+  void begin(stage_state& state, T time) {
+    if (!state.has_begun) {
+      state.has_begun = true;
+      state.begin = time;
+      if (objective_ == list_objective::longest_stage) state.slack += time;
+    }
+    state.slack -= time - state.now;
+    state.now = time;
   }
 
   /// Fills the time until an arrival.
