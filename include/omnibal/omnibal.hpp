@@ -135,6 +135,8 @@
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/write_plan.hpp>
+#include <omnibal/prefix/build_prefix_forest.hpp>
+#include <omnibal/prefix/prefix_forest.hpp>
 #include <omnibal/recompute/activation_layer.hpp>
 #include <omnibal/recompute/activations_result.hpp>
 #include <omnibal/recompute/measure_activations.hpp>
