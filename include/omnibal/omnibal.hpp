@@ -136,6 +136,8 @@
 #include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/write_plan.hpp>
 #include <omnibal/prefix/build_prefix_forest.hpp>
+#include <omnibal/prefix/pack_prefixes.hpp>
+#include <omnibal/prefix/prefix_bound.hpp>
 #include <omnibal/prefix/prefix_forest.hpp>
 #include <omnibal/recompute/activation_layer.hpp>
 #include <omnibal/recompute/activations_result.hpp>

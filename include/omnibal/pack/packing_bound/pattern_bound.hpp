@@ -6,7 +6,7 @@
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/packing_bound/column_generation.hpp>
+#include <omnibal/detail/column_generation.hpp>
 #include <omnibal/pack/packing_bound/scalar_pricing.hpp>
 #include <omnibal/pack/packing_bound/vector_pricing.hpp>
 

@@ -5,7 +5,7 @@
 /// The most valuable pattern for given prices of the values of one integer resource.
 
 #include <omnibal/config.hpp>
-#include <omnibal/pack/packing_bound/pattern_master.hpp>
+#include <omnibal/detail/pattern_master.hpp>
 
 #include <algorithm>
 #include <cstddef>

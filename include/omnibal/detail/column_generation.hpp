@@ -5,7 +5,7 @@
 /// Bound on the number of groups from patterns, by column generation.
 
 #include <omnibal/config.hpp>
-#include <omnibal/pack/packing_bound/pattern_master.hpp>
+#include <omnibal/detail/pattern_master.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The ends of the paths of a forest, in depth-first order.
+
+#include <omnibal/prefix/prefix_forest.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The nodes at which sequences end whose path fits into the capacity, in depth-first order, with
+/// the numbers that determine the union of any set of paths. The union of paths t1 < t2 < ... has
+/// the sum of their depths without the tokens that each shares with the path before it.
+struct path_ends {
+  /// The nodes; sequences with equal tokens have one end.
+  std::vector<std::uint32_t> nodes;
+  /// The tokens of each path.
+  std::vector<std::uint64_t> depths;
+  /// The tokens that each path shares with the path before it; zero for the first.
+  std::vector<std::uint64_t> shared;
+  /// The end of each sequence, `prefix_forest::no_parent` for a sequence above the capacity.
+  std::vector<std::uint32_t> end_of;
+  /// The sequences above the capacity, ascending.
+  std::vector<std::uint32_t> oversized;
+
+  [[nodiscard]] std::size_t size() const { return nodes.size(); }
+};
+
+/// Returns the tokens that the path to `node` shares with the path to a node before it in
+/// depth-first order. Complexity: the nodes of the path that are not shared.
+[[nodiscard]] inline std::uint64_t shared_tokens(prefix_forest const& forest, std::uint32_t before,
+                                                 std::uint32_t node) {
+  // The first ancestor that is not after the node before contains this node too.
+  std::uint32_t u = node;
+  while (u != prefix_forest::no_parent && u > before) u = forest.parents()[u];
+  return u == prefix_forest::no_parent ? 0 : forest.depths()[u];
+}
+
+[[nodiscard]] inline path_ends collect_path_ends(prefix_forest const& forest,
+                                                 std::uint64_t capacity) {
+  constexpr std::uint32_t none = prefix_forest::no_parent;
+  path_ends result;
+  std::vector<std::uint32_t> end_at(forest.size(), none);
+  for (std::uint32_t const node : forest.ends()) end_at[node] = 0;
+  std::uint32_t before = none;
+  for (std::uint32_t v = 0; v != forest.size(); ++v) {
+    if (end_at[v] == none) continue;
+    if (forest.depths()[v] > capacity) {
+      end_at[v] = none;
+      continue;
+    }
+    end_at[v] = static_cast<std::uint32_t>(result.size());
+    result.nodes.push_back(v);
+    result.depths.push_back(forest.depths()[v]);
+    result.shared.push_back(before == none ? 0 : shared_tokens(forest, before, v));
+    before = v;
+  }
+  result.end_of.reserve(forest.sequence_count());
+  for (std::uint32_t i = 0; i != forest.sequence_count(); ++i) {
+    std::uint32_t const end = end_at[forest.ends()[i]];
+    result.end_of.push_back(end);
+    if (end == none) result.oversized.push_back(i);
+  }
+  return result;
+}
+
+}  // namespace omnibal::inline v0::detail

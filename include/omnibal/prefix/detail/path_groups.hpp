@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Groups of paths of a forest.
+
+#include <omnibal/prefix/prefix_forest.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Range minima of the shared tokens of neighboring paths: two paths share the smallest of the
+/// numbers between them. A sparse table.
+class shared_minima {
+ public:
+  explicit shared_minima(std::span<std::uint64_t const> shared) {
+    rows_.emplace_back(shared.begin(), shared.end());
+    for (std::size_t width = 1; 2 * width <= shared.size(); width *= 2) {
+      auto const& below = rows_.back();
+      std::vector<std::uint64_t> row(shared.size() - 2 * width + 1);
+      for (std::size_t i = 0; i != row.size(); ++i) row[i] = std::min(below[i], below[i + width]);
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  /// Returns the tokens that two paths share. Precondition: `left < right`.
+  [[nodiscard]] std::uint64_t operator()(std::uint32_t left, std::uint32_t right) const {
+    std::size_t const first = left + std::size_t{1};
+    std::size_t const count = right - left;
+    auto const level = static_cast<std::size_t>(std::bit_width(count) - 1);
+    return std::min(rows_[level][first], rows_[level][right + 1 - (std::size_t{1} << level)]);
+  }
+
+ private:
+  std::vector<std::vector<std::uint64_t>> rows_;
+};
+
+/// A group of paths, ascending, and the tokens of their union.
+struct path_group {
+  std::vector<std::uint32_t> ends;
+  std::uint64_t tokens = 0;
+};
+
+/// Returns the tokens that a path shares with the other paths of a group, which ascend. The path
+/// may be one of them; `without` is left out.
+[[nodiscard]] inline std::uint64_t shared_with(std::span<std::uint32_t const> group,
+                                               std::uint32_t path, shared_minima const& shared,
+                                               std::uint32_t without = prefix_forest::no_parent) {
+  auto after = std::lower_bound(group.begin(), group.end(), path);
+  auto before = after;
+  while (after != group.end() && (*after == path || *after == without)) ++after;
+  while (before != group.begin() && *std::prev(before) == without) --before;
+  std::uint64_t common = 0;
+  if (after != group.end()) common = shared(path, *after);
+  if (before != group.begin()) common = std::max(common, shared(*std::prev(before), path));
+  return common;
+}
+
+}  // namespace omnibal::inline v0::detail

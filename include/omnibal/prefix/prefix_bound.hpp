@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Lower bounds on the tokens and groups of packings of sequences that share prefixes.
+
+#include <omnibal/check.hpp>
+#include <omnibal/detail/column_generation.hpp>
+#include <omnibal/detail/search_budget.hpp>
+#include <omnibal/prefix/detail/path_ends.hpp>
+#include <omnibal/prefix/prefix_bound/path_pricing.hpp>
+#include <omnibal/prefix/prefix_forest.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// Lower bounds on a packing of sequences that share prefixes.
+struct prefix_bounds {
+  /// The computed tokens, each node once for each group that contains it.
+  std::uint64_t tokens = 0;
+  /// The number of groups.
+  std::size_t groups = 0;
+
+  [[nodiscard]] friend bool operator==(prefix_bounds const&, prefix_bounds const&) = default;
+};
+
+struct prefix_bound_options {
+  /// The effort of the bound: only volumes for `fast`; otherwise also linear programs.
+  omnibal::effort effort = omnibal::effort::normal;
+  /// The maximum number of steps of the linear programs: 0, 2^26 or 2^32, by effort. A step is 8
+  /// numbers of a dynamic program, or an equal share of a change of the basis.
+  std::optional<std::size_t> steps = {};
+};
+
+namespace detail {
+
+/// Bounds the groups that contain each node, from the leaves to the roots.
+class copy_bounds {
+ public:
+  copy_bounds(prefix_forest const& forest, path_ends const& ends, std::uint64_t capacity)
+      : forest_(forest), ends_(ends), capacity_(capacity) {}
+
+  [[nodiscard]] prefix_bounds run(std::size_t steps) {
+    constexpr std::uint32_t none = prefix_forest::no_parent;
+    std::size_t const count = forest_.size();
+    below_.assign(count + 1, {});
+    for (std::uint32_t const v : ends_.nodes) below_[v].is_needed = true;
+    search_budget budget(steps);
+    std::uint64_t tokens = 0;
+    std::size_t end = ends_.size();
+    std::size_t first = end;
+    first_end_.assign(count + 1, static_cast<std::uint32_t>(end));
+    for (std::uint32_t v = static_cast<std::uint32_t>(count); v-- != 0;) {
+      if (first != 0 && ends_.nodes[first - 1] == v) --first;
+      first_end_[v] = static_cast<std::uint32_t>(first);
+      node const& now = below_[v];
+      if (!now.is_needed) continue;
+      std::uint64_t const copies = copies_of(v, budget);
+      std::uint64_t own = 0;
+      if (__builtin_mul_overflow(copies, forest_.lengths()[v], &own)) {
+        throw_overflow("prefix_bound", "the bound of the tokens");
+      }
+      checked_add("prefix_bound", "the bound of the tokens", tokens, own);
+      std::uint32_t const parent =
+          forest_.parents()[v] == none ? static_cast<std::uint32_t>(count) : forest_.parents()[v];
+      node& above = below_[parent];
+      above.is_needed = true;
+      above.tokens += own + now.tokens;
+      above.copies = std::max(above.copies, copies);
+      ++above.children;
+    }
+    std::size_t groups =
+        static_cast<std::size_t>(std::max({below_[count].copies, quotient_up(tokens, capacity_),
+                                           std::uint64_t{ends_.size() != 0 ? 1u : 0u}}));
+    groups = by_prices(groups, 0, ends_.size(), 0, static_cast<std::uint32_t>(count), 0, budget);
+    return {tokens, groups};
+  }
+
+ private:
+  /// The largest linear program in paths.
+  static constexpr std::size_t max_paths = 1024;
+
+  /// The subtree below a node: tokens of all copies, the most copies of a child.
+  struct node {
+    std::uint64_t tokens = 0;
+    std::uint64_t copies = 0;
+    std::uint32_t children = 0;
+    bool is_needed = false;
+  };
+
+  [[nodiscard]] static std::uint64_t quotient_up(std::uint64_t value, std::uint64_t divisor) {
+    return value == 0 ? 0 : (value - 1) / divisor + 1;
+  }
+
+  [[nodiscard]] std::uint64_t copies_of(std::uint32_t v, search_budget& budget) const {
+    node const& now = below_[v];
+    std::uint64_t const room = capacity_ - forest_.depths()[v];
+    std::uint64_t copies = std::max<std::uint64_t>(1, now.copies);
+    if (now.tokens <= room) return copies;
+    // Below a node with tokens there is room, because the path of each needed node fits.
+    copies = std::max(copies, quotient_up(now.tokens, room));
+    std::uint32_t const first = first_end_[v];
+    std::uint32_t const begin = v + 1;
+    std::uint32_t const end = forest_.subtree_ends()[v];
+    bool const ends_here = first != ends_.size() && ends_.nodes[first] == v;
+    if (now.children == 1) return copies;
+    return by_prices(static_cast<std::size_t>(copies), first + (ends_here ? 1 : 0), first_end_[end],
+                     begin, end, forest_.depths()[v], budget);
+  }
+
+  /// Returns the larger of `bound` and the bound of the paths [first, last) by column generation.
+  [[nodiscard]] std::size_t by_prices(std::size_t bound, std::size_t first, std::size_t last,
+                                      std::uint32_t begin, std::uint32_t end, std::uint64_t above,
+                                      search_budget& budget) const {
+    std::size_t const count = last - first;
+    if (budget.is_spent() || count < 3 || count > max_paths || bound >= count) return bound;
+    path_pricing pricing(forest_, ends_, first, last, begin, end, above, capacity_ - above);
+    std::vector<std::uint32_t> const each(count, 1);
+    // One program may use half of the steps that are left.
+    std::size_t const most = budget.left() / 2;
+    std::size_t const result = column_generation<path_pricing>(each, pricing).run(bound, most);
+    budget.spend(std::min(most, pricing.spent() + pricing.changes() * steps_of_change(count)));
+    return result;
+  }
+
+  prefix_forest const& forest_;
+  path_ends const& ends_;
+  std::uint64_t capacity_;
+  std::vector<node> below_;
+  std::vector<std::uint32_t> first_end_;
+};
+
+[[nodiscard]] inline std::size_t bound_steps(prefix_bound_options const& options) {
+  if (options.steps) return *options.steps;
+  if (options.effort == effort::fast) return 0;
+  return std::size_t{1} << (options.effort == effort::normal ? 26 : 32);
+}
+
+}  // namespace detail
+
+struct prefix_bound_fn {
+  /// Returns lower bounds on the tokens and on the groups of every packing of the sequences under
+  /// the capacity. Sequences above the capacity do not count.
+  ///
+  /// Let C be the capacity, P(v) the tokens from the root through node v, and D(v) the tokens below
+  /// v in all their copies. A group that contains v has room for at most C - P(v) tokens below v.
+  /// The groups that contain v are therefore at least D(v) / (C - P(v)), and at least as many as
+  /// contain any child. For up to 1,024 sequences below a node, a linear program over all groups of
+  /// these sequences gives a better number. The bound of the tokens is the sum over the nodes of
+  /// their tokens times the least number of their copies.
+  ///
+  /// Complexity: linear in nodes and sequences for `fast`; otherwise also the steps. Memory: 60
+  /// bytes for each node and sequence, and 24 MB for the linear programs. Determinism: portable.
+  /// Errors: `std::invalid_argument` if the capacity is zero; `std::overflow_error` if a bound
+  /// exceeds 2^64 - 1. Sources: the volumes are shown in docs/evidence/mathematics.md; Gilmore,
+  /// Gomory (1961) and Farley (1990) for the linear programs.
+  [[nodiscard]] prefix_bounds operator()(prefix_forest const& forest, std::uint64_t capacity,
+                                         prefix_bound_options const& options = {}) const {
+    detail::check_positive("prefix_bound", "capacity", capacity);
+    auto const ends = detail::collect_path_ends(forest, capacity);
+    return detail::copy_bounds(forest, ends, capacity).run(detail::bound_steps(options));
+  }
+};
+
+/// Returns lower bounds on the tokens and groups of a packing; see `prefix_bound_fn`.
+inline constexpr prefix_bound_fn prefix_bound{};
+
+}  // namespace omnibal::inline v0
