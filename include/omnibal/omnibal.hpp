@@ -135,10 +135,15 @@
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/write_plan.hpp>
+#include <omnibal/prefix/balance_prefixes.hpp>
 #include <omnibal/prefix/build_prefix_forest.hpp>
 #include <omnibal/prefix/pack_prefixes.hpp>
 #include <omnibal/prefix/prefix_bound.hpp>
+#include <omnibal/prefix/prefix_exchange.hpp>
 #include <omnibal/prefix/prefix_forest.hpp>
+#include <omnibal/prefix/prefix_layout.hpp>
+#include <omnibal/prefix/prefix_masks.hpp>
+#include <omnibal/prefix/prefix_work.hpp>
 #include <omnibal/recompute/activation_layer.hpp>
 #include <omnibal/recompute/activations_result.hpp>
 #include <omnibal/recompute/measure_activations.hpp>

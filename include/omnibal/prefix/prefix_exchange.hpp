@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Exchange plans that move a shared prefix once to each rank.
+
+#include <omnibal/check.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/prefix/prefix_forest.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// The exchange of the nodes of a forest. The samples of `plan` are copies of nodes: sample k is
+/// the tokens of node `nodes[k]` for one rank.
+struct prefix_exchange_plan {
+  exchange_plan plan;
+  /// The node of each sample of the plan, in the order before the exchange.
+  std::vector<std::uint32_t> nodes;
+};
+
+struct prefix_exchange_fn {
+  /// Plans the exchange that brings each rank the nodes of its sequences, each node once. Before
+  /// the exchange, rank r has the sequences [home_offsets[r], home_offsets[r + 1]) of the forest.
+  /// Afterwards it has the sequences of the cells r, r + ranks, ... of `cells`, such as
+  /// `steps.batches.cells()` of `balance_prefixes`. A rank receives its nodes in depth-first order.
+  /// It sends a node to itself if it has the node. Otherwise it receives the node from the rank of
+  /// the lowest sequence that contains it. `exchange_samples` moves the tokens.
+  ///
+  /// A sequence may be in no cell, if it is oversized. Complexity: linear in the nodes times the
+  /// ranks that need them, and in the paths. Memory: 40 bytes for each copy of a node.
+  /// Determinism: portable. Errors: `std::invalid_argument` if offsets do not ascend from zero to
+  /// the number of sequences, if the number of cells is not a multiple of the ranks, if a cell has
+  /// an index that is no sequence, or if bytes are negative; `std::overflow_error` if the sum of
+  /// the bytes exceeds 2^63 - 1.
+  template <offset_range Offsets>
+  [[nodiscard]] prefix_exchange_plan operator()(prefix_forest const& forest,
+                                                Offsets const& home_offsets, groups_argument cells,
+                                                std::int64_t token_bytes,
+                                                placement_options const& options = {}) const {
+    std::vector<std::uint32_t> offsets;
+    detail::copy_home_offsets(name, home_offsets, offsets);
+    detail::check_weight(name, "token_bytes", token_bytes);
+    std::size_t const ranks = offsets.size() - 1;
+    if (offsets.back() != forest.sequence_count()) {
+      detail::throw_invalid(name, "home_offsets ends with ", offsets.back(),
+                            ", must end with the number of sequences, ", forest.sequence_count());
+    }
+    if (cells.size() % ranks != 0) {
+      detail::throw_invalid(name, "there are ", cells.size(), " cells for ", ranks, " ranks");
+    }
+    constexpr std::uint32_t none = prefix_forest::no_parent;
+    std::vector<std::uint32_t> lowest(forest.size());
+    for (std::uint32_t r = 0; r != ranks; ++r) {
+      for (std::uint32_t v = 0; v != forest.size(); ++v) {
+        std::uint32_t const first = forest.first_sequences()[v];
+        if (first >= offsets[r] && first < offsets[r + 1]) lowest[v] = r;
+      }
+    }
+    // The copies that each rank sends, as pairs of a node and a receiver.
+    struct copy {
+      std::uint32_t node;
+      std::uint32_t to;
+    };
+    std::vector<std::vector<copy>> sent(ranks);
+    std::vector<std::uint32_t> mark_home(forest.size(), none);
+    std::vector<std::uint32_t> mark_needed(forest.size(), none);
+    for (std::uint32_t to = 0; to != ranks; ++to) {
+      for (std::uint32_t i = offsets[to]; i != offsets[to + 1]; ++i) mark(forest, mark_home, to, i);
+      for (std::size_t cell = to; cell < cells.size(); cell += ranks) {
+        for (std::uint32_t const i : cells[cell]) {
+          if (i >= forest.sequence_count()) {
+            detail::throw_invalid(name, "cell ", cell, " has sequence ", i, ", but there are ",
+                                  forest.sequence_count());
+          }
+          mark(forest, mark_needed, to, i);
+        }
+      }
+      for (std::uint32_t v = 0; v != forest.size(); ++v) {
+        if (mark_needed[v] == to) sent[mark_home[v] == to ? to : lowest[v]].push_back({v, to});
+      }
+    }
+    prefix_exchange_plan result;
+    std::vector<std::uint32_t> sample_offsets{0};
+    std::vector<std::vector<std::uint32_t>> received(ranks);
+    for (auto const& copies : sent) {
+      for (copy const& one : copies) {
+        received[one.to].push_back(static_cast<std::uint32_t>(result.nodes.size()));
+        result.nodes.push_back(one.node);
+      }
+      detail::check_index_count(name, "the list of copies", result.nodes.size());
+      sample_offsets.push_back(static_cast<std::uint32_t>(result.nodes.size()));
+    }
+    grouping parts;
+    for (auto& samples : received) {
+      std::sort(samples.begin(), samples.end(), [&](std::uint32_t left, std::uint32_t right) {
+        return result.nodes[left] < result.nodes[right];
+      });
+      for (std::uint32_t const sample : samples) parts.push(sample);
+      parts.close();
+    }
+    auto const bytes = [&](std::uint32_t sample) {
+      std::uint64_t const length = forest.lengths()[result.nodes[sample]];
+      if (length > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+        detail::throw_overflow(name, "the length of a node");
+      }
+      return detail::checked_product(name, "the bytes of a node", static_cast<std::int64_t>(length),
+                                     token_bytes);
+    };
+    result.plan = make_plan(sample_offsets, parts, bytes, options);
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "prefix_exchange";
+
+  /// Marks the nodes of the path of a sequence for a rank, up to the first one that is marked.
+  static void mark(prefix_forest const& forest, std::vector<std::uint32_t>& marks,
+                   std::uint32_t rank, std::uint32_t sequence) {
+    std::uint32_t v = forest.ends()[sequence];
+    while (v != prefix_forest::no_parent && marks[v] != rank) {
+      marks[v] = rank;
+      v = forest.parents()[v];
+    }
+  }
+};
+
+/// Plans the exchange that brings each rank the nodes of its sequences; see `prefix_exchange_fn`.
+inline constexpr prefix_exchange_fn prefix_exchange{};
+
+}  // namespace omnibal::inline v0
