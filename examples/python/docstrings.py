@@ -21,6 +21,7 @@ ALGORITHMS = {
     "improve_packing": "pack/improve_packing",
     "packing_bound": "pack/packing_bound",
     "tune_capacity": "pack/tune_capacity",
+    "pack_prefixes": "prefix/pack_prefixes",
     "group_loads": "group_loads",
     "lpt": "balance/lpt",
     "karmarkar_karp": "balance/karmarkar_karp",

@@ -15,6 +15,9 @@ void define(pybind11::module_& module);
 namespace pipeline {
 void define(pybind11::module_& module);
 }
+namespace prefixes {
+void define(pybind11::module_& module);
+}
 namespace sampling {
 void define(pybind11::module_& module);
 }
@@ -226,5 +229,6 @@ PYBIND11_MODULE(_core, module) {
   results::define(module);
   algorithms::define(module);
   pipeline::define(module);
+  prefixes::define(module);
   sampling::define(module);
 }

@@ -22,6 +22,7 @@ options_of() {
 
 # The examples read these.
 for length in 300 41 2050 77 512; do echo "{\"length\": $length}"; done >lengths.jsonl
+for answer in 4 5 6; do echo "[1, 2, 3, $answer]"; done >tokens.jsonl
 
 for name in "$@"; do
   short=$(basename "$name")

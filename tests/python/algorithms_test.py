@@ -176,6 +176,57 @@ class Packing(unittest.TestCase):
         self.assertRaises(ValueError, omnibal.OnlinePacker.restore, packer.state()[:-3])
 
 
+class Prefixes(unittest.TestCase):
+    SEQUENCES = [[7, 7, 1], [7, 7, 2, 3], [9], [7, 7]]
+
+    def test_lists_and_arrays_give_the_same_groups(self):
+        packed = omnibal.pack_prefixes(self.SEQUENCES, 5)
+        for kind in (np.int32, np.int64, np.uint16):
+            arrays = [np.array(ids, kind) for ids in self.SEQUENCES]
+            self.assertEqual(omnibal.pack_prefixes(arrays, 5).groups, packed.groups)
+        self.assertEqual(packed.computed_tokens, packed.trie_tokens)
+        self.assertEqual((packed.all_tokens, packed.bound_tokens), (10, 6))
+        self.assertEqual(sorted(i for group in packed for i in group.tolist()), [0, 1, 2, 3])
+
+    def test_a_layout_finds_the_tokens_of_each_sequence(self):
+        packed = omnibal.pack_prefixes(self.SEQUENCES, 6)
+        layout = packed.layout(0)
+        starts, none = layout["cu_seqlens"], 2**32 - 1
+        for sequence, segment in zip(layout["sequences"], layout["ends"]):
+            ids = []
+            while segment != none:
+                source = self.SEQUENCES[layout["sources"][segment]]
+                places = layout["positions"][starts[segment] : starts[segment + 1]]
+                ids = [source[p] for p in places] + ids
+                segment = layout["parents"][segment]
+            self.assertEqual(ids, self.SEQUENCES[sequence])
+
+    def test_options_and_copies(self):
+        packed = omnibal.pack_prefixes(self.SEQUENCES, 3, multiple_of=3, oversized="own_group")
+        self.assertEqual(len(packed) % 3, 0)
+        self.assertEqual(omnibal.pack_prefixes(self.SEQUENCES, 3).oversized.tolist(), [1])
+        again = pickle.loads(pickle.dumps(packed))
+        self.assertEqual(again.groups, packed.groups)
+        self.assertEqual(repr(again), repr(packed))
+        for group in range(len(packed)):
+            found, expected = again.layout(group), packed.layout(group)
+            self.assertEqual({k: v.tolist() for k, v in found.items()},
+                             {k: v.tolist() for k, v in expected.items()})
+
+    def test_errors_name_argument_and_value(self):
+        for text, call in (
+            ("capacity is 0", lambda: omnibal.pack_prefixes([[1]], 0)),
+            ("oversized is all", lambda: omnibal.pack_prefixes([[1]], 1, oversized="all")),
+            (r"type of sequences\[1\] is float64", lambda: omnibal.pack_prefixes([[1], [0.5]], 1)),
+            ("sequence 0 has 2 tokens",
+             lambda: omnibal.pack_prefixes([[1, 2]], 1, oversized="reject")),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                call()
+        with self.assertRaises(IndexError):
+            omnibal.pack_prefixes([[1]], 1).layout(4)
+
+
 class Balancing(unittest.TestCase):
     COSTS = DEMANDS[:, 1] ** 2
 

@@ -116,6 +116,68 @@ class Packing:
             packed.plot(lengths, 8192).figure.savefig("fill.png")
         """
 
+class PrefixPacking:
+    """Groups of sequences that share prefixes: a sequence of its groups.
+
+    Each sequence is in one group or oversized. A group counts each shared token once.
+
+    Example:
+        >>> packed = omnibal.pack_prefixes([[7, 7, 1], [7, 7, 2, 3], [9]], 6)
+        >>> packed
+        PrefixPacking(1 group, at least 1, 6 tokens, at least 6, 0 oversized sequences)
+        >>> packed.all_tokens, packed.trie_tokens, packed.tokens.tolist()
+        (8, 6, [6])
+    """
+
+    @property
+    def groups(self) -> Groups: ...
+    @property
+    def oversized(self) -> Indices: ...
+    @property
+    def tokens(self) -> npt.NDArray[np.uint64]: ...
+    @property
+    def computed_tokens(self) -> int: ...
+    @property
+    def trie_tokens(self) -> int: ...
+    @property
+    def all_tokens(self) -> int: ...
+    @property
+    def bound_tokens(self) -> int: ...
+    @property
+    def bound_groups(self) -> int: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, group: int) -> Indices: ...
+    @overload
+    def __getitem__(self, group: slice) -> List[Indices]: ...
+    def __iter__(self) -> Iterator[Indices]: ...
+    def layout(self, group: int) -> Dict[str, Indices]:
+        """Returns the tokens of a group in depth-first order, as attention kernels need them.
+
+        Token q may attend to token k if k <= q < token_ends[k]. The tokens of segment s are
+        sequences[sources[s]][positions[a] : positions[b - 1] + 1], where a and b are cu_seqlens[s]
+        and cu_seqlens[s + 1].
+
+        Args:
+            group: the number of the group.
+
+        Returns:
+            Arrays of uint32 by name: `sequences` of the group and the segment at which each one
+            `ends`; for each segment `sources`, `parents` and `subtree_ends`; `cu_seqlens` of the
+            segments; for each token `positions`, `token_ends` and `predictors`, the token whose
+            output predicts it. 2**32 - 1 stands for no segment and no token.
+
+        Raises:
+            IndexError: if there is no such group.
+
+        Example:
+            >>> layout = omnibal.pack_prefixes([[7, 7, 1], [7, 7, 2, 3]], 6).layout(0)
+            >>> layout["cu_seqlens"].tolist(), layout["positions"].tolist()
+            ([0, 2, 3, 5], [0, 1, 2, 2, 3])
+            >>> layout["token_ends"].tolist()
+            [5, 5, 3, 5, 5]
+        """
+
 class Steps:
     """What each rank runs in each step: a sequence of steps, which are lists of arrays.
 
@@ -776,6 +838,44 @@ def tune_capacity(
         'solved'
         >>> 3 <= tuned.best.mean_group_size < 4
         True
+    """
+
+def pack_prefixes(
+    sequences: Sequence[Integers],
+    capacity: int,
+    *,
+    group_price: Optional[int] = None,
+    multiple_of: int = 1,
+    oversized: Literal["list", "own_group", "reject"] = "list",
+    effort: Effort = "normal",
+    seed: int = 0,
+) -> PrefixPacking:
+    """Packs sequences that share prefixes, such as the answers to one prompt, under a capacity.
+
+    Args:
+        sequences: the token ids of each sequence: a list of lists, of arrays, or an array of rows.
+            Arrays of int64 are read without a copy.
+        capacity: the maximum number of tokens of a group, with each shared token once.
+        group_price: the number of computed tokens that one group less is worth. Default: the
+            capacity.
+        multiple_of: the divisor of the number of groups, such as the number of ranks.
+        oversized: where sequences go that exceed the capacity alone: into a list, each into its own
+            group, or an error.
+        effort: "fast", "normal" or "thorough".
+        seed: other seeds find other groups.
+
+    Returns:
+        The groups, their tokens, and bounds on both.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> prompts = [[1, 2, 3, 4], [5, 6, 7, 8]]
+        >>> answers = [prompt + [answer] for prompt in prompts for answer in (10, 11, 12)]
+        >>> packed = omnibal.pack_prefixes(answers, 8)
+        >>> packed.groups.tolist(), packed.computed_tokens
+        ([[0, 1, 2], [3, 4, 5]], 14)
     """
 
 def group_loads(groups: Groups, demands: Demands) -> npt.NDArray[np.int64]:
