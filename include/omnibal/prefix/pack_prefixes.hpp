@@ -217,6 +217,7 @@ struct pack_prefixes_fn {
     std::uint64_t const ratios[] = {even, even > max_ratio ? even : 2 * even, 0};
     rng::engine words(0);
     std::vector<detail::path_group> best;
+    std::vector<std::uint32_t> members;
     std::optional<detail::uint128> best_value;
     detail::piece_packer packer;
     for (std::uint64_t const ratio : std::span(ratios, once ? 1 : 3)) {
@@ -227,9 +228,10 @@ struct pack_prefixes_fn {
       best_value = value;
       best.resize(packer.size());
       for (std::size_t g = 0; g != packer.size(); ++g) {
-        best[g].ends.clear();
-        packer.visit(g, [&](std::uint32_t t) { best[g].ends.push_back(t); });
-        std::sort(best[g].ends.begin(), best[g].ends.end());
+        members.clear();
+        packer.visit(g, [&](std::uint32_t t) { members.push_back(t); });
+        std::sort(members.begin(), members.end());
+        best[g].ends.assign(members.begin(), members.end());
       }
     }
     // Two pieces of one node may have met in a group, which needs the node once.
