@@ -7,12 +7,12 @@
 #include <omnibal/prefix/build_prefix_forest.hpp>
 #include <omnibal/rng/engine.hpp>
 
-#include <benchmark/benchmark.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <vector>
+
+#include <benchmark/benchmark.h>
 
 namespace {
 
@@ -52,9 +52,17 @@ void build(benchmark::State& state, std::size_t siblings, std::size_t shared, bo
                  [&] { return omnibal::build_prefix_forest(sequences); });
 }
 
-BENCHMARK_CAPTURE(build, prompts_of_16, 16, 600, false)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(build, prompts_of_16_apart, 16, 600, true)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(build, equal_triples_apart, 3, 2000, true)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(build, one_prompt, 100'000, 1500, false)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(build, prompts_of_16, 16, 600, false)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(build, prompts_of_16_apart, 16, 600, true)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(build, equal_triples_apart, 3, 2000, true)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(build, one_prompt, 100'000, 1500, false)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace

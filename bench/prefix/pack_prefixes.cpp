@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Groups of sequences that share prefixes: computed tokens over the tokens of the trie, groups, the
-/// bounds of both, and time, beside first fit in three orders.
+/// Groups of sequences that share prefixes: computed tokens over the tokens of the trie, groups,
+/// the bounds of both, and time, beside first fit in three orders.
 
 #include "prefix_families.hpp"
 #include "prefix_first_fit.hpp"
@@ -9,11 +9,11 @@
 #include <omnibal/prefix/pack_prefixes.hpp>
 #include <omnibal/prefix/prefix_bound.hpp>
 
-#include <benchmark/benchmark.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include <benchmark/benchmark.h>
 
 namespace {
 
@@ -51,9 +51,8 @@ void theirs(benchmark::State& state, omnibal::prefix_forest const& forest, std::
       auto const add = [&](std::string const& method, auto const& run) {
         auto const name = std::string("pack_prefixes/") + family.name +
                           "/capacity:" + std::to_string(capacity) + "/" + method;
-        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
-          run(state, family.make(1), capacity);
-        });
+        benchmark::RegisterBenchmark(
+            name.c_str(), [=](benchmark::State& state) { run(state, family.make(1), capacity); });
       };
       add("fast", [](auto& state, auto const& forest, std::uint64_t most) {
         ours(state, forest, most, omnibal::effort::fast);

@@ -104,8 +104,7 @@ void check_nodes(byte_reader& bytes) {
   }
   std::uint64_t const capacity = 1 + bytes.next() * 4U;
   returns("build_prefix_forest", kind, [&] {
-    auto const forest =
-        omnibal::build_prefix_forest(omnibal::prefix_nodes{parents, lengths, ends});
+    auto const forest = omnibal::build_prefix_forest(omnibal::prefix_nodes{parents, lengths, ends});
     for (std::size_t i = 0; i != ends.size(); ++i) {
       std::uint64_t tokens = 0;
       for (std::uint32_t v = ends[i]; v != omnibal::prefix_forest::no_parent; v = parents[v]) {

@@ -55,8 +55,8 @@ void print_forests(std::string const& name, std::size_t nodes, std::size_t seque
     balance.packing = options;
     balance.packing.multiple_of = 1;
     // Works that are whole numbers have exact sums.
-    auto const steps = omnibal::balance_prefixes(forest, 3, capacity,
-                                                 omnibal::prefix_work{1.0, 2.0}, balance);
+    auto const steps =
+        omnibal::balance_prefixes(forest, 3, capacity, omnibal::prefix_work{1.0, 2.0}, balance);
     balanced.add(digest_of(steps.batches.cells().offsets()));
     balanced.add(digest_of(steps.batches.cells().items()));
     auto const count = static_cast<std::uint32_t>(forest.sequence_count());

@@ -5,9 +5,9 @@
 /// Lower bounds on the number of groups.
 
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/column_generation.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/measured_bound.hpp>
-#include <omnibal/detail/column_generation.hpp>
 #include <omnibal/pack/packing_bound/conflict_clique.hpp>
 #include <omnibal/pack/packing_bound/dual_feasible.hpp>
 #include <omnibal/pack/packing_bound/pattern_bound.hpp>

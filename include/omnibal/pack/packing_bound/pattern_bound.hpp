@@ -5,8 +5,8 @@
 /// Lower bound on the number of groups from patterns of all resources together.
 
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/column_generation.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/packing_bound/scalar_pricing.hpp>
 #include <omnibal/pack/packing_bound/vector_pricing.hpp>
 

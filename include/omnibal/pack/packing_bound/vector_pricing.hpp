@@ -6,8 +6,8 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/pattern_master.hpp>
+#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/pack/packing_bound/summed_shares.hpp>
 
 #include <algorithm>

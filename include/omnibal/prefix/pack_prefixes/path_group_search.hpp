@@ -25,7 +25,7 @@ namespace omnibal::inline v0::detail {
 class path_group_search {
  public:
   path_group_search(path_ends const& ends, std::uint64_t capacity, std::uint64_t group_price,
-               std::uint64_t seed)
+                    std::uint64_t seed)
       : ends_(ends), shared_(ends.shared), capacity_(capacity), price_(group_price), words_(seed) {}
 
   void run(std::vector<path_group>& groups, std::uint64_t bound_tokens, std::size_t bound_groups,
