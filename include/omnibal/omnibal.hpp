@@ -128,7 +128,9 @@
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/pipeline/zb_v.hpp>
+#include <omnibal/plan/configuration_plan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/plan_configuration.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/predict_step.hpp>

@@ -10,6 +10,7 @@
 #include <omnibal/cost/machines.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/plan_configuration.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/predict_step.hpp>
@@ -119,10 +120,45 @@ void print_step(std::uint64_t seed) {
   print("predict_step, seed " + std::to_string(seed), hash.value());
 }
 
+/// Best, runners-up and families of small spaces.
+void print_configurations(std::uint64_t seed) {
+  test::random_amounts random(seed);
+  test::fnv1a hash;
+  auto const add = [&](omnibal::planned_configuration const& found) {
+    for (std::int64_t const value :
+         {found.step.degrees.tensor, found.step.degrees.pipeline, found.step.degrees.sequence,
+          found.step.degrees.data, found.step.chunks, found.step.sequences,
+          found.step.micro_batches}) {
+      hash.add(static_cast<std::uint64_t>(value));
+    }
+    hash.add(static_cast<std::uint64_t>(1e9 * found.prediction.total()));
+  };
+  for (int i = 0; i != 10; ++i) {
+    omnibal::language_model const model{
+        .input = {.vocabulary = 32'000, .hidden = 1024},
+        .layers = random.between(2, 12),
+        .layer = {.hidden = 1024, .heads = 16, .kv_heads = 8, .mlp = 2816},
+        .output = {.vocabulary = 32'000, .hidden = 1024}};
+    omnibal::step_data const data{.sequences = 8 * random.between(1, 4),
+                                      .tokens = 1024 * random.between(1, 4)};
+    auto const plan = omnibal::plan_configuration(
+        model, omnibal::machines::h100, data,
+        {.devices = 8 * random.between(1, 2), .memory_bytes = std::int64_t{1} << 34});
+    add(plan.best);
+    for (auto const& other : plan.runners_up) add(other);
+    for (auto const& family : plan.families) {
+      hash.add(static_cast<std::uint64_t>(family.reason));
+      if (family.reason != omnibal::loss_reason::memory) add(family.best);
+    }
+  }
+  print("plan_configuration, seed " + std::to_string(seed), hash.value());
+}
+
 }  // namespace
 
 int main() {
   for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) print_plan(seed);
   print_chunks(1);
   print_step(1);
+  print_configurations(1);
 }

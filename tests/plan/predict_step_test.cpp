@@ -368,6 +368,98 @@ TEST_CASE("even boundaries divide layers or units") {
   }
 }
 
+// A tower must be timed by the same kernels as a language layer without a mask.
+TEST_CASE("a vision layer has the time of a layer without a mask") {
+  omnibal::vision_language_model pair{
+      .vision = {.patches = {.hidden = 1024, .image_size = 448},
+                 .layers = 4,
+                 .layer = {.hidden = 1024, .heads = 16, .mlp = 4096, .image_size = 448},
+                 .has_last_norm = true},
+      .connector = {.input = 4096, .hidden = 1024, .output = 1024, .tile_tokens = 256},
+      .language = small_model()};
+  training_step step = small_step();
+  step.sequences = 1;
+  step.tokens = 0;
+  step.work = {.tiles = 2, .documents = omnibal::equal_sequences({2, 2048})};
+  auto const with_tiles = predict_step(pair, step, eager_machine()).seconds;
+  auto longer = pair;
+  ++longer.vision.layers;
+  auto const one_more = predict_step(longer, step, eager_machine()).seconds;
+  // The same layer as the whole of a language model, for documents of a tile.
+  omnibal::transformer const layer{.hidden = 1024,
+                                   .heads = 16,
+                                   .mlp = 4096,
+                                   .feed_forward = omnibal::mlp_kind::plain,
+                                   .mask = omnibal::attention_mask::full};
+  omnibal::micro_batch_work const tiles{.documents = omnibal::equal_sequences({2, 1024})};
+  auto const shapes = omnibal::detail::shapes_of("test", layer, tiles, {}, {});
+  omnibal::step_pieces<> const pieces;
+  double products = 0;
+  for (auto const& shape : shapes.products) {
+    products += pieces.matmul(eager_machine(), shape, omnibal::matmul_precision::bf16);
+  }
+  auto const core = pieces.attention(eager_machine(), shapes.attention);
+  CHECK(one_more.matmul - with_tiles.matmul == Approx(8 * 3 * products));
+  CHECK(one_more.attention - with_tiles.attention == Approx(8 * (core.forward + core.backward)));
+  CHECK(one_more.memory > with_tiles.memory);
+  // Without tiles the tower costs its launches and parameters only.
+  step.work.tiles = 0;
+  auto const without = predict_step(pair, step, eager_machine()).seconds;
+  auto plain = small_step();
+  auto const language = predict_step(small_model(), plain, eager_machine()).seconds;
+  CHECK(without.attention == Approx(language.attention));
+  CHECK(with_tiles.matmul > without.matmul);
+}
+
+// A projector and a patch embedding must have the products that their costs count.
+TEST_CASE("projector and patches have the products of their FLOPs") {
+  omnibal::machine on = free_links();
+  on.operand_bytes_per_second = infinite;
+  on.memory_bytes_per_second = infinite;
+  omnibal::vision_language_model pair{
+      .vision =
+          {.patches = {.hidden = 256, .image_size = 112, .class_tokens = 1},
+           .layers = 2,
+           .layer = {.hidden = 256, .heads = 4, .mlp = 512, .image_size = 112, .class_tokens = 1}},
+      .connector = {.input = 1024, .hidden = 2048, .output = 1024, .tile_tokens = 16},
+      .language = small_model()};
+  omnibal::micro_batch_work const work{.tiles = 6, .documents = omnibal::equal_sequences({2, 512})};
+  for (auto const kind : {omnibal::mlp_kind::plain, omnibal::mlp_kind::gated}) {
+    for (std::int64_t const hidden : {0, 2048}) {
+      pair.connector.feed_forward = hidden == 0 ? omnibal::mlp_kind::plain : kind;
+      pair.connector.hidden = hidden;
+      for (std::int64_t const tensor : {1, 4}) {
+        training_step step{.sequences = 1, .work = work, .degrees = {.tensor = tensor}};
+        auto const found = predict_step(pair, step, on).seconds;
+        double flops = 0;
+        for (auto const& cost : omnibal::layer_costs(pair, work, step.degrees)) {
+          flops += static_cast<double>(cost.flops());
+        }
+        double const counted = found.matmul * on.matmul_flops_per_second +
+                               found.attention / 3.5 * 3 * on.attention_flops_per_second;
+        INFO("tensor " << tensor << ", hidden " << hidden);
+        CHECK(counted == Approx(flops).epsilon(1e-6));
+      }
+    }
+  }
+  pair.connector.source = omnibal::projector_source::clips;
+  auto const text = test::error_text<std::invalid_argument>(
+      [&] { static_cast<void>(predict_step(pair, {.sequences = 1, .work = work}, on)); });
+  CHECK(text.find("projector of clips") != std::string::npos);
+}
+
+// A micro-batch of its own must replace the sequences, and nothing else may be given with it.
+TEST_CASE("a step has sequences or a micro-batch of its own") {
+  auto step = small_step();
+  auto const equal = predict_step(small_model(), step, eager_machine());
+  step.work.documents = omnibal::equal_sequences({2, 2048});
+  CHECK(error_of(step).find("step.sequences is 2, must be from 1 to 1") != std::string::npos);
+  step.sequences = 1;
+  CHECK(error_of(step).find("step.tokens is 2048, must be from 0 to 0") != std::string::npos);
+  step.tokens = 0;
+  CHECK(predict_step(small_model(), step, eager_machine()) == equal);
+}
+
 // A message must name the number that is wrong.
 TEST_CASE("predict_step names what it refuses") {
   auto step = small_step();

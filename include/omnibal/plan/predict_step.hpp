@@ -12,7 +12,9 @@
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/machine.hpp>
 #include <omnibal/cost/prediction_layer.hpp>
+#include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>
+#include <omnibal/cost/vision_transformer.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/plan/predict_step/layer_shapes.hpp>
@@ -40,6 +42,9 @@ struct training_step {
   std::int64_t tokens = 0;
   /// The tokens of a packed document; 0 means that a sequence is one document.
   std::int64_t document_tokens = 0;
+  /// A micro-batch of any documents, tiles and images. If it is not empty, it replaces the three
+  /// members before it, which then must have their defaults.
+  micro_batch_work work{};
   /// Micro-batches of a data-parallel rank.
   std::int64_t micro_batches = 1;
   parallel_degrees degrees{};
@@ -194,8 +199,90 @@ class unit_timer {
   }
 
   [[nodiscard]] timed_unit operator()(transformer const& layer) const {
+    return block(layer, layer, batch_);
+  }
+
+  /// The kernels are the kernels of a language layer without a mask.
+  [[nodiscard]] timed_unit operator()(vision_transformer const& layer) const {
+    transformer const kernels{.hidden = layer.hidden,
+                              .heads = layer.heads,
+                              .head_size = layer.head_size,
+                              .mlp = layer.mlp,
+                              .feed_forward = layer.feed_forward,
+                              .mask = attention_mask::full,
+                              .kernel = layer.kernel,
+                              .training = layer.training,
+                              .span = layer.span};
+    std::int64_t const in_tile = layer.image_size == 0 ? 0 : layer.tile_tokens();
+    micro_batch_work const images{
+        .documents = image_tokens(function_, batch_, in_tile, layer.tiles_of_image)};
+    return block(layer, kernels, images);
+  }
+
+  [[nodiscard]] timed_unit operator()(patch_embedding const& layer) const {
     timed_unit unit = costed(layer);
-    layer_shapes const shapes = shapes_of(function_, layer, batch_, step_.degrees, step_.bytes);
+    std::int64_t const pixels = layer.channels * layer.patch_size * layer.patch_size;
+    std::int64_t const in_tile =
+        layer.image_size == 0 ? 0 : tile_tokens(function_, layer.image_size, layer.patch_size, 0);
+    auto const patches = image_tokens(function_, batch_, in_tile);
+    return with_product(unit, seconds_of({.rows = in_sequence(patches.tokens),
+                                          .columns = static_cast<double>(layer.hidden),
+                                          .depth = static_cast<double>(pixels)}));
+  }
+
+  [[nodiscard]] timed_unit operator()(tower_norm const& layer) const {
+    return with_product(costed(layer), 0);
+  }
+
+  /// Tensor-parallel ranks share a hidden layer and add up its outputs.
+  [[nodiscard]] timed_unit operator()(projector const& layer) const {
+    if (layer.source != projector_source::images) {
+      throw_invalid(function_, "the model has a projector of clips, which has no time");
+    }
+    timed_unit unit = costed(layer);
+    auto const input = static_cast<double>(layer.input);
+    auto const output = static_cast<double>(layer.output);
+    double const rows =
+        in_sequence(batch_.tiles * layer.tile_tokens +
+                    (batch_.images.tokens + layer.patches_per_token - 1) / layer.patches_per_token);
+    if (layer.hidden == 0) {
+      return with_product(unit, seconds_of({.rows = rows, .columns = output, .depth = input}));
+    }
+    double const width =
+        static_cast<double>(layer.hidden) / static_cast<double>(step_.degrees.tensor);
+    double const inputs = layer.feed_forward == mlp_kind::gated ? 2 : 1;
+    double const products = seconds_of({.rows = rows, .columns = inputs * width, .depth = input}) +
+                            seconds_of({.rows = rows, .columns = output, .depth = width});
+    unit = with_product(unit, products);
+    auto const bytes = static_cast<double>(step_.bytes.activation) * rows * output;
+    double const reduced = pieces_.communicate(
+        on_, {.kind = collective_kind::all_reduce, .bytes = bytes, .ranks = step_.degrees.tensor});
+    unit.forward.tensor = reduced;
+    if (unit.cost.backward.flops != 0) unit.backward.tensor = reduced;
+    return unit;
+  }
+
+  /// Other layers have no time.
+  template <class Layer>
+  [[nodiscard]] timed_unit operator()(Layer const& /*layer*/) const {
+    throw_invalid(function_, "the model has a layer of a kind that has no time");
+  }
+
+ private:
+  template <class Layer>
+  [[nodiscard]] timed_unit costed(Layer const& layer) const {
+    timed_unit unit;
+    unit.cost = layer(batch_, step_.degrees, step_.bytes);
+    return unit;
+  }
+
+  /// Times a layer of attention and a feed-forward part, whose kernels are the kernels of
+  /// `kernels`.
+  template <class Layer>
+  [[nodiscard]] timed_unit block(Layer const& layer, transformer const& kernels,
+                                 micro_batch_work const& batch) const {
+    timed_unit unit = costed(layer);
+    layer_shapes const shapes = shapes_of(function_, kernels, batch, step_.degrees, step_.bytes);
     unit.expert_parameters = shapes.expert_parameters;
     double products = 0;
     for (matmul_shape const& shape : shapes.products) products += seconds_of(shape);
@@ -214,28 +301,28 @@ class unit_timer {
     unit.backward.attention = core.backward;
     unit.backward.memory = memory;
     wait_for_launch(unit.backward);
-    recompute(layer, core, unit);
+    recompute(layer.kernel, core, unit);
     return unit;
   }
 
-  /// Other layers have no time.
-  template <class Layer>
-  [[nodiscard]] timed_unit operator()(Layer const& /*layer*/) const {
-    throw_invalid(function_, "the model has a layer of a kind that has no time");
-  }
-
- private:
-  template <class Layer>
-  [[nodiscard]] timed_unit costed(Layer const& layer) const {
-    timed_unit unit;
-    unit.cost = layer(batch_, step_.degrees, step_.bytes);
+  /// Adds products and the other work of a layer; the backward pass has as many products as its
+  /// FLOPs say.
+  [[nodiscard]] timed_unit with_product(timed_unit unit, double product) const {
+    unit.forward.matmul = product;
+    unit.forward.memory = moved(unit.cost.forward);
+    if (unit.cost.forward.flops != 0) {
+      unit.backward.matmul = product * static_cast<double>(unit.cost.backward.flops) /
+                             static_cast<double>(unit.cost.forward.flops);
+    }
+    if (unit.cost.backward.moved_bytes != 0) unit.backward.memory = unit.forward.memory;
     return unit;
   }
 
-  [[nodiscard]] double rows() const {
-    return static_cast<double>(batch_.documents.tokens) /
-           static_cast<double>(step_.degrees.sequence);
+  [[nodiscard]] double in_sequence(std::int64_t tokens) const {
+    return static_cast<double>(tokens) / static_cast<double>(step_.degrees.sequence);
   }
+
+  [[nodiscard]] double rows() const { return in_sequence(batch_.documents.tokens); }
 
   [[nodiscard]] double seconds_of(matmul_shape const& shape) const {
     return pieces_.matmul(on_, shape, step_.precision);
@@ -251,7 +338,8 @@ class unit_timer {
   }
 
   /// Scores of unfused attention belong to the time of attention.
-  [[nodiscard]] layer_work work_without_scores(transformer layer, layer_cost const& cost) const {
+  template <class Layer>
+  [[nodiscard]] layer_work work_without_scores(Layer layer, layer_cost const& cost) const {
     if (layer.kernel == attention_kernel::flash) return cost.forward;
     layer.kernel = attention_kernel::flash;
     return layer(batch_, step_.degrees, step_.bytes).forward;
@@ -303,10 +391,10 @@ class unit_timer {
   /// Adds the recomputation to the backward pass. A full one repeats the forward pass with its
   /// collectives. A selective one repeats unfused attention, or moves the bytes of norms and
   /// activations again.
-  void recompute(transformer const& layer, pass_seconds const& core, timed_unit& unit) const {
+  void recompute(attention_kernel kernel, pass_seconds const& core, timed_unit& unit) const {
     if (step_.recomputed == recompute_choice::full) unit.backward.add(unit.forward);
     if (step_.recomputed != recompute_choice::selective) return;
-    if (layer.kernel == attention_kernel::unfused) {
+    if (kernel == attention_kernel::unfused) {
       unit.backward.attention += core.forward;
     } else {
       unit.backward.memory += moved(unit.cost[recompute_choice::selective].extra);
@@ -333,17 +421,17 @@ struct virtual_stage_cost {
   std::int64_t kept_bytes = 0;
   std::int64_t transient_bytes = 0;
 
-  void add(std::string_view function, timed_unit const& unit, recompute_choice choice) {
-    add(function, {.forward = unit.forward,
-                   .backward = unit.backward,
-                   .parameters = static_cast<double>(unit.cost.parameters) - unit.expert_parameters,
-                   .expert_parameters = unit.expert_parameters,
-                   .optimizer_bytes = static_cast<double>(unit.cost.optimizer_bytes),
-                   .units = 1,
-                   .cut_bytes = static_cast<double>(unit.cost.cut_bytes),
-                   .state_bytes = unit.cost.state_bytes(),
-                   .kept_bytes = unit.cost[choice].kept_bytes,
-                   .transient_bytes = unit.cost[choice].transient_bytes});
+  [[nodiscard]] static virtual_stage_cost of(timed_unit const& unit, recompute_choice choice) {
+    return {.forward = unit.forward,
+            .backward = unit.backward,
+            .parameters = static_cast<double>(unit.cost.parameters) - unit.expert_parameters,
+            .expert_parameters = unit.expert_parameters,
+            .optimizer_bytes = static_cast<double>(unit.cost.optimizer_bytes),
+            .units = 1,
+            .cut_bytes = static_cast<double>(unit.cost.cut_bytes),
+            .state_bytes = unit.cost.state_bytes(),
+            .kept_bytes = unit.cost[choice].kept_bytes,
+            .transient_bytes = unit.cost[choice].transient_bytes};
   }
 
   void add(std::string_view function, virtual_stage_cost const& other) {
@@ -359,6 +447,27 @@ struct virtual_stage_cost {
     transient_bytes = std::max(transient_bytes, other.transient_bytes);
   }
 };
+
+/// A number of equal units in a row.
+struct timed_run {
+  virtual_stage_cost unit{};
+  std::int64_t count = 0;
+};
+
+/// Returns the units of a model for a micro-batch.
+template <layered_model Model, class Pieces>
+[[nodiscard]] std::vector<timed_run> timed_runs(std::string_view function, Model const& model,
+                                                training_step const& step,
+                                                micro_batch_work const& batch, machine const& on,
+                                                Pieces const& pieces) {
+  unit_timer<Pieces> const timer(function, step, batch, on, pieces);
+  std::vector<timed_run> result;
+  for_each_layer(function, model, [&](auto const& layer, std::int64_t count) {
+    if (count == 0) return;
+    result.push_back({virtual_stage_cost::of(timer(layer), step.recomputed), count});
+  });
+  return result;
+}
 
 /// Times the communication between stages and between data-parallel ranks.
 template <class Pieces>
@@ -486,6 +595,99 @@ class step_links {
   Pieces const& pieces_;
 };
 
+/// The virtual stages of a step, with their transfers and gathers, and its stages.
+class staged_step {
+ public:
+  /// Precondition: the boundaries are ascending, from 0 to the number of units.
+  template <class Pieces>
+  staged_step(std::string_view function, training_step const& step, machine const& on,
+              Pieces const& pieces, std::vector<timed_run> const& runs,
+              std::vector<std::int64_t> const& boundaries)
+      : function_(function), micro_batches_(step.micro_batches), parts_(boundaries.size() - 1) {
+    add_units(runs, boundaries);
+    step_links<Pieces> const links(step, on, pieces);
+    links.add_transfers(parts_);
+    if (step.degrees.sharding == sharded_state::parameters) {
+      for (auto& part : parts_) links.add_gathers(part);
+    }
+    auto const stages = static_cast<std::size_t>(step.degrees.pipeline);
+    for (std::size_t s = 0; s != stages; ++s) {
+      virtual_stage_cost sum;
+      for (std::size_t v = s; v < parts_.size(); v += stages) sum.add(function_, parts_[v]);
+      step_seconds one = sum.forward;
+      one.add(sum.backward);
+      step_seconds const behind = links.after_backward(sum, one.total());
+      if (one.total() > slowest_.total()) slowest_ = one;
+      if (behind.total() > after_.total()) after_ = behind;
+      checked_add(function_, "the bytes of a stage", sum.state_bytes, sum.transient_bytes);
+      fixed_bytes_.push_back(sum.state_bytes);
+      work_.push_back(one.total());
+    }
+  }
+
+  /// Returns the prediction of a step with 1F1B or its interleaved form.
+  [[nodiscard]] step_prediction prediction() const {
+    std::size_t const stages = fixed_bytes_.size();
+    interleaved_1f1b const schedule{.stages = stages,
+                                    .micro_batches = static_cast<std::size_t>(micro_batches_),
+                                    .chunks = parts_.size() / stages};
+    std::vector<stage_time<double>> times;
+    for (auto const& part : parts_) times.push_back({part.forward.total(), part.backward.total()});
+    auto const time = [&](std::size_t part, std::size_t /*micro_batch*/) { return times[part]; };
+    auto const kept = [&](std::size_t part, std::size_t /*micro_batch*/) {
+      return parts_[part].kept_bytes;
+    };
+    auto const simulated = simulate_pipeline(schedule, time, 0.0, kept);
+    step_prediction result;
+    for (std::size_t s = 0; s != stages; ++s) {
+      std::int64_t peak = simulated.peak_bytes[s];
+      checked_add(function_, "the bytes of a stage", peak, fixed_bytes_[s]);
+      result.peak_bytes.push_back(peak);
+    }
+    result.seconds.add(slowest_, static_cast<double>(micro_batches_));
+    result.seconds.bubble = std::max(0.0, simulated.makespan - result.seconds.total());
+    result.seconds.add(after_);
+    if (std::isfinite(result.seconds.total())) return result;
+    throw_overflow(function_, "the seconds of the step");
+  }
+
+  /// Returns a lower bound of the seconds, exact in real numbers for equal stages. A stage waits
+  /// for the first forward passes before it, runs all of its passes, and the last backward passes
+  /// before it follow. Each micro-batch passes through all virtual stages.
+  [[nodiscard]] double least_seconds() const {
+    double before = 0;
+    double least = 0;
+    for (std::size_t s = 0; s != parts_.size(); ++s) {
+      if (s < work_.size()) {
+        least = std::max(least, before + static_cast<double>(micro_batches_) * work_[s]);
+      }
+      before += parts_[s].forward.total() + parts_[s].backward.total();
+    }
+    return std::max(least, before) + after_.total();
+  }
+
+ private:
+  void add_units(std::vector<timed_run> const& runs, std::vector<std::int64_t> const& boundaries) {
+    std::int64_t unit = 0;
+    std::size_t part = 0;
+    for (timed_run const& run : runs) {
+      for (std::int64_t i = 0; i != run.count; ++i, ++unit) {
+        while (unit == boundaries[part + 1]) ++part;
+        parts_[part].add(function_, run.unit);
+      }
+    }
+  }
+
+  std::string_view function_;
+  std::int64_t micro_batches_;
+  std::vector<virtual_stage_cost> parts_;
+  step_seconds slowest_{};
+  step_seconds after_{};
+  /// State and transient bytes, and the seconds of a micro-batch, of each stage.
+  std::vector<std::int64_t> fixed_bytes_{};
+  std::vector<double> work_{};
+};
+
 }  // namespace detail
 
 struct predict_step_fn {
@@ -496,9 +698,11 @@ struct predict_step_fn {
   /// consecutive numbers in the order tensor, sequence, data, pipeline. Norms, activations and sums
   /// of the backward pass move as many bytes as in the forward pass.
   ///
-  /// A model visits an `embedding`, `transformer` layers, `prediction_layer`s and a
-  /// `language_head`. The prediction describes even work: equal ranks, no stragglers, no loading of
-  /// data, no checkpoints. docs/evidence/step_model.md has its errors.
+  /// A model visits an `embedding`, `transformer` layers, `prediction_layer`s, a `language_head`
+  /// and the parts of a vision tower: `patch_embedding`, `vision_transformer`, `tower_norm` and
+  /// `projector`. `even_boundaries` expects a model without a tower, so that a model with a tower
+  /// needs `boundaries`. The prediction describes even work: equal ranks, no stragglers, no loading
+  /// of data, no checkpoints. docs/evidence/step_model.md has its errors.
   ///
   /// Complexity: a few steps for each unit of the model and each operation of the schedule. Memory:
   /// as `simulate_pipeline`. Determinism: portable if the compiler does not contract operations.
@@ -510,14 +714,10 @@ struct predict_step_fn {
                                            machine const& on, Pieces const& pieces = {}) const {
     detail::check_machine(name, on);
     check(step);
-    micro_batch_work const batch{.documents = documents_of(step)};
-    detail::unit_timer<Pieces> const timer(name, step, batch, on, pieces);
-    std::vector<detail::timed_unit> units;
-    detail::for_each_layer(name, model, [&](auto const& layer, std::int64_t count) {
-      if (count != 0) units.insert(units.end(), static_cast<std::size_t>(count), timer(layer));
-    });
-    auto const stages = stages_of(step, units);
-    return run(step, on, pieces, stages);
+    micro_batch_work const batch = work_of(step);
+    auto const runs = detail::timed_runs(name, model, step, batch, on, pieces);
+    detail::staged_step const staged(name, step, on, pieces, runs, boundaries_of(step, runs));
+    return staged.prediction();
   }
 
  private:
@@ -526,8 +726,9 @@ struct predict_step_fn {
   static void check(training_step const& step) {
     constexpr std::int64_t most = std::int64_t{1} << 30;
     parallel_degrees const& degrees = step.degrees;
-    detail::check_between(name, "step.sequences", step.sequences, 1, most);
-    detail::check_between(name, "step.tokens", step.tokens, 1, most);
+    bool const is_given = step.work != micro_batch_work{};
+    detail::check_between(name, "step.sequences", step.sequences, 1, is_given ? 1 : most);
+    detail::check_between(name, "step.tokens", step.tokens, is_given ? 0 : 1, is_given ? 0 : most);
     detail::check_between(name, "step.document_tokens", step.document_tokens, 0, step.tokens);
     detail::check_between(name, "step.micro_batches", step.micro_batches, 1, most);
     detail::check_between(name, "step.chunks", step.chunks, 1, most);
@@ -543,76 +744,31 @@ struct predict_step_fn {
                           degrees.data * degrees.sequence);
   }
 
-  [[nodiscard]] static sequences documents_of(training_step const& step) {
+  [[nodiscard]] static micro_batch_work work_of(training_step const& step) {
+    if (step.work != micro_batch_work{}) return step.work;
     std::int64_t const length = step.document_tokens == 0 ? step.tokens : step.document_tokens;
     detail::check_multiple(name, "step.tokens", step.tokens, "step.document_tokens", length);
-    return equal_sequences({.count = step.sequences * (step.tokens / length), .length = length});
+    return {.documents = equal_sequences(
+                {.count = step.sequences * (step.tokens / length), .length = length})};
   }
 
-  [[nodiscard]] static std::vector<detail::virtual_stage_cost> stages_of(
-      training_step const& step, std::vector<detail::timed_unit> const& units) {
-    auto const count = static_cast<std::int64_t>(units.size());
+  [[nodiscard]] static std::vector<std::int64_t> boundaries_of(
+      training_step const& step, std::vector<detail::timed_run> const& runs) {
+    std::int64_t count = 0;
+    for (auto const& run : runs) count += run.count;
     detail::check_between(name, "the layers of the model", count, 3, std::int64_t{1} << 20);
     std::int64_t const stages = step.degrees.pipeline * step.chunks;
-    auto const boundaries =
-        step.boundaries.empty() ? even_boundaries(count - 2, stages) : step.boundaries;
-    detail::check_size(name, "step.boundaries", boundaries.size(),
-                       static_cast<std::size_t>(stages + 1), "virtual stages and the end");
-    std::vector<detail::virtual_stage_cost> result(static_cast<std::size_t>(stages));
-    if (boundaries.front() != 0 || boundaries.back() != count) {
-      detail::throw_invalid(name, "step.boundaries is from ", boundaries.front(), " to ",
-                            boundaries.back(), ", must be from 0 to ", count);
+    auto result = step.boundaries.empty() ? even_boundaries(count - 2, stages) : step.boundaries;
+    detail::check_size(name, "step.boundaries", result.size(), static_cast<std::size_t>(stages + 1),
+                       "virtual stages and the end");
+    if (result.front() != 0 || result.back() != count) {
+      detail::throw_invalid(name, "step.boundaries is from ", result.front(), " to ", result.back(),
+                            ", must be from 0 to ", count);
     }
-    for (std::size_t s = 0; s != result.size(); ++s) {
-      detail::check_between(name, "step.boundaries", boundaries[s + 1], boundaries[s], count);
-      for (std::int64_t i = boundaries[s]; i != boundaries[s + 1]; ++i) {
-        result[s].add(name, units[static_cast<std::size_t>(i)], step.recomputed);
-      }
+    for (std::size_t s = 1; s != result.size(); ++s) {
+      detail::check_between(name, "step.boundaries", result[s], result[s - 1], count);
     }
     return result;
-  }
-
-  template <class Pieces>
-  [[nodiscard]] static step_prediction run(training_step const& step, machine const& on,
-                                           Pieces const& pieces,
-                                           std::vector<detail::virtual_stage_cost> parts) {
-    detail::step_links<Pieces> const links(step, on, pieces);
-    links.add_transfers(parts);
-    if (step.degrees.sharding == sharded_state::parameters) {
-      for (auto& part : parts) links.add_gathers(part);
-    }
-    auto const stages = static_cast<std::size_t>(step.degrees.pipeline);
-    interleaved_1f1b const schedule{.stages = stages,
-                                    .micro_batches = static_cast<std::size_t>(step.micro_batches),
-                                    .chunks = static_cast<std::size_t>(step.chunks)};
-    auto const time = [&](std::size_t part, std::size_t /*micro_batch*/) {
-      return stage_time<double>{parts[part].forward.total(), parts[part].backward.total()};
-    };
-    auto const kept = [&](std::size_t part, std::size_t /*micro_batch*/) {
-      return parts[part].kept_bytes;
-    };
-    auto const simulated = simulate_pipeline(schedule, time, 0.0, kept);
-    step_prediction result;
-    step_seconds slowest;
-    step_seconds after;
-    for (std::size_t s = 0; s != stages; ++s) {
-      detail::virtual_stage_cost sum;
-      for (std::size_t v = s; v < parts.size(); v += stages) sum.add(name, parts[v]);
-      step_seconds one = sum.forward;
-      one.add(sum.backward);
-      step_seconds const behind = links.after_backward(sum, one.total());
-      if (one.total() > slowest.total()) slowest = one;
-      if (behind.total() > after.total()) after = behind;
-      std::int64_t peak = simulated.peak_bytes[s];
-      detail::checked_add(name, "the bytes of a stage", peak, sum.state_bytes);
-      detail::checked_add(name, "the bytes of a stage", peak, sum.transient_bytes);
-      result.peak_bytes.push_back(peak);
-    }
-    result.seconds.add(slowest, static_cast<double>(step.micro_batches));
-    result.seconds.bubble = std::max(0.0, simulated.makespan - result.seconds.total());
-    result.seconds.add(after);
-    if (std::isfinite(result.seconds.total())) return result;
-    detail::throw_overflow(name, "the seconds of the step");
   }
 };
 

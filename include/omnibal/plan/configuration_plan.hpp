@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The data, the options and the result of a search for the configuration of a training step.
+
+#include <omnibal/cost/kernel_times.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/plan/predict_step.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// The samples of a training step: sequences of one length, or samples of a data set that are
+/// packed into micro-batches.
+struct step_data {
+  /// Sequences of a step, of all ranks together. If `lengths` is not empty, samples of a step.
+  std::int64_t sequences = 0;
+  /// The tokens of a sequence; 0 if `lengths` is not empty.
+  std::int64_t tokens = 0;
+  /// The tokens of a packed document; 0 means that a sequence is one document.
+  std::int64_t document_tokens = 0;
+  /// The tokens of each sample of the data set. Steps are as the data set is on average.
+  std::vector<std::int64_t> lengths{};
+  /// The image tiles of each sample; empty if there are none.
+  std::vector<std::int64_t> tiles{};
+};
+
+/// A rule for the boundaries of virtual stages.
+enum class stage_cuts {
+  even,      ///< `even_boundaries`: equal numbers of layers
+  balanced,  ///< the least seconds of the slowest virtual stage (`partition_minimax`)
+};
+
+/// The devices, the space and the software of `plan_configuration`. Members that list values
+/// restrict the search to these values; if they are empty, the search chooses among all values.
+struct plan_configuration_options {
+  /// The number of devices; all of them are used.
+  std::int64_t devices = 0;
+  /// The bytes of the memory of a device, and the bytes of it that are reserved for other uses: the
+  /// CUDA context, buffers of communication, the cache of the allocator.
+  std::int64_t memory_bytes = 0;
+  std::int64_t reserve_bytes = 0;
+  /// Degrees; without values the divisors of the devices that the model allows. A tensor degree is
+  /// then at most the devices of a node.
+  std::vector<std::int64_t> tensor_parallel{};
+  std::vector<std::int64_t> pipeline_parallel{};
+  /// Chunks of the model on a stage; 1 is 1F1B. More require that the stages divide the
+  /// micro-batches.
+  std::vector<std::int64_t> virtual_pipeline{};
+  /// Twice the degree divides the tokens of a sequence or the capacity.
+  std::vector<std::int64_t> context_parallel{};
+  std::vector<std::int64_t> expert_parallel{};
+  /// Sequences of a micro-batch; must be empty if `lengths` are given.
+  std::vector<std::int64_t> micro_batch_sizes{};
+  /// Tokens of a micro-batch that is packed from `lengths`; must be empty without them. Without
+  /// values the longest sample, rounded up to a multiple of 256, times 1, 1.5, 2, 3, 4, 6 up to 64.
+  std::vector<std::int64_t> token_capacities{};
+  std::vector<recompute_choice> recompute{};
+  /// Without values all choices except `gradients`, whose repeated reductions `predict_step` does
+  /// not time.
+  std::vector<sharded_state> sharding{};
+  /// Without values `split` if there is more than one tensor-parallel rank.
+  std::vector<norm_regions> norms{};
+  std::vector<stage_cuts> cuts{};
+  /// The software, which the search does not choose, as in `training_step`.
+  matmul_precision precision = matmul_precision::bf16;
+  byte_sizes bytes{};
+  std::int64_t reduced_bytes = 2;
+  std::int64_t gathered_bytes = 2;
+  std::int64_t bucket_bytes = 500'000'000;
+  communication layer_communication = communication::blocking;
+  communication gradient_communication = communication::overlapped;
+  /// The number of configurations with other degrees that are returned behind the best one.
+  std::size_t runners_up = 4;
+  /// The most steps that are simulated. If they do not suffice, the result is not proven.
+  std::int64_t predictions = 1'000'000;
+};
+
+/// A configuration with its prediction.
+struct planned_configuration {
+  /// The step; `predict_step` returns the seconds of `prediction` for it.
+  training_step step{};
+  /// A micro-batch that is as large as one can be; the bytes of `prediction` are its bytes. It is
+  /// the micro-batch of `step` unless samples are packed.
+  micro_batch_work largest{};
+  /// The capacity of packed micro-batches; 0 without packing.
+  std::int64_t token_capacity = 0;
+  std::int64_t tile_capacity = 0;
+  /// The share of the model FLOPs of the step that are spent on padding.
+  double padding = 0;
+  step_prediction prediction{};
+};
+
+/// The choices of a configuration by which families are told apart.
+enum class configuration_choice {
+  tensor_parallel,
+  pipeline_parallel,
+  context_parallel,
+  expert_parallel,
+  schedule,     ///< the value 1 is 1F1B, the value 2 means several chunks on a stage
+  micro_batch,  ///< sequences, or the capacity in tokens if samples are packed
+  recompute,    ///< the value is a `recompute_choice`
+  sharding,     ///< the value is a `sharded_state`
+};
+
+/// The reason why a family loses: no member fits into the memory, or the part of the step that
+/// exceeds the part of the best configuration by the most seconds.
+enum class loss_reason {
+  memory,
+  computation,  ///< products, attention, memory-bound work, launches and the optimizer
+  bubble,
+  links,
+  padding,
+};
+
+/// All configurations with one value of a choice that the best configuration does not have.
+struct configuration_family {
+  configuration_choice choice{};
+  std::int64_t value = 0;
+  loss_reason reason = loss_reason::memory;
+  /// The best configuration of the family, unless the reason is `memory`.
+  planned_configuration best{};
+  /// If the reason is `memory`, a lower bound of the bytes of its configurations, without the
+  /// reserve.
+  std::int64_t least_bytes = 0;
+};
+
+/// The result of `plan_configuration`.
+struct configuration_plan {
+  /// The status: infeasible if no configuration fits into the memory; `not_found` if the search
+  /// ended before it found one.
+  solve_status status = solve_status::solved;
+  planned_configuration best{};
+  /// The best configurations of other degrees, from the fastest.
+  std::vector<planned_configuration> runners_up{};
+  /// The families without the best configuration, in the order of `configuration_choice`. A search
+  /// that ends early may lack some of them.
+  std::vector<configuration_family> families{};
+  /// No configuration of the space that fits has a shorter step.
+  double lower_bound = 0;
+  /// True if no configuration is better, also among runners-up and in families.
+  bool proven = false;
+  /// If infeasible, a lower bound of the bytes that a device needs, without the reserve.
+  std::int64_t least_bytes = 0;
+  /// The number of configurations in the space, and of simulated ones.
+  std::int64_t configurations = 0;
+  std::int64_t predictions = 0;
+  /// The FLOPs of the model for the samples of a step, without recomputation and padding. The model
+  /// FLOPs utilization is this number divided by seconds, devices and the peak rate of a device.
+  double flops = 0;
+};
+
+}  // namespace omnibal::inline v0

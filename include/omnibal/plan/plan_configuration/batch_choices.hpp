@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The micro-batches that a search may choose, from sequences of one length or by packing.
+
+#include <omnibal/check.hpp>
+#include <omnibal/context/context_groups.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/plan/configuration_plan.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A kind of micro-batch.
+struct batch_choice {
+  /// The value of the family.
+  std::int64_t value = 0;
+  std::int64_t sequences = 1;
+  /// The work of a mean micro-batch and of the largest one.
+  micro_batch_work work{};
+  micro_batch_work largest{};
+  std::int64_t token_capacity = 0;
+  std::int64_t tile_capacity = 0;
+  /// The tokens that context-parallel ranks share.
+  std::int64_t shared_tokens = 0;
+  /// Micro-batches of a step, of all ranks together, before they are rounded up to the ranks.
+  std::int64_t micro_batches = 0;
+  /// True if the ranks must divide the micro-batches.
+  bool is_exact = true;
+  /// Model FLOPs of a micro-batch with its padding.
+  double flops = 0;
+};
+
+/// Returns the FLOPs of a model for a micro-batch, without recomputation.
+template <layered_model Model>
+[[nodiscard]] double model_flops(std::string_view function, Model const& model,
+                                 micro_batch_work const& work) {
+  double sum = 0;
+  for_each_layer(function, model, [&](auto const& layer, std::int64_t count) {
+    if (count == 0) return;
+    layer_cost const cost = layer(work, parallel_degrees{}, byte_sizes{});
+    sum += static_cast<double>(count) * static_cast<double>(cost.flops());
+  });
+  return sum;
+}
+
+/// Builds the choices of micro-batches.
+class batch_chooser {
+ public:
+  batch_chooser(std::string_view function, step_data const& data,
+                plan_configuration_options const& options)
+      : function_(function), data_(data), options_(options) {}
+
+  /// The choices; the model FLOPs of a step follow in `flops`.
+  template <layered_model Model>
+  [[nodiscard]] std::vector<batch_choice> operator()(Model const& model, double& flops) const {
+    check();
+    std::vector<batch_choice> result = data_.lengths.empty() ? equal_batches() : packed_batches();
+    for (auto& choice : result) choice.flops = model_flops(function_, model, choice.work);
+    auto const samples = static_cast<double>(data_.sequences);
+    if (data_.lengths.empty()) {
+      flops = samples * model_flops(function_, model, equal_work(1));
+    } else {
+      flops = samples * model_flops(function_, model, mean_samples()) / mean_count;
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::int64_t most = std::int64_t{1} << 30;
+  /// Mean samples whose tiles and tokens are counted together, so that fractions of them count.
+  static constexpr std::int64_t mean_count = 1024;
+
+  void check() const {
+    bool const is_packed = !data_.lengths.empty();
+    check_between(function_, "data.sequences", data_.sequences, 1, most);
+    check_between(function_, "data.tokens", data_.tokens, is_packed ? 0 : 1, is_packed ? 0 : most);
+    check_between(function_, "data.document_tokens", data_.document_tokens, 0, data_.tokens);
+    if (data_.document_tokens != 0) {
+      check_multiple(function_, "data.tokens", data_.tokens, "data.document_tokens",
+                     data_.document_tokens);
+    }
+    if (!data_.tiles.empty()) {
+      check_size(function_, "data.tiles", data_.tiles.size(), data_.lengths.size(), "lengths");
+    }
+    if (!is_packed && !options_.token_capacities.empty()) {
+      throw_invalid(function_, "options.token_capacities has values, but data.lengths has none");
+    }
+    if (is_packed && !options_.micro_batch_sizes.empty()) {
+      throw_invalid(function_, "options.micro_batch_sizes has values, but samples are packed");
+    }
+    for (std::size_t i = 0; i != data_.lengths.size(); ++i) {
+      check_between(function_, joined_text("data.lengths[", i, "]"), data_.lengths[i], 1, most);
+    }
+    for (std::size_t i = 0; i != data_.tiles.size(); ++i) {
+      check_between(function_, joined_text("data.tiles[", i, "]"), data_.tiles[i], 0, most);
+    }
+  }
+
+  [[nodiscard]] micro_batch_work equal_work(std::int64_t count) const {
+    std::int64_t const length = data_.document_tokens == 0 ? data_.tokens : data_.document_tokens;
+    return {.documents =
+                equal_sequences({.count = count * (data_.tokens / length), .length = length})};
+  }
+
+  [[nodiscard]] std::vector<batch_choice> equal_batches() const {
+    std::vector<batch_choice> result;
+    auto const& sizes = options_.micro_batch_sizes;
+    for (std::int64_t const size : sizes) {
+      check_between(function_, "options.micro_batch_sizes", size, 1, most);
+      check_multiple(function_, "data.sequences", data_.sequences, "options.micro_batch_sizes",
+                     size);
+    }
+    for (std::int64_t const size : divisors(static_cast<std::uint32_t>(data_.sequences))) {
+      if (!sizes.empty() && std::ranges::find(sizes, size) == sizes.end()) continue;
+      auto const work = equal_work(size);
+      result.push_back({.value = size,
+                        .sequences = size,
+                        .work = work,
+                        .largest = work,
+                        .shared_tokens = data_.tokens,
+                        .micro_batches = data_.sequences / size});
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> capacities() const {
+    std::int64_t const longest = std::ranges::max(data_.lengths);
+    if (!options_.token_capacities.empty()) {
+      for (std::int64_t const capacity : options_.token_capacities) {
+        check_between(function_, "options.token_capacities", capacity, longest, most);
+      }
+      return options_.token_capacities;
+    }
+    constexpr std::int64_t unit = 256;
+    std::int64_t const least = (longest + unit - 1) / unit * unit;
+    std::vector<std::int64_t> result;
+    for (std::int64_t const halves : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
+      if (least * halves / 2 <= most) result.push_back(least * halves / 2);
+    }
+    return result;
+  }
+
+  /// Packs the data set for each capacity. The capacity in tiles is the share that the data set has
+  /// of them, or a quarter more.
+  [[nodiscard]] std::vector<batch_choice> packed_batches() const {
+    std::vector<batch_choice> result;
+    bool const has_tiles = !data_.tiles.empty() && std::ranges::max(data_.tiles) > 0;
+    for (std::int64_t const capacity : capacities()) {
+      if (!has_tiles) {
+        result.push_back(packed(capacity, 0));
+        continue;
+      }
+      double const ratio = static_cast<double>(sum(data_.tiles)) /
+                           static_cast<double>(sum(data_.lengths)) * static_cast<double>(capacity);
+      std::int64_t last = 0;
+      for (double const slack : {1.0, 1.25}) {
+        std::int64_t const tiles = std::max(std::ranges::max(data_.tiles),
+                                            static_cast<std::int64_t>(std::ceil(slack * ratio)));
+        if (tiles != last) result.push_back(packed(capacity, tiles));
+        last = tiles;
+      }
+    }
+    return result;
+  }
+
+  [[nodiscard]] static std::int64_t sum(std::vector<std::int64_t> const& values) {
+    return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+  }
+
+  [[nodiscard]] packing groups_of(std::int64_t tokens, std::int64_t tiles) const {
+    std::vector<std::uint32_t> samples(data_.lengths.size());
+    std::iota(samples.begin(), samples.end(), std::uint32_t{0});
+    if (tiles == 0) {
+      return best_fit_decreasing(
+          samples, [&](std::uint32_t i) { return data_.lengths[i]; }, tokens);
+    }
+    return best_fit_decreasing(
+        samples,
+        [&](std::uint32_t i) {
+          return resources{data_.tiles[i], data_.lengths[i]};
+        },
+        resources{tiles, tokens});
+  }
+
+  /// A micro-batch is padded to its capacity in tokens, and the pad is one more document. A step
+  /// waits for the ranks with the most tiles, so that each micro-batch counts as many.
+  [[nodiscard]] batch_choice packed(std::int64_t capacity, std::int64_t tile_capacity) const {
+    packing const packed = groups_of(capacity, tile_capacity);
+    double squares = 0;
+    double documents = 0;
+    std::int64_t most_squares = 0;
+    std::int64_t most_tiles = 0;
+    std::size_t groups = 0;
+    for (auto const& group : packed.groups) {
+      std::int64_t of_group = 0;
+      std::int64_t tokens = 0;
+      std::int64_t tiles = 0;
+      for (std::uint32_t const sample : group) {
+        std::int64_t const length = data_.lengths[sample];
+        of_group += length * length;
+        tokens += length;
+        if (tile_capacity != 0) tiles += data_.tiles[sample];
+      }
+      std::int64_t const pad = capacity - tokens;
+      of_group += pad * pad;
+      documents += static_cast<double>(group.size()) + (pad == 0 ? 0 : 1);
+      squares += static_cast<double>(of_group);
+      most_squares = std::max(most_squares, of_group);
+      most_tiles = std::max(most_tiles, tiles);
+      ++groups;
+    }
+    auto const number = static_cast<double>(groups);
+    micro_batch_work const work{
+        .tiles = most_tiles, .documents = spread(capacity, documents / number, squares / number)};
+    micro_batch_work largest = work;
+    largest.documents.squares = std::max(most_squares, work.documents.squares);
+    double const steps =
+        static_cast<double>(data_.lengths.size()) / static_cast<double>(data_.sequences);
+    return {.value = capacity,
+            .work = work,
+            .largest = largest,
+            .token_capacity = capacity,
+            .tile_capacity = tile_capacity,
+            .shared_tokens = capacity,
+            .micro_batches =
+                std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(number / steps))),
+            .is_exact = false};
+  }
+
+  [[nodiscard]] static std::int64_t rounded(double value) {
+    return static_cast<std::int64_t>(std::floor(value + 0.5));
+  }
+
+  /// Returns documents of these tokens with a mean number and a mean sum of squares.
+  [[nodiscard]] static sequences spread(std::int64_t tokens, double count, double squares) {
+    auto const whole = std::clamp<std::int64_t>(rounded(count), 1, tokens);
+    std::int64_t const least = (tokens * tokens + whole - 1) / whole;
+    return {.count = whole,
+            .tokens = tokens,
+            .squares = std::clamp<std::int64_t>(rounded(squares), least, tokens * tokens)};
+  }
+
+  [[nodiscard]] micro_batch_work mean_samples() const {
+    double const share =
+        static_cast<double>(mean_count) / static_cast<double>(data_.lengths.size());
+    double squares = 0;
+    for (std::int64_t const length : data_.lengths) {
+      squares += static_cast<double>(length) * static_cast<double>(length);
+    }
+    std::int64_t const tokens =
+        std::max(mean_count, rounded(share * static_cast<double>(sum(data_.lengths))));
+    return {.tiles = rounded(share * static_cast<double>(sum(data_.tiles))),
+            .documents = spread(tokens, static_cast<double>(mean_count), share * squares)};
+  }
+
+  std::string_view function_;
+  step_data const& data_;
+  plan_configuration_options const& options_;
+};
+
+}  // namespace omnibal::inline v0::detail
