@@ -11,6 +11,7 @@
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/demand.hpp>
+#include <omnibal/plan/plan_configuration.hpp>
 #include <omnibal/plan/predict_step.hpp>
 
 #include <cmath>
@@ -85,22 +86,22 @@ void what_a_step_reached() {
 }
 
 void a_step_on_a_machine() {
-  // 64 GPUs of a cluster with H100: 4 tensor-parallel ranks, 2 stages, 8 data-parallel ranks.
-  omnibal::training_step step{.tokens = 8192, .micro_batches = 32};
-  step.degrees = {.tensor = 4, .data = 8, .norms = omnibal::norm_regions::split, .pipeline = 2};
-  step.layer_communication = omnibal::communication::overlapped;
-  auto const found = omnibal::predict_step(omnibal::llama3_8b, step, omnibal::machines::h100);
-  std::cout << std::round(1000 * found.total()) << " ms: products "
-            << std::round(1000 * found.seconds.matmul) << ", attention "
-            << std::round(1000 * found.seconds.attention) << ", bubble "
-            << std::round(1000 * found.seconds.bubble) << '\n';
+  // The fastest of all configurations of 64 devices, with 256 sequences in a step.
+  auto const plan = omnibal::plan_configuration(
+      omnibal::llama3_8b, omnibal::machines::h100, {.sequences = 256, .tokens = 8192},
+      {.devices = 64, .memory_bytes = 80'000'000'000, .reserve_bytes = 8'000'000'000});
+  omnibal::training_step const& step = plan.best.step;
+  std::cout << "tensor " << step.degrees.tensor << ", pipeline " << step.degrees.pipeline
+            << ", context " << step.degrees.sequence << ", data " << step.degrees.data << ": "
+            << std::round(1000 * plan.best.prediction.total()) << " ms, the next "
+            << std::round(1000 * plan.runners_up[0].prediction.total()) << " ms\n";
 
   // Three measured runs correct the rate of matrix products of the own cluster.
   struct run {
     std::int64_t micro_batches;
     double seconds;
   };
-  std::vector<run> const runs{{16, 2.2}, {32, 4.2}, {64, 8.2}};
+  std::vector<run> const runs{{8, 3.7}, {16, 7.2}, {32, 14.0}};
   auto const predict = [&](run const& one, omnibal::machine const& on) {
     auto of_run = step;
     of_run.micro_batches = one.micro_batches;

@@ -365,6 +365,7 @@ void print_orders(runs const& all) {
     std::printf("| all but bridge, weighted by pairs | | %.2f | %.2f | | | |\n", sum / pairs,
                 clear_sum / pairs);
   }
+  if (compared == 0) return;
   std::printf("\nThe first configuration is within 3 %% of the fastest in %d of %d sweeps.\n",
               within, compared);
 }

@@ -75,7 +75,9 @@ for name in "$@"; do
   shared=(format token-field)
   [ "$short" = pack_long_context ] ||
     shared+=(image-field text image-size-fields tile-size max-tiles tokens-per-tile)
-  for option in seed "${shared[@]}"; do
+  # The search has no random choices.
+  [ "$short" = configure ] || shared+=(seed)
+  for option in "${shared[@]}"; do
     grep -qE -- "^ +--$option( |$)" options || complain "$short: no --$option"
   done
 done

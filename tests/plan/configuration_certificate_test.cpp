@@ -116,7 +116,7 @@ TEST_CASE("plan_configuration proves what is true", "[certificate]") {
     auto const model = random_model(random);
     auto const on = random_machine(random);
     omnibal::step_data const data{.sequences = number_between(random, 1, 8),
-                                      .tokens = one_of<std::int64_t>(random, {64, 96, 1024})};
+                                  .tokens = one_of<std::int64_t>(random, {64, 68, 96, 1024})};
     omnibal::plan_configuration_options options{
         .devices = one_of<std::int64_t>(random, {1, 2, 3, 4, 6, 8}),
         .memory_bytes = std::int64_t{1} << number_between(random, 20, 34),
