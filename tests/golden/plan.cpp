@@ -140,7 +140,7 @@ void print_configurations(std::uint64_t seed) {
         .layer = {.hidden = 1024, .heads = 16, .kv_heads = 8, .mlp = 2816},
         .output = {.vocabulary = 32'000, .hidden = 1024}};
     omnibal::step_data const data{.sequences = 8 * random.between(1, 4),
-                                      .tokens = 1024 * random.between(1, 4)};
+                                  .tokens = 1024 * random.between(1, 4)};
     auto const plan = omnibal::plan_configuration(
         model, omnibal::machines::h100, data,
         {.devices = 8 * random.between(1, 2), .memory_bytes = std::int64_t{1} << 34});
