@@ -34,6 +34,23 @@ std::int64_t max_time() {
   }
 }
 
+/// Other traffic, of layers or even, up to all bytes that the link transfers.
+template <class Time>
+void add_traffic(omnibal::rng::engine& random, double most, test::activation_case<Time>& made) {
+  auto const draw = [&](double share) {
+    return number_between(random, 0, static_cast<std::int64_t>(share * most));
+  };
+  if (number_between(random, 0, 1) == 0) {
+    made.link.forward_traffic_bytes = draw(0.5);
+    made.link.backward_traffic_bytes = draw(0.5);
+  }
+  for (auto& layer : made.layers) {
+    if (number_between(random, 0, 1) == 0) continue;
+    layer.forward_traffic_bytes = draw(0.5);
+    layer.backward_traffic_bytes = draw(0.5);
+  }
+}
+
 /// Up to seven modules in up to five layers, some of them equal; the link is idle, slow, or fast
 /// for these bytes and times.
 template <class Time>
@@ -45,6 +62,7 @@ test::activation_case<Time> draw_case(omnibal::rng::engine& random) {
   test::weight_source<Time> const passes(random, 1000);
   test::weight_source<std::int64_t> const transient(random, std::int64_t{1} << 50);
   bool const has_transient = number_between(random, 0, 1) == 0;
+  bool const has_required = number_between(random, 0, 2) == 0;
   std::size_t left = 7;
   double sum = 0;
   for (std::size_t i = 0; i != count; ++i) {
@@ -57,6 +75,9 @@ test::activation_case<Time> draw_case(omnibal::rng::engine& random) {
       auto const modules = static_cast<std::size_t>(number_between(random, 0, 3));
       for (std::size_t j = 0; j != std::min(modules, left); ++j) {
         layer.modules.push_back({bytes(), times()});
+        if (has_required && number_between(random, 0, 2) == 0) {
+          layer.modules.back().need = omnibal::module_need::required;
+        }
       }
       layer.forward_time = passes();
       layer.backward_time = passes();
@@ -77,6 +98,7 @@ test::activation_case<Time> draw_case(omnibal::rng::engine& random) {
     made.link.bytes_per_time = std::floor(made.link.bytes_per_time);
   }
   if (number_between(random, 0, 2) == 0) made.in_flight = number_between(random, 2, 4);
+  if (number_between(random, 0, 2) == 0) add_traffic(random, share * sum, made);
   return made;
 }
 
@@ -87,7 +109,10 @@ void draw_budget(omnibal::rng::engine& random, test::activation_case<Time>& made
   for (auto const& layer : made.layers) {
     auto& row = choices.emplace_back();
     for (std::size_t j = 0; j != layer.modules.size(); ++j) {
-      row.push_back(static_cast<activation_choice>(number_between(random, 0, 2)));
+      auto const choice = static_cast<activation_choice>(number_between(random, 0, 2));
+      bool const is_required = layer.modules[j].need == omnibal::module_need::required;
+      bool const is_lost = is_required && choice == activation_choice::recompute;
+      row.push_back(is_lost ? activation_choice::offload : choice);
     }
   }
   auto const peak = static_cast<std::int64_t>(test::naive_memory<Time>(made, choices).peak());
@@ -142,12 +167,14 @@ std::string wrong_choices(test::activation_case<Time> const& given, Result const
   if (result.added_time != usage.added_time) return "another time";
   if (result.offloaded_bytes != usage.offloaded_bytes) return "other offloaded bytes";
   if (result.missing_bytes != 0) return "bytes are missing";
+  if (!test::keeps_required(given, result.choices)) return "a required module is recomputed";
   test::naive_memory<Time> const memory(given, result.choices);
   if (memory.peak() != usage.peak_bytes) return "a measured peak that differs from the sums";
   for (std::size_t i = 0; i != given.layers.size(); ++i) {
     if (memory.of_layer(i).forward != usage.forward_bytes[i]) return "other forward bytes";
     if (memory.of_layer(i).backward != usage.backward_bytes[i]) return "other backward bytes";
   }
+  if (memory.held() != usage.held_bytes) return "other held bytes";
   return is_maximal(given, result.choices) ? "" : "a module that fits is not kept";
 }
 

@@ -113,6 +113,48 @@ TEST_CASE("measure_activations computes the queues of three layers") {
             .peak_bytes == 50);
 }
 
+// Fixes by hand which bytes other traffic takes from the link, and when.
+TEST_CASE("Other traffic of the link delays activations") {
+  using enum activation_choice;
+  activation_layers layers(3, activation_layer<>{{{10, 5}}, 2, 3, 0, 0});
+  layers[0].forward_traffic_bytes = 5;
+  layers[2].backward_traffic_bytes = 7;
+  test::activation_choices const choices{{offload}, {recompute}, {recompute}};
+  // The link sends 0, 3 and 4 bytes for activations, and fetches 6, 5 and 0 in the same layers.
+  auto const usage = measure_activations(layers, choices, {2});
+  CHECK(usage.forward_bytes == std::vector<std::int64_t>{10, 10, 7});
+  CHECK(usage.backward_bytes == std::vector<std::int64_t>{10, 15, 15});
+  CHECK(usage.held_bytes == 5);
+  // Even traffic of 2 bytes in 4 units of time leaves a rate of 1.5, or 3 bytes for a pass.
+  auto const even = measure_activations(activation_layers(2, layers[1]), {{offload}, {offload}},
+                                        {.bytes_per_time = 2, .forward_traffic_bytes = 2});
+  CHECK(even.forward_bytes == std::vector<std::int64_t>{7, 14});
+  CHECK(even.held_bytes == 14);
+}
+
+// Recomputation starts from the inputs of layers, which therefore remain on the device or move.
+TEST_CASE("A required module is kept or offloaded at every budget") {
+  using enum activation_choice;
+  activation_layer<> layer{{{4, 0, omnibal::module_need::required}, {20, 9}}, 4, 8, 0, 0};
+  activation_layers const layers(6, layer);
+  auto const none = select_activations(layers, 40, {});
+  CHECK(none.status == omnibal::solve_status::infeasible);
+  CHECK(none.peak_bytes == 44);
+  CHECK(none.missing_bytes == 4);
+  auto const kept = select_activations(layers, 44, {});
+  // The last layer needs its activations first, in the bytes of a recomputation.
+  CHECK(kept.choices.front() == std::vector{keep, recompute});
+  CHECK(kept.choices.back() == std::vector{keep, keep});
+  CHECK(kept.added_time == 45);
+  CHECK(kept.proven);
+  auto const moved = select_activations(layers, 28, {1});
+  CHECK(moved.status == omnibal::solve_status::solved);
+  CHECK(moved.choices.front() == std::vector{offload, recompute});
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          return measure_activations(layers, test::activation_choices(6, {recompute, keep}), {1});
+        }) == "omnibal::measure_activations: choices[0] contains 1, must be keep or offload");
+}
+
 // Shows how close the result is to its bound for the layers of the evidence page.
 TEST_CASE("select_activations is within half a percent of its bound for 61 layers") {
   for (std::int64_t const per_mille : {0, 10, 100}) {
@@ -281,6 +323,13 @@ TEST_CASE("select_activations refuses wrong arguments") {
                                                    "backward_transient_bytes of layer 0 is -4");
   check_activations_refused<std::invalid_argument>(layers_type{}, "link.bytes_per_time is -1",
                                                    {-1});
+  check_activations_refused<std::invalid_argument>(layers_type{},
+                                                   "link.forward_traffic_bytes is -5", {1, -5});
+  check_activations_refused<std::invalid_argument>(layers_type{{{}, 1, 1, 0, 0, 0, -6}},
+                                                   "backward_traffic_bytes of layer 0 is -6");
+  check_activations_refused<std::invalid_argument>(
+      layers_type{{{{1, 1, static_cast<omnibal::module_need>(2)}}, 1, 1, 0, 0}},
+      "need of module 0 of layer 0 is 2, must be optional or required");
   check_activations_refused<std::invalid_argument>(
       layers_type{}, "options.in_flight is 0, must be at least 1", {1}, {.in_flight = 0});
   check_activations_refused<std::invalid_argument>(

@@ -8,6 +8,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/resources.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <ranges>
 #include <type_traits>
@@ -23,6 +24,12 @@ enum class activation_choice : std::uint8_t {
   offload,    ///< The activations are sent over the link and fetched before the backward pass.
 };
 
+/// Whether a module may drop its activations.
+enum class module_need : std::uint8_t {
+  optional,  ///< Any choice is possible.
+  required,  ///< Recomputation starts from these activations, which are kept or offloaded.
+};
+
 /// A part of a layer whose activations have one choice.
 template <scalar_measure Time = std::int64_t>
 struct activation_module {
@@ -30,6 +37,8 @@ struct activation_module {
   std::int64_t bytes = 0;
   /// The time that recomputation of the module adds, in the unit of all times.
   Time recompute_time{};
+  /// Whether the module may be recomputed. The time of a required module is ignored.
+  module_need need = module_need::optional;
 
   [[nodiscard]] friend bool operator==(activation_module const&,
                                        activation_module const&) = default;
@@ -46,6 +55,11 @@ struct activation_layer {
   /// Additional bytes while the forward or the backward pass of the layer runs.
   std::int64_t forward_transient_bytes = 0;
   std::int64_t backward_transient_bytes = 0;
+  /// Other bytes, such as parameters or states of the optimizer, that the link starts to send when
+  /// the forward pass of the layer begins, and to fetch when its backward pass begins. They precede
+  /// the activations. Bytes that are left continue during the next passes.
+  std::int64_t forward_traffic_bytes = 0;
+  std::int64_t backward_traffic_bytes = 0;
 
   [[nodiscard]] friend bool operator==(activation_layer const&, activation_layer const&) = default;
 };
@@ -53,19 +67,25 @@ struct activation_layer {
 /// The link between a device and the memory to which activations are offloaded.
 struct offload_link {
   /// The bytes that the link transfers in one unit of time in each direction, both at once. If
-  /// several devices or other traffic share the link, this is the share of one device that is left.
-  /// Zero means no link.
+  /// several devices share the link, this is the share of one device. Zero means no link.
   double bytes_per_time = 0;
+  /// Other bytes that the link sends during the forward passes of all layers and fetches during
+  /// their backward passes, spread evenly over the times of these passes. Traffic of a step is
+  /// divided by its micro-batches.
+  std::int64_t forward_traffic_bytes = 0;
+  std::int64_t backward_traffic_bytes = 0;
 };
 
-/// A type with `bytes`, an integer, and `recompute_time`, a number.
+/// A type with `bytes`, an integer, and `recompute_time`, a number. The type may also have `need`;
+/// if it has none, every module is optional.
 template <class Module>
 concept any_activation_module = requires(Module const& part) {
   { part.bytes } -> detail::member_integer;
   { part.recompute_time } -> detail::member_weight;
 };
 
-/// A type with the members of `activation_layer`; `modules` is any range of modules.
+/// A type with the members of `activation_layer`; `modules` is any range of modules. Members for
+/// traffic may be missing; the layer then has no traffic.
 template <class Layer>
 concept any_activation_layer = requires(Layer const& layer) {
   requires std::ranges::input_range<decltype((layer.modules))>;
@@ -82,6 +102,17 @@ concept activation_layer_range = std::ranges::input_range<Layers const> &&
     any_activation_layer<std::remove_cvref_t<std::ranges::range_reference_t<Layers const>>>;
 
 namespace detail {
+
+template <class Module>
+concept has_module_need = requires(Module const& part) {
+  { part.need } -> std::convertible_to<module_need>;
+};
+
+template <class Layer>
+concept has_layer_traffic = requires(Layer const& layer) {
+  { layer.forward_traffic_bytes } -> member_integer;
+  { layer.backward_traffic_bytes } -> member_integer;
+};
 
 template <class Layer>
 using module_of = std::ranges::range_value_t<decltype((std::declval<Layer const&>().modules))>;

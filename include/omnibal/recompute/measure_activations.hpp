@@ -36,6 +36,8 @@ struct activation_usage {
   /// The bytes of one micro-batch that are kept and that are offloaded.
   std::int64_t kept_bytes = 0;
   std::int64_t offloaded_bytes = 0;
+  /// The bytes of one micro-batch on the device between its passes, kept and in a queue.
+  std::int64_t held_bytes = 0;
   /// The largest bytes on the device during the forward and the backward pass of each layer.
   std::vector<std::int64_t> forward_bytes;
   std::vector<std::int64_t> backward_bytes;
@@ -49,13 +51,15 @@ struct measure_activations_fn {
   ///
   /// Layers run in order, then their backward passes in reverse order. Let `kept(i)` and
   /// `offloaded(i)` be the bytes of layer i with these choices, and F(i) and B(i) the whole bytes
-  /// that the link transfers during its forward and backward pass. The bytes not sent after layer i
-  /// are `q(i) = max(0, q(i - 1) + offloaded(i) - F(i))`. The backward pass of layer i requires all
-  /// its offloaded bytes when it begins. Fetches are as late as possible, so then `p(i) =
-  /// offloaded(i) + max(0, p(i - 1) - B(i))` offloaded bytes of layers 1 to i are on the device.
-  /// Bytes that cannot be sent and fetched in time stay on the device: after the forward pass of
-  /// layer i the queue has at least p(i) - B(i + 1) - ... - B(n) bytes, and before its backward
-  /// pass at least q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
+  /// of activations that the link transfers during its forward and backward pass. Other traffic of
+  /// the link reduces them: even traffic reduces the rate, and traffic of a layer precedes all
+  /// activations from the beginning of its pass on. The bytes not sent after layer i are `q(i) =
+  /// max(0, q(i - 1) + offloaded(i) - F(i))`. The backward pass of layer i requires all its
+  /// offloaded bytes when it begins. Fetches are as late as possible, so then `p(i) = offloaded(i)
+  /// + max(0, p(i - 1) - B(i))` offloaded bytes of layers 1 to i are on the device. Bytes that
+  /// cannot be sent and fetched in time stay on the device: after the forward pass of layer i the
+  /// queue has at least p(i) - B(i + 1) - ... - B(n) bytes, and before its backward pass at least
+  /// q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
   ///
   /// The peak is the largest sum of kept bytes of layers 1 to i, queued bytes, and transient bytes.
   /// The transient bytes of a layer are added to the larger sum at the begin and at the end of its
@@ -93,6 +97,7 @@ struct measure_activations_fn {
           result.forward_bytes.push_back(forward_bytes);
           result.backward_bytes.push_back(backward_bytes);
         });
+    result.held_bytes = replay.held();
     return result;
   }
 
@@ -106,10 +111,16 @@ struct measure_activations_fn {
     for (std::size_t i = 0; i != choices.size(); ++i) {
       detail::check_size(name, detail::joined_text("choices", "[", i, "]"), choices[i].size(),
                          table.offsets[i + 1] - table.offsets[i], "modules");
-      for (activation_choice const choice : choices[i]) {
-        if (choice <= activation_choice::offload) continue;
+      for (std::size_t j = 0; j != choices[i].size(); ++j) {
+        activation_choice const choice = choices[i][j];
+        bool const is_required = table.needs[table.offsets[i] + j] == module_need::required;
+        if (choice <= activation_choice::offload &&
+            !(is_required && choice == activation_choice::recompute)) {
+          continue;
+        }
         detail::throw_invalid(name, detail::joined_text("choices", "[", i, "]"), " contains ",
-                              static_cast<int>(choice), ", must be keep, recompute or offload");
+                              static_cast<int>(choice), ", must be keep",
+                              is_required ? "" : ", recompute", " or offload");
       }
     }
   }

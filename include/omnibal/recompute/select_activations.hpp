@@ -21,6 +21,8 @@ struct select_activations_fn {
   /// recomputation adds the least time within a budget of bytes. The bytes on the device, as
   /// `measure_activations` computes them, never exceed the budget during any pass of any layer.
   ///
+  /// Required modules are kept or offloaded. Other traffic of the link precedes activations.
+  ///
   /// An offloaded module never requires more bytes than the same module if it is kept. Therefore
   /// the search first selects the saved modules, as if all of them were offloaded. The limits of
   /// both queues limit the saved bytes of consecutive layers, which are called windows. The linear

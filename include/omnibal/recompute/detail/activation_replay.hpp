@@ -38,8 +38,8 @@ class activation_replay {
           offloaded[i] + std::max<std::int64_t>(0, fetching_[i] - table_.backward_link[i]);
       all_kept += kept[i];
     }
-    std::int64_t const others =
-        (table_.in_flight() - 1) * (all_kept + std::max(sending_[count], fetching_[count]));
+    held_ = all_kept + std::max(sending_[count], fetching_[count]);
+    std::int64_t const others = (table_.in_flight() - 1) * held_;
     std::int64_t result = 0;
     std::int64_t kept_before = 0;
     for (std::size_t i = 0; i != count; ++i) {
@@ -61,6 +61,9 @@ class activation_replay {
   [[nodiscard]] std::int64_t peak() {
     return peak([](std::size_t, std::int64_t, std::int64_t) {});
   }
+
+  /// Returns the bytes of a micro-batch between its passes. Precondition: `peak` was called.
+  [[nodiscard]] std::int64_t held() const { return held_; }
 
  private:
   activation_table<Time> const& table_;
@@ -87,6 +90,7 @@ class activation_replay {
   /// pass of the last of these layers begins.
   std::vector<std::int64_t> sending_;
   std::vector<std::int64_t> fetching_;
+  std::int64_t held_ = 0;
 };
 
 }  // namespace omnibal::inline v0::detail

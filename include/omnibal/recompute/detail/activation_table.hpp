@@ -28,11 +28,13 @@ template <class Time>
 class activation_table {
  public:
   activation_table(std::string_view function, offload_link const& link, std::int64_t in_flight)
-      : function_(function), in_flight_(in_flight), rate_(link.bytes_per_time) {
+      : function_(function), in_flight_(in_flight), link_(link) {
     if (in_flight < 1) {
       throw_invalid(function, "options.in_flight is ", in_flight, ", must be at least 1");
     }
-    check_weight(function, "link.bytes_per_time", rate_);
+    check_weight(function, "link.bytes_per_time", link.bytes_per_time);
+    check_weight(function, "link.forward_traffic_bytes", link.forward_traffic_bytes);
+    check_weight(function, "link.backward_traffic_bytes", link.backward_traffic_bytes);
   }
 
   template <class Layers>
@@ -49,15 +51,6 @@ class activation_table {
   /// Returns at least the bytes on the device if everything is kept.
   [[nodiscard]] std::int64_t most_bytes() const { return most_bytes_; }
 
-  /// Returns the largest bytes on the device of any layer if everything is recomputed.
-  [[nodiscard]] std::int64_t least_bytes() const {
-    std::int64_t result = 0;
-    for (std::size_t i = 0; i != layers_size(); ++i) {
-      result = std::max({result, forward_transient[i], backward_transient[i] + layer_bytes[i]});
-    }
-    return result;
-  }
-
   /// Returns a time as an integer; all recomputation times add up to less than 2^62, or to at most
   /// 2^63 - 1 if they are integers.
   [[nodiscard]] std::int64_t to_whole(Time time) const { return to_whole_time(time, total_time_); }
@@ -68,11 +61,13 @@ class activation_table {
   /// The bytes and the recomputation times of all modules, layer after layer.
   std::vector<std::int64_t> bytes;
   std::vector<Time> times;
+  std::vector<module_need> needs;
   /// The first module of each layer, and the end.
   std::vector<std::size_t> offsets{0};
-  /// For each layer: the sum of its bytes, its transient bytes, and the bytes that the link
-  /// transfers during its passes, at most all bytes.
+  /// For each layer: the sum of its bytes and of its required bytes, its transient bytes, and the
+  /// bytes of activations that the link transfers during its passes, at most all bytes.
   std::vector<std::int64_t> layer_bytes;
+  std::vector<std::int64_t> required_bytes;
   std::vector<std::int64_t> forward_transient;
   std::vector<std::int64_t> backward_transient;
   std::vector<std::int64_t> forward_link;
@@ -86,23 +81,56 @@ class activation_table {
   template <class Layer>
   void push_layer(Layer const& layer) {
     std::int64_t sum = 0;
+    std::int64_t required = 0;
     std::size_t index = 0;
     for (auto const& part : layer.modules) {
+      module_need const need = need_of(part, index);
       bytes.push_back(checked<std::int64_t>("bytes of module ", index, part.bytes));
-      times.push_back(checked<Time>("recompute_time of module ", index, part.recompute_time));
+      Time const time = checked<Time>("recompute_time of module ", index, part.recompute_time);
+      times.push_back(need == module_need::required ? Time{} : time);
+      needs.push_back(need);
       checked_add(function_, "the sum of the bytes", sum, bytes.back());
       checked_add(function_, "the sum of the recomputation times", total_time_, times.back());
+      if (need == module_need::required) required += bytes.back();
       ++index;
     }
     checked_add(function_, "the sum of the bytes", total_bytes_, sum);
     layer_bytes.push_back(sum);
+    required_bytes.push_back(required);
     forward_transient.push_back(
         checked<std::int64_t>("forward_transient_bytes", none, layer.forward_transient_bytes));
     backward_transient.push_back(
         checked<std::int64_t>("backward_transient_bytes", none, layer.backward_transient_bytes));
-    forward_link.push_back(transferred(checked<Time>("forward_time", none, layer.forward_time)));
-    backward_link.push_back(transferred(checked<Time>("backward_time", none, layer.backward_time)));
+    add_pass(checked<Time>("forward_time", none, layer.forward_time), forward_times_,
+             forward_time_);
+    add_pass(checked<Time>("backward_time", none, layer.backward_time), backward_times_,
+             backward_time_);
+    if constexpr (has_layer_traffic<Layer>) {
+      forward_traffic_.push_back(
+          checked<std::int64_t>("forward_traffic_bytes", none, layer.forward_traffic_bytes));
+      backward_traffic_.push_back(
+          checked<std::int64_t>("backward_traffic_bytes", none, layer.backward_traffic_bytes));
+    } else {
+      forward_traffic_.push_back(0);
+      backward_traffic_.push_back(0);
+    }
     offsets.push_back(bytes.size());
+  }
+
+  template <class Module>
+  [[nodiscard]] module_need need_of(Module const& part, std::size_t index) const {
+    if constexpr (has_module_need<Module>) {
+      if (part.need <= module_need::required) return part.need;
+      throw_invalid(function_, "need of module ", index, " of layer ", layers_size(), " is ",
+                    static_cast<int>(part.need), ", must be optional or required");
+    } else {
+      return module_need::optional;
+    }
+  }
+
+  static void add_pass(Time time, std::vector<double>& times, double& sum) {
+    times.push_back(static_cast<double>(time));
+    sum += times.back();
   }
 
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -116,19 +144,51 @@ class activation_table {
                   value, ", must be finite, not negative and below 2^63");
   }
 
-  /// Returns the whole bytes that the link transfers in this time, at most 2^62.
-  [[nodiscard]] std::int64_t transferred(Time time) const {
+  /// Returns the whole bytes that a link with this rate transfers in this time, at most 2^62.
+  [[nodiscard]] static std::int64_t transferred(double rate, double time) {
     constexpr std::int64_t most = std::int64_t{1} << 62;
-    double const transfer = rate_ * static_cast<double>(time);
+    double const transfer = rate * time;
     return transfer < static_cast<double>(most) ? static_cast<std::int64_t>(transfer) : most;
   }
 
+  /// Returns the rate that even traffic leaves.
+  [[nodiscard]] double rate_left(std::int64_t traffic, double time) const {
+    if (traffic == 0 || time == 0) return link_.bytes_per_time;
+    return std::max(0.0, link_.bytes_per_time - static_cast<double>(traffic) / time);
+  }
+
+  /// Sets the bytes that the link transfers in a pass, without the waiting bytes of other traffic.
+  void set_transfer(double rate, double time, std::int64_t traffic, int128& waiting,
+                    std::int64_t& link) const {
+    std::int64_t const all = transferred(rate, time);
+    waiting += traffic;
+    auto const others = static_cast<std::int64_t>(std::min<int128>(waiting, all));
+    waiting -= others;
+    link = std::min(all - others, total_bytes_);
+  }
+
+  void set_transfers() {
+    std::size_t const count = layers_size();
+    forward_link.resize(count);
+    backward_link.resize(count);
+    double const forward_rate = rate_left(link_.forward_traffic_bytes, forward_time_);
+    double const backward_rate = rate_left(link_.backward_traffic_bytes, backward_time_);
+    int128 sending = 0;
+    int128 fetching = 0;
+    for (std::size_t i = 0; i != count; ++i) {
+      set_transfer(forward_rate, forward_times_[i], forward_traffic_[i], sending, forward_link[i]);
+    }
+    for (std::size_t i = count; i-- != 0;) {
+      set_transfer(backward_rate, backward_times_[i], backward_traffic_[i], fetching,
+                   backward_link[i]);
+    }
+  }
+
   void finish() {
+    set_transfers();
     std::int64_t transient = 0;
     for (std::size_t i = 0; i != layers_size(); ++i) {
       transient = std::max({transient, forward_transient[i], backward_transient[i]});
-      forward_link[i] = std::min(forward_link[i], total_bytes_);
-      backward_link[i] = std::min(backward_link[i], total_bytes_);
     }
     int128 const most = static_cast<int128>(in_flight_) * total_bytes_ + transient;
     most_bytes_ = checked_cast<std::int64_t>(function_, "the sum of the bytes", most);
@@ -146,7 +206,14 @@ class activation_table {
 
   std::string_view function_;
   std::int64_t in_flight_;
-  double rate_;
+  offload_link link_;
+  /// The times of the passes of each layer and of all layers, and other traffic of each layer.
+  std::vector<double> forward_times_;
+  std::vector<double> backward_times_;
+  std::vector<std::int64_t> forward_traffic_;
+  std::vector<std::int64_t> backward_traffic_;
+  double forward_time_ = 0;
+  double backward_time_ = 0;
   std::int64_t total_bytes_ = 0;
   std::int64_t most_bytes_ = 0;
   Time total_time_{};

@@ -37,7 +37,8 @@ struct window {
 
 /// A limit for each queue after each layer. A keep choice never requires fewer bytes than the
 /// offload choice of the same module. Therefore a set of saved modules fits if and only if it fits
-/// with all of them offloaded, and the queues stay below these limits.
+/// with all of them offloaded, and the queues stay below these limits. Items are optional modules.
+/// The required bytes of each layer reduce the bytes that leave the queues, which may be negative.
 struct queue_limits {
   std::vector<saved_item> items;
   /// The first item of each layer, and the end.
@@ -66,7 +67,8 @@ struct queue_limits {
   }
 
   /// Sets the limits for a micro-batch that has `budget` bytes, with at most `max_end` bytes in
-  /// both queues after the last layer. Precondition: the budget is at least `least_bytes()`.
+  /// both queues after the last layer. Precondition: the required modules are within these limits
+  /// if all of them are offloaded.
   template <class Time>
   void set_limits(activation_table<Time> const& table, std::int64_t budget, std::int64_t max_end) {
     std::size_t const count = table.layers_size();
@@ -99,6 +101,7 @@ struct queue_limits {
     if (count == 0) return;
     max_sending.back() = std::min(max_sending.back(), max_end);
     max_fetching.back() = std::min(max_fetching.back(), max_end);
+    for (std::size_t i = 0; i != count; ++i) max_fetching[i] -= table.required_bytes[i];
   }
 };
 

@@ -41,7 +41,10 @@ class saving_search {
         knapsack_(limits_) {}
 
   [[nodiscard]] activations_result<Time> run() {
-    if (table_.least_bytes() > budget_) return infeasible();
+    replay_.offloaded = table_.required_bytes;
+    least_peak_ = replay_.peak();
+    least_end_ = replay_.held();
+    if (least_peak_ > budget_) return infeasible();
     budget_ = std::min(budget_, table_.most_bytes());
     find_items();
     if (table_.in_flight() == 1) {
@@ -61,6 +64,10 @@ class saving_search {
   void find_items() {
     limits_.sent = table_.forward_link;
     limits_.fetched = table_.backward_link;
+    for (std::size_t i = 0; i != table_.layers_size(); ++i) {
+      limits_.sent[i] -= table_.required_bytes[i];
+      if (i != 0) limits_.fetched[i] -= table_.required_bytes[i - 1];
+    }
     limits_.total_bytes = table_.total_bytes();
     limits_.offsets.assign(1, 0);
     for (std::size_t i = 0; i != table_.layers_size(); ++i) {
@@ -112,13 +119,13 @@ class saving_search {
   /// larger end bytes too.
   void search_ends() {
     std::int64_t const others = table_.in_flight() - 1;
-    std::int64_t high = (budget_ - table_.least_bytes()) / others;
+    std::int64_t high = (budget_ - (least_peak_ - others * least_end_)) / others;
     if (table_.layers_size() != 0) {
       high = std::min(high, (budget_ - table_.forward_transient.back()) / table_.in_flight());
     }
     high = std::min(high, limits_.total_bytes);
     std::int64_t const top = high;
-    std::int64_t low = 0;
+    std::int64_t low = least_end_;
     std::int64_t best = high;
     std::int64_t most = -1;
     std::int64_t below = 0;
@@ -140,8 +147,8 @@ class saving_search {
     }
     // All end bytes are at most `high` or above it.
     if (low <= high) below = std::max(below, relax(low, high));
-    if (low > high && high >= 0) static_cast<void>(relax(high, high));
-    if (high >= 0) bound_ = bound_by_window(below, true);
+    if (low > high && high >= least_end_) static_cast<void>(relax(high, high));
+    if (high >= least_end_) bound_ = bound_by_window(below, true);
     if (high < top) {
       static_cast<void>(relax(high + 1, high + 1));
       bound_ = std::max(bound_, bound_by_window(above, false));
@@ -233,6 +240,10 @@ class saving_search {
   /// Offloads the modules of the solution, and then all other modules that fit.
   void choose_saved() {
     choices_.assign(table_.bytes.size(), activation_choice::recompute);
+    for (std::size_t k = 0; k != choices_.size(); ++k) {
+      if (table_.needs[k] == module_need::required) choices_[k] = activation_choice::offload;
+    }
+    replay_.offloaded = table_.required_bytes;
     for (std::size_t j = 0; j != solution_.size(); ++j) {
       if (solution_[j] == 0) continue;
       saved_item const& item = limits_.items[j];
@@ -301,7 +312,7 @@ class saving_search {
     activations_result<Time> result;
     result.status = solve_status::infeasible;
     result.proven = true;
-    result.peak_bytes = table_.least_bytes();
+    result.peak_bytes = least_peak_;
     result.missing_bytes =
         saturate_cast<std::int64_t>(static_cast<int128>(result.peak_bytes) - budget_);
     return result;
@@ -309,6 +320,9 @@ class saving_search {
 
   activation_table<Time> const& table_;
   std::int64_t budget_;
+  /// The least peak, with all required modules offloaded, and the end bytes of these modules.
+  std::int64_t least_peak_ = 0;
+  std::int64_t least_end_ = 0;
   select_activations_options const& options_;
   activation_replay<Time> replay_;
   queue_limits limits_;

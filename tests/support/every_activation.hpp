@@ -33,11 +33,35 @@ struct activation_case {
   std::int64_t in_flight = 1;
 };
 
-/// The bytes that the link transfers in a time.
-template <class Time>
-int128 transferred(activation_case<Time> const& given, Time time) {
-  double const bytes = given.link.bytes_per_time * static_cast<double>(time);
+/// The bytes that a link with this rate transfers in a time.
+inline int128 transferred(double rate, double time) {
+  double const bytes = rate * time;
   return bytes < 0x1p62 ? static_cast<int128>(bytes) : int128{1} << 62;
+}
+
+/// The bytes of activations that the link transfers in each pass, passes in the order of time. The
+/// other traffic has arrived up to a pass: the link has moved the least of its sums of arrivals and
+/// of later capacities.
+inline std::vector<int128> left_for_activations(std::vector<int128> const& capacity,
+                                                std::vector<int128> const& traffic) {
+  std::vector<int128> moved(capacity.size() + 1, 0);
+  for (std::size_t k = 1; k <= capacity.size(); ++k) {
+    int128 least = 0;
+    for (std::size_t i = 0; i != k; ++i) least += traffic[i];
+    int128 arrived = 0;
+    for (std::size_t first = 0; first != k; ++first) {
+      int128 sum = arrived;
+      for (std::size_t i = first; i != k; ++i) sum += capacity[i];
+      least = std::min(least, sum);
+      arrived += traffic[first];
+    }
+    moved[k] = least;
+  }
+  std::vector<int128> result;
+  for (std::size_t k = 0; k != capacity.size(); ++k) {
+    result.push_back(capacity[k] - (moved[k + 1] - moved[k]));
+  }
+  return result;
 }
 
 /// The peak of a layer in both passes. All sums are over ranges of layers.
@@ -61,15 +85,12 @@ class naive_memory {
         if (choices[i][j] == activation_choice::keep) kept_.back() += bytes;
         if (choices[i][j] == activation_choice::offload) offloaded_.back() += bytes;
       }
-      sent_.push_back(transferred(given, given.layers[i].forward_time));
-      fetched_.push_back(transferred(given, given.layers[i].backward_time));
     }
+    find_transfers();
   }
 
   [[nodiscard]] layer_peak of_layer(std::size_t i) const {
-    std::size_t const count = kept_.size();
-    int128 const others =
-        (given_.in_flight - 1) * (sum(kept_, 0, count) + std::max(queue(count), fetch(count)));
+    int128 const others = (given_.in_flight - 1) * held();
     auto const& layer = given_.layers[i];
     int128 const before = sum(kept_, 0, i);
     int128 const after = sum(kept_, 0, i + 1);
@@ -78,6 +99,12 @@ class naive_memory {
                 layer.forward_transient_bytes,
             others + std::max(before + backward(i), after + backward(i + 1) + recomputed) +
                 layer.backward_transient_bytes};
+  }
+
+  /// The bytes of a micro-batch between its passes.
+  [[nodiscard]] int128 held() const {
+    std::size_t const count = kept_.size();
+    return sum(kept_, 0, count) + std::max(queue(count), fetch(count));
   }
 
   [[nodiscard]] int128 peak() const {
@@ -90,6 +117,35 @@ class naive_memory {
   }
 
  private:
+  /// Fills the bytes that the link transfers for activations during all passes.
+  void find_transfers() {
+    double forward = 0;
+    double backward = 0;
+    for (auto const& layer : given_.layers) {
+      forward += static_cast<double>(layer.forward_time);
+      backward += static_cast<double>(layer.backward_time);
+    }
+    auto const rate = [&](std::int64_t traffic, double time) {
+      double const taken = time > 0 ? static_cast<double>(traffic) / time : 0;
+      return std::max(0.0, given_.link.bytes_per_time - taken);
+    };
+    double const sending = rate(given_.link.forward_traffic_bytes, forward);
+    double const fetching = rate(given_.link.backward_traffic_bytes, backward);
+    std::vector<int128> forward_traffic;
+    std::vector<int128> backward_traffic;
+    for (auto const& layer : given_.layers) {
+      sent_.push_back(transferred(sending, static_cast<double>(layer.forward_time)));
+      fetched_.push_back(transferred(fetching, static_cast<double>(layer.backward_time)));
+      forward_traffic.push_back(layer.forward_traffic_bytes);
+      backward_traffic.push_back(layer.backward_traffic_bytes);
+    }
+    sent_ = left_for_activations(sent_, forward_traffic);
+    std::reverse(fetched_.begin(), fetched_.end());
+    std::reverse(backward_traffic.begin(), backward_traffic.end());
+    fetched_ = left_for_activations(fetched_, backward_traffic);
+    std::reverse(fetched_.begin(), fetched_.end());
+  }
+
   static int128 sum(std::vector<int128> const& values, std::size_t first, std::size_t last) {
     int128 result = 0;
     for (std::size_t i = first; i < last; ++i) result += values[i];
@@ -149,6 +205,18 @@ struct every_activation {
   int128 min_peak = int128{1} << 120;
 };
 
+/// Whether no required module is recomputed.
+template <class Time>
+bool keeps_required(activation_case<Time> const& given, activation_choices const& choices) {
+  for (std::size_t i = 0; i != choices.size(); ++i) {
+    for (std::size_t j = 0; j != choices[i].size(); ++j) {
+      bool const is_required = given.layers[i].modules[j].need == omnibal::module_need::required;
+      if (is_required && choices[i][j] == activation_choice::recompute) return false;
+    }
+  }
+  return true;
+}
+
 template <class Time>
 every_activation<Time> try_every_activation(activation_case<Time> const& given) {
   activation_choices choices;
@@ -157,9 +225,10 @@ every_activation<Time> try_every_activation(activation_case<Time> const& given) 
   }
   every_activation<Time> result;
   for (;;) {
-    int128 const peak = naive_memory<Time>(given, choices).peak();
+    bool const is_allowed = keeps_required(given, choices);
+    int128 const peak = is_allowed ? naive_memory<Time>(given, choices).peak() : result.min_peak;
     result.min_peak = std::min(result.min_peak, peak);
-    if (peak <= given.budget) {
+    if (is_allowed && peak <= given.budget) {
       auto const time = added_time(given, choices);
       result.min_time = result.is_feasible ? std::min(result.min_time, time) : time;
       result.is_feasible = true;
