@@ -129,13 +129,17 @@
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/pipeline/zb_v.hpp>
 #include <omnibal/plan/configuration_plan.hpp>
+#include <omnibal/plan/offload_links.hpp>
+#include <omnibal/plan/offload_plan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_configuration.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/predict_step.hpp>
+#include <omnibal/plan/simulate_offload.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/plan/stage_chunks.hpp>
+#include <omnibal/plan/write_offload.hpp>
 #include <omnibal/plan/write_plan.hpp>
 #include <omnibal/prefix/balance_prefixes.hpp>
 #include <omnibal/prefix/build_prefix_forest.hpp>

@@ -91,6 +91,15 @@ template <class Layers>
 concept plannable_range =
     sample_range<Layers> && plannable_layer<std::ranges::range_value_t<Layers const>>;
 
+/// A further part of the machine of a pipeline, such as `offload_links`, that plans layers by its
+/// own rules.
+template <class Part, class Layers>
+concept pipeline_part = requires(Part const& part, Layers const& layers,
+                                 pipeline_machine const& machine,
+                                 plan_pipeline_options const& options) {
+  part.plan(layers, machine, options);
+};
+
 struct timed_layers_fn {
   /// Returns the layers with their times on a device in nanoseconds; the choices are the choices of
   /// `recompute_choice`.

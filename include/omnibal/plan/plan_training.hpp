@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -139,6 +140,13 @@ struct training_plan {
   }
 };
 
+/// The result of `plan_training` with a further part of the machine, such as `offload_links`: the
+/// levers without the part, and the last lever with it.
+template <class MicroBatch, class Lever>
+struct extended_training_plan : training_plan<MicroBatch> {
+  Lever extended;
+};
+
 struct shape_costs_fn {
   /// Computes layers for a plan of many micro-batches: the average time and the largest memory of
   /// the micro-batches. `plan_pipeline` plans with these layers for all of them.
@@ -232,6 +240,20 @@ struct plan_training_fn {
     }
     return apply(samples, machine, first, balanced, cost, chunks, plan,
                  interleaved_1f1b{.chunks = chunks.count});
+  }
+
+  /// Applies the same levers, and one more with a further part of the machine. With `offload_links`
+  /// the last lever is cuts, kept, recomputed and offloaded activations together.
+  ///
+  /// Complexity, memory, determinism and errors: as the call without the part and as its `train`.
+  template <class Samples, class Part, class First, class Balanced, class Cost>
+  [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
+                                Part const& part, First const& first, Balanced const& balanced,
+                                Cost const& cost, plan_pipeline_options const& options) const {
+    auto levers = (*this)(samples, machine, first, balanced, cost, options);
+    auto extended = part.train(levers.balanced_data, machine, cost, options);
+    return extended_training_plan<batch_of<First, Samples>, decltype(extended)>{
+        std::move(levers), std::move(extended)};
   }
 
  private:

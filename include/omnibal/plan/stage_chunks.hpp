@@ -11,10 +11,10 @@
 #include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/plan/detail/stage_lower_bounds.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/plan_pipeline/chunk_search.hpp>
-#include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>

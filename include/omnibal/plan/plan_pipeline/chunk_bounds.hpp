@@ -7,7 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/plan/plan_pipeline/chunk_choices.hpp>
-#include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/stage_lower_bounds.hpp>
 
 #include <algorithm>
 #include <cstddef>

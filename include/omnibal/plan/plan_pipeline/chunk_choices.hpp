@@ -8,7 +8,7 @@
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/chunks_in_flight.hpp>
-#include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/stage_lower_bounds.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -15,7 +15,7 @@
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline/chunk_bounds.hpp>
 #include <omnibal/plan/plan_pipeline/chunk_choices.hpp>
-#include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/stage_lower_bounds.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <algorithm>

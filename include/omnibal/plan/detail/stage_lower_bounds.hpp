@@ -308,17 +308,15 @@ class min_memory {
   min_bytes fewest_;
 };
 
-/// The cuts with the smallest largest shortfall of a stage, which is their `bottleneck`. Errors:
-/// `std::overflow_error` if the shortfall is 2^63 - 2 or more.
-[[nodiscard]] inline partition_result<std::int64_t> find_missing_memory(
-    std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
+/// The cuts with the smallest largest shortfall of a stage, which is their `bottleneck`, for
+/// `shortfall(stage, first, last)` of at most `min_memory::most`. Errors: `std::overflow_error` if
+/// the shortfall is 2^63 - 2 or more.
+template <class Shortfall>
+[[nodiscard]] partition_result<std::int64_t> find_least_shortfall(
+    std::string_view function, std::size_t layers, std::size_t stages, Shortfall const& shortfall,
     partition_constraints const& constraints) {
-  min_memory const memory(layers, rooms);
-  auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
-    return memory.shortfall(stage, first, last);
-  };
-  auto result = stages_for(function, layers.size(), rooms.memory.size(), {shortfall, fits_always{}},
-                           0, {}, constraints);
+  auto result =
+      stages_for(function, layers, stages, {shortfall, fits_always{}}, 0, {}, constraints);
   result.missing_bytes = result.bottleneck;
   if (result.status != solve_status::solved) return result;
   if (result.bottleneck == min_memory::most) throw_overflow(function, "the missing memory");
@@ -328,6 +326,17 @@ class min_memory {
     break;
   }
   return result;
+}
+
+/// The same for layers with choices.
+[[nodiscard]] inline partition_result<std::int64_t> find_missing_memory(
+    std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
+    partition_constraints const& constraints) {
+  min_memory const memory(layers, rooms);
+  auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return memory.shortfall(stage, first, last);
+  };
+  return find_least_shortfall(function, layers.size(), rooms.memory.size(), shortfall, constraints);
 }
 
 /// A time that no stage has.
@@ -486,62 +495,6 @@ struct stage_range {
   std::size_t stage;
   std::size_t first;
   std::size_t last;
-};
-
-/// The least time of each stage, computed when it is first required; `no_time` above its memory or
-/// a limit. The time may be raised.
-class stage_lower_bounds {
- public:
-  stage_lower_bounds(integer_layers const& layers, stage_budgets const& rooms)
-      : layers_(layers),
-        rooms_(rooms),
-        runs_(layers),
-        times_(rooms.memory.size() * (layers.size() + 1)) {}
-
-  /// Sets the time above which stages are not considered.
-  void set_limit(std::int64_t limit) { limit_ = limit; }
-
-  [[nodiscard]] std::int64_t operator()(stage_range const& range) {
-    std::int64_t const least = min_time(range);
-    return least <= limit_ ? least : no_time;
-  }
-
-  /// Raises a time to at least this value.
-  void raise(stage_range const& range, std::int64_t time) {
-    auto& known = min_time(range);
-    known = std::max(known, time);
-  }
-
-  /// True only if a stage fits its memory.
-  [[nodiscard]] bool fits(stage_range const& range) const {
-    return runs_.fits(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
-  }
-
-  /// The bytes of the memory of a stage that are left for activations.
-  [[nodiscard]] std::int64_t room(stage_range const& range) const {
-    return rooms_.memory[range.stage] - rooms_.reserve[range.stage] -
-           layers_.state_bytes(range.first, range.last);
-  }
-
- private:
-  [[nodiscard]] std::int64_t& min_time(stage_range const& range) {
-    constexpr std::int64_t unknown = -1;
-    auto& known = times_[range.stage * (layers_.size() + 1) + range.first];
-    std::size_t const length = range.last - range.first;
-    if (known.size() <= length) known.resize(length + 1, unknown);
-    if (known[length] == unknown) {
-      known[length] =
-          runs_.min_time(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
-    }
-    return known[length];
-  }
-
-  integer_layers const& layers_;
-  stage_budgets const& rooms_;
-  segment_bounds runs_;
-  std::int64_t limit_ = no_time;
-  /// The times by stage and first layer, then by the number of layers.
-  std::vector<std::vector<std::int64_t>> times_;
 };
 
 }  // namespace omnibal::inline v0::detail

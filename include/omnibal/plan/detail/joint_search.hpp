@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Search for the cuts of a pipeline whose stages are bounded and solved by a part of the plan.
+
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
+#include <omnibal/partition/partition_throughput.hpp>
+#include <omnibal/pipeline/estimate_makespan.hpp>
+#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The lower bound of the time of each stage, computed when it is first required; `no_time` above
+/// its memory or a limit. The bound may be raised.
+template <class Stages>
+class stage_times {
+ public:
+  explicit stage_times(Stages const& stages)
+      : stages_(stages), times_(stages.size() * (stages.layers_size() + 1)) {}
+
+  /// Sets the time above which stages are not considered.
+  void set_limit(std::int64_t limit) { limit_ = limit; }
+
+  [[nodiscard]] std::int64_t operator()(stage_range const& range) {
+    std::int64_t const least = min_time(range);
+    return least <= limit_ ? least : no_time;
+  }
+
+  /// Raises a time to at least this value.
+  void raise(stage_range const& range, std::int64_t time) {
+    auto& known = min_time(range);
+    known = std::max(known, time);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t& min_time(stage_range const& range) {
+    constexpr std::int64_t unknown = -1;
+    auto& known = times_[range.stage * (stages_.layers_size() + 1) + range.first];
+    std::size_t const length = range.last - range.first;
+    if (known.size() <= length) known.resize(length + 1, unknown);
+    if (known[length] == unknown) known[length] = stages_.lower_bound(range);
+    return known[length];
+  }
+
+  Stages const& stages_;
+  std::int64_t limit_ = no_time;
+  /// The times by stage and first layer, then by the number of layers.
+  std::vector<std::vector<std::int64_t>> times_;
+};
+
+/// Dynamic programming over the cuts with a lower bound for every stage. The stages of the best
+/// cuts are solved and their bounds raised, repeatedly, as long as a shorter step is possible.
+/// `Stages` bounds and solves stages; see `recompute_stages`.
+template <class Stages>
+class joint_search {
+ public:
+  using solution = typename Stages::solution;
+
+  joint_search(std::string_view function, Stages const& stages,
+               plan_pipeline_options const& options)
+      : function_(function),
+        stages_(stages),
+        options_(options),
+        table_(stages),
+        solved_(stages.size()) {}
+
+  void run() {
+    start_from_least_memory();
+    if (is_decided()) return;
+    table_.set_limit(longest_stage());
+    refine();
+  }
+
+  /// False if no plan fits the memory.
+  [[nodiscard]] bool has_plan() const { return !boundaries_.empty(); }
+  [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return boundaries_; }
+  [[nodiscard]] std::int64_t value() const { return value_; }
+  [[nodiscard]] std::int64_t bound() const { return std::min(bound_, value_); }
+  /// A stage of the best plan; valid until the next call.
+  [[nodiscard]] solution const& solved(stage_range const& range) {
+    auto& known = solved_[range.stage];
+    for (solved_stage const& one : known) {
+      if (one.range.first == range.first && one.range.last == range.last) return one.result;
+    }
+    ++solved_count_;
+    return known.emplace_back(solved_stage{range, stages_.solve(range)}).result;
+  }
+
+ private:
+  struct solved_stage {
+    stage_range range;
+    solution result;
+  };
+
+  /// True if no other plan is better by more than `max_gap`. Without a plan the result is true if
+  /// no plan exists.
+  [[nodiscard]] bool is_decided() const {
+    auto const gap = static_cast<double>(value_ - std::min(bound_, value_));
+    return gap <= (has_plan() ? options_.max_gap * static_cast<double>(value_) : 0.0);
+  }
+
+  /// Balances the layers with the choices that keep the fewest bytes, and solves these stages.
+  void start_from_least_memory() {
+    std::vector<std::int64_t> before{0};
+    std::vector<std::int64_t> times;
+    for (std::size_t l = 0; l != stages_.layers_size(); ++l) {
+      times.push_back(stages_.small_time(l));
+      before.push_back(before.back() + times.back());
+    }
+    auto const cost = [&](std::size_t, std::size_t first, std::size_t last) {
+      return before[last] - before[first];
+    };
+    auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      return stages_.fits({stage, first, last});
+    };
+    auto const cuts = cut({cost, fits}, times);
+    if (cuts.status == solve_status::solved) try_cuts(cuts.boundaries);
+  }
+
+  void refine() {
+    std::vector<std::int64_t> least;
+    for (std::size_t l = 0; l != stages_.layers_size(); ++l) {
+      least.push_back(stages_.min_time(l, l + 1));
+    }
+    auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      return table_({stage, first, last}) != no_time;
+    };
+    auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      std::int64_t const time = table_({stage, first, last});
+      return time != no_time ? time : stages_.min_time(first, last);
+    };
+    for (std::size_t round = 0; round < max_rounds() || !has_plan(); ++round) {
+      auto const cuts = cut({cost, fits}, least);
+      bool const is_possible = cuts.status == solve_status::solved;
+      bound_ = std::max(bound_, is_possible ? std::min(cuts.objective, value_) : value_);
+      if (is_decided()) return;
+      std::size_t const known = solved_count_;
+      try_cuts(cuts.boundaries);
+      // The solutions known for these stages do not let the bound rise.
+      if (solved_count_ == known) return;
+    }
+  }
+
+  [[nodiscard]] std::size_t max_rounds() const {
+    constexpr std::size_t levels[]{4, 16, 64};
+    return options_.rounds.value_or(levels[static_cast<std::size_t>(options_.effort)]);
+  }
+
+  /// The cuts with the shortest step for these times of stages; `least` is the time of each layer.
+  [[nodiscard]] partition_result<std::int64_t> cut(stage_functions const& functions,
+                                                   std::vector<std::int64_t> const& least) const {
+    return stages_for(function_, stages_.layers_size(), stages_.size(), functions,
+                      options_.micro_batches, least, options_.constraints);
+  }
+
+  /// Solves the stages between these boundaries and keeps them if they are the best so far.
+  void try_cuts(std::vector<std::uint32_t> const& boundaries) {
+    std::vector<std::int64_t> times;
+    bool fits = true;
+    for (std::size_t s = 0; s != stages_.size(); ++s) {
+      stage_range const range{s, boundaries[s], boundaries[s + 1]};
+      if (range.first == range.last) {
+        times.push_back(0);
+        continue;
+      }
+      auto const& result = solved(range);
+      raise(range, result);
+      fits = fits && result.status == solve_status::solved;
+      times.push_back(result.time);
+    }
+    if (!fits) return;
+    std::int64_t const value = estimate_makespan(times, options_.micro_batches);
+    if (has_plan() && value >= value_) return;
+    value_ = value;
+    boundaries_ = boundaries;
+  }
+
+  void raise(stage_range const& range, solution const& result) {
+    bool const fits = result.status == solve_status::solved;
+    table_.raise(range, fits ? result.lower_bound : no_time);
+  }
+
+  /// The longest stage of a plan with a shorter step than the best one.
+  [[nodiscard]] std::int64_t longest_stage() const {
+    if (!has_plan()) return no_time - 1;
+    std::int64_t const most = value_ - 1;
+    if (options_.micro_batches == 1) return most;
+    auto const others = static_cast<std::int64_t>(options_.micro_batches - 1);
+    return (most - stages_.min_time(0, stages_.layers_size())) / others;
+  }
+
+  std::string_view function_;
+  Stages const& stages_;
+  plan_pipeline_options const& options_;
+  stage_times<Stages> table_;
+  /// The solved stages, for each stage.
+  std::vector<std::vector<solved_stage>> solved_;
+  std::size_t solved_count_ = 0;
+  std::vector<std::uint32_t> boundaries_;
+  std::int64_t value_ = no_time;
+  std::int64_t bound_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail

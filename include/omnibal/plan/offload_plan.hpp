@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Layers, stages and plan of a pipeline whose devices offload activations.
+
+#include <omnibal/recompute/activation_layer.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// A layer to plan whose modules are kept, recomputed or offloaded.
+struct offload_layer {
+  /// The modules. The link transfers during the times of the passes in this member.
+  activation_layer<> activations{};
+  /// The time of the forward and backward pass of a micro-batch, without recomputation.
+  std::int64_t time = 0;
+  /// The bytes of parameters, gradients and optimizer on the device.
+  std::int64_t state_bytes = 0;
+
+  [[nodiscard]] friend bool operator==(offload_layer const&, offload_layer const&) = default;
+};
+
+/// A stage of an `offload_plan`.
+struct offload_stage {
+  /// The time of a micro-batch: forward, backward and recomputation together.
+  std::int64_t time = 0;
+  /// The most bytes of its memory that the stage uses, the reserve included.
+  std::int64_t bytes = 0;
+  /// The number of micro-batches that keep their activations at once.
+  std::int64_t in_flight = 0;
+  /// The bytes of a micro-batch that the stage offloads.
+  std::int64_t offloaded_bytes = 0;
+
+  [[nodiscard]] friend bool operator==(offload_stage const&, offload_stage const&) = default;
+};
+
+/// The stages of a model and the choice for each module: stage s runs the layers [boundaries[s],
+/// boundaries[s + 1]).
+struct offload_plan {
+  /// The status of the plan: infeasible if a stage lacks memory whatever the cuts and choices.
+  solve_status status = solve_status::solved;
+  /// The boundaries of the stages, one more than stages; empty unless solved.
+  std::vector<std::uint32_t> boundaries{};
+  /// The choice of each module of each layer; empty unless solved.
+  std::vector<std::vector<activation_choice>> choices{};
+  std::vector<offload_stage> stages{};
+  /// The time of a step by `estimate_makespan`: (micro-batches - 1) times the largest time of a
+  /// stage plus the sum of the times.
+  std::int64_t step_time = 0;
+  /// A lower bound: no cuts and choices within the memory have a shorter step.
+  std::int64_t lower_bound = 0;
+  /// True if the step is the shortest possible.
+  bool proven = false;
+  /// The first stage that lacks the most memory with the best cuts, if infeasible.
+  std::uint32_t stage = 0;
+  /// The least bytes that must be added to the memory of every stage, if infeasible. The value is
+  /// zero if the memory suffices, but no cuts satisfy the constraints.
+  std::int64_t missing_bytes = 0;
+
+  [[nodiscard]] friend bool operator==(offload_plan const&, offload_plan const&) = default;
+};
+
+}  // namespace omnibal::inline v0
