@@ -45,6 +45,7 @@ void print_table(model_description const& model, planned_scenario const& planned
   for (std::size_t lever = 0; lever != names.size(); ++lever) {
     rows.add(lever_cells(names[lever], planned, lever, reference));
   }
+  if (planned.offloaded) rows.add(offload_cells("+ offload", planned, reference));
   rows.print(std::cout);
 }
 
@@ -141,6 +142,7 @@ void run(vlm_options const& given) {
     std::cout << remark_on(data, own) << clips_text(planned);
     print_table(model, planned);
     print_stages(planned.plan);
+    if (planned.offloaded) std::cout << offload_text(planned);
     auto const megatron = export_to_megatron(planned);
     print_layout(megatron);
     if (!given.output.empty()) {

@@ -123,6 +123,38 @@ printf 'layer,forward_ms,backward_ms,kept_mb\n0-11,20,40,300\n' >times.csv
 awk 'BEGIN { FS = "  +" } $1 == "+ memory" { print $2 }' fast slow >both
 awk 'NR == 1 { fast = $1 } END { exit !($1 > 2 * fast) }' both || complain "measured: no slower"
 
+# A link to the memory of the host: one more row that is faster and fits, and the files of its choices.
+linked=(--synthetic 4096 --model 6+20B --memory 40)
+"$program" "${linked[@]}" --offload 25 --output linked >output 2>message ||
+  complain "offload: it fails: $(cat message)"
+awk 'BEGIN { FS = "  +" } $1 == "+ memory" { memory = $2 } $1 == "+ offload" { offload = $2; bytes = $9 }
+  END { count = split(bytes, each, " "); for (i = 1; i <= count; ++i) if (each[i] > 40) exit 1
+        exit !(offload > 0 && offload < memory && count == 4) }' output ||
+  complain "offload: no faster row: $(grep '^+ ' output)"
+grep -q '^Offload plan over links of 25 GB/s, one for each device: stages begin with layers 0 ' output ||
+  complain "offload: no line about the links"
+grep -q '^Megatron offloading: none, as module 2 of layer [0-9]* is offloaded, and Megatron-LM has no' output ||
+  complain "offload: no reason without flags: $(grep Megatron output)"
+[ "$(head -n 1 linked/6+20B.offload.csv)" = \
+  "layer,stage,kind,input,input_bytes,selective,selective_bytes,rest,rest_bytes" ] ||
+  complain "offload: other columns"
+[ "$(grep -c ',offload,' linked/6+20B.offload.csv)" -gt 0 ] || complain "offload: no layer offloads"
+grep -q ',recompute,.*,recompute,' linked/6+20B.offload.csv || complain "offload: no layer recomputes"
+[ "$(grep -c '"MUST_CPU_OFFLOAD"' linked/6+20B.policies.json)" = \
+  "$(grep -c ',offload,' linked/6+20B.offload.csv)" ] || complain "offload: other policies"
+grep -q '"offloaded_bytes":' linked/6+20B.offload.json || complain "offload: no plan as JSON"
+"$program" --replay linked/6+20B.plan.json >replayed 2>message || complain "offload: other figures"
+"$program" "${linked[@]}" --offload 25 --offload-sharing 4 >shared 2>message ||
+  complain "a shared link: it fails"
+grep -q '^Offload plan over links of 25 GB/s, each for 4 stages: ' shared || complain "a shared link: none"
+awk 'BEGIN { FS = "  +" } $1 == "+ offload" { print $2 }' output shared >both
+awk 'NR == 1 { own = $1 } END { exit !($1 > own) }' both || complain "a shared link: as fast as four"
+"$program" "${linked[@]}" >without 2>message
+grep -v '^$\|^+ offload\|^Offload plan\|^Megatron offloading\|^  layers whose\|^  GB of a micro-batch\|^  gap\|^Plan: ' \
+  output >same_rows
+grep -v '^$\|^  gap\|^Plan: ' without >same_rows_without
+cmp -s same_rows same_rows_without || complain "offload: it changes other rows"
+
 # refuses NAME "PART|PART|..." ARGUMENT... : the program fails and its message has all parts
 refuses() {
   local name=$1 parts=$2 part status
@@ -136,6 +168,10 @@ refuses() {
 }
 
 echo '{"size": 3}' >broken.json
+refuses "choices and a link" '--recompute excludes --offload' --recompute none,full --offload 25
+refuses "a share of no link" '--offload-sharing requires --offload' --offload-sharing 2
+refuses "a link without bytes" '--offload: ' --offload 0
+refuses "a replay with a link" '--offload is not for --replay' --replay plan.json --offload 25
 refuses "clips without a tower" '--clips: is 4, but no model has an audio tower' --clips 4
 refuses "a length of clips without a tower" '--clip-length: is 9, but no model has an audio' \
   --clip-length 9

@@ -34,6 +34,8 @@ struct vlm_words {
   std::size_t batch_samples = 4;
   std::vector<std::int64_t> capacity;
   std::optional<std::int64_t> reserve_gigabytes{};
+  std::int64_t offload_gigabytes = 0;
+  std::size_t offload_stages = 1;
   std::vector<std::string> recompute{recompute_names.begin(), recompute_names.end()};
   std::string measured;
   std::vector<std::int64_t> measured_batch{15, 4, 1024};
@@ -131,6 +133,28 @@ void add_machine(CLI::App& app, vlm_words& words) {
       ->check(integer_between<std::size_t>(1, 1 << 10))
       ->capture_default_str();
   add_rank_options(*group, words.ranks);
+}
+
+/// Only plan_vlm offloads.
+void add_offload(CLI::App& app, vlm_words& words) {
+  auto* const group = app.add_option_group("Offloading");
+  auto* const link =
+      group
+          ->add_option("--offload", words.offload_gigabytes,
+                       "Plan once more with a link of this rate in each direction between each "
+                       "device and the memory of the host: each module of a layer is kept, "
+                       "recomputed or offloaded. Default: nothing is offloaded")
+          ->type_name("GB/s")
+          ->check(integer_between<std::int64_t>(1, 1'000'000))
+          ->excludes(app.get_option("--recompute"));
+  group
+      ->add_option("--offload-sharing", words.offload_stages,
+                   "Share each of these links between the devices of this number of neighboring "
+                   "stages, in equal parts")
+      ->type_name("STAGES")
+      ->check(integer_between<std::size_t>(1, 1 << 10))
+      ->capture_default_str()
+      ->needs(link);
 }
 
 /// Refuses an option that was typed with nothing behind it.
@@ -242,6 +266,8 @@ void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& option
   assumed.expert_ranks = ranks.expert;
   assumed.micro_batches = words.micro_batches;
   assumed.batch_samples = words.batch_samples;
+  options.scenario.offload_bytes_per_second = giga * words.offload_gigabytes;
+  options.scenario.offload_stages = words.offload_stages;
   assumed.recomputed = {};
   for (std::string const& name : words.recompute) {
     auto const found = std::ranges::find(recompute_names, name);
@@ -309,7 +335,8 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   CLI::App app(
       "Plans the training of vision-language and language models and simulates it, one measure "
       "after the other: random micro-batches, and stages of equal parameters that recompute "
-      "everything; packed micro-batches; exact cuts; cuts chosen together with recomputation.",
+      "everything; packed micro-batches; exact cuts; cuts chosen together with recomputation; with "
+      "--offload, also with offloading.",
       "plan_vlm");
   app.footer(example_and_status(
       "plan_vlm --model 6+20B --stages 4 --output plans",
@@ -317,6 +344,7 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
       "otherwise 1, and no file is written."));
   add_model(app, typed);
   add_machine(app, typed);
+  add_offload(app, typed);
   add_data(app, typed, options);
   auto* const output = add_output(app, typed);
   output->add_flag("--sensitivity", options.wants_sensitivity,

@@ -58,6 +58,12 @@ void limit_choices(planned_scenario& planned) {
 
 }  // namespace
 
+omnibal::offload_links vlm_scenario::offload_links() const {
+  constexpr double nanoseconds = 1e9;
+  return {.bytes_per_time = static_cast<double>(offload_bytes_per_second) / nanoseconds,
+          .stages_per_link = offload_stages};
+}
+
 vlm_scenario scenario_on(std::string name, machine_description const& machine) {
   vlm_scenario result{std::move(name)};
   result.assumed.peak_flops = static_cast<double>(machine.peak_flops);
@@ -184,8 +190,17 @@ planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario
   auto const balanced = [&](vlm_samples const& from) {
     return packed_batches(from, assumed, seed);
   };
-  result.plan = omnibal::plan_training(result.samples, result.machine, first, balanced, result.cost,
-                                       {.micro_batches = assumed.micro_batches});
+  omnibal::plan_pipeline_options const options{.micro_batches = assumed.micro_batches};
+  if (scenario.offload_bytes_per_second == 0) {
+    result.plan = omnibal::plan_training(result.samples, result.machine, first, balanced,
+                                         result.cost, options);
+  } else {
+    result.links = scenario.offload_links();
+    auto made = omnibal::plan_training(result.samples, result.machine, result.links, first,
+                                       balanced, result.cost, options);
+    result.offloaded = std::move(made.extended);
+    result.plan = std::move(made);
+  }
   limit_choices(result);
   return result;
 }

@@ -11,6 +11,7 @@
 #include "vlm_assumptions.hpp"
 #include "vlm_training.hpp"
 
+#include <omnibal/plan/offload_links.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/simulate_training.hpp>
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,13 @@ struct vlm_scenario {
   omnibal::repeated_length clips{.count = 1, .length = 1500};
   /// Between neighboring stages; the default takes no time.
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
+  /// Of the link to the memory of the host in each direction; 0: nothing is offloaded.
+  std::int64_t offload_bytes_per_second = 0;
+  /// The neighboring stages whose devices share this link.
+  std::size_t offload_stages = 1;
+
+  /// The links of the stages, with times in nanoseconds.
+  [[nodiscard]] omnibal::offload_links offload_links() const;
 };
 
 /// The assumptions on a machine.
@@ -57,6 +66,9 @@ struct planned_scenario {
   vlm_cost cost;
   omnibal::pipeline_machine machine;
   vlm_plan plan;
+  /// The last lever with offloaded activations, if there is a link.
+  std::optional<omnibal::offload_lever> offloaded;
+  omnibal::offload_links links;
 
   /// GPU seconds for a sample, or zero where no plan fits the memory.
   [[nodiscard]] double gpu_seconds(std::size_t lever) const;

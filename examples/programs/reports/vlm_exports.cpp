@@ -10,6 +10,8 @@
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/simulate_offload.hpp>
+#include <omnibal/plan/write_offload.hpp>
 #include <omnibal/plan/write_plan.hpp>
 
 #include <algorithm>
@@ -29,6 +31,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 using plan_type = omnibal::pipeline_plan<std::int64_t>;
+
+/// By `omnibal::activation_choice`.
+constexpr std::array<std::string_view, 3> choice_names{"keep", "recompute", "offload"};
 
 plan_type const& last_plan(planned_scenario const& planned) {
   return planned.plan[omnibal::training_lever::memory].plan;
@@ -208,6 +213,67 @@ json head_json(std::string const& name, planned_scenario const& planned, vlm_inp
           {"left_out", left.left_out}};
 }
 
+/// The flags of Megatron-LM for the plan with offloading, or why there are none.
+std::string megatron_flags(planned_scenario const& planned) {
+  constexpr std::array<std::string_view, 3> names{"layer_input", "", ""};
+  auto const layers = omnibal::offload_shape_costs(planned.plan.balanced_data.batches,
+                                                   planned.machine.device, planned.cost);
+  try {
+    auto const flags = omnibal::megatron_offload_flags(planned.offloaded->plan, layers, names);
+    return flags.modules.empty() ? "none, as nothing is offloaded" : flags.arguments();
+  } catch (std::invalid_argument const& error) {
+    std::string const text = error.what();
+    return "none, as " + text.substr(text.find(": ") + 2);
+  }
+}
+
+/// The cells of a plan that does not fit.
+std::vector<std::string> lacking_cells(std::string const& name, std::uint32_t stage,
+                                       std::int64_t missing_bytes) {
+  return {name, "stage " + std::to_string(stage) + " lacks " + gigabytes({missing_bytes}) + " GB"};
+}
+
+/// The cells of an estimate for this number of samples; `paper_days` is zero where not told.
+std::vector<std::string> estimate_cells(std::string const& name, planned_scenario const& planned,
+                                        omnibal::training_estimate const& estimate, double samples,
+                                        lever_reference const& reference, double paper_days) {
+  auto const& assumed = planned.assumed;
+  double const seconds = static_cast<double>(estimate.nanoseconds) * 1e-9;
+  double const per_sample = seconds * assumed.gpus() / samples;
+  double const utilization =
+      omnibal::flops_utilization({.flops = reference.flops_per_sample * samples,
+                                  .seconds = seconds,
+                                  .gpus = assumed.gpus(),
+                                  .peak_flops_per_gpu_second = assumed.peak_flops});
+  return {name,
+          fixed(seconds / static_cast<double>(estimate.steps), 2),
+          percent(utilization, 1),
+          percent(estimate.waiting_share, 1),
+          fixed(per_sample, 2),
+          fixed(per_sample * assumed.training_samples / 86400, 1),
+          fixed(reference.gpu_seconds / per_sample, 2) + "x",
+          times_or_dash(reference.paper_days[0], paper_days),
+          gigabytes(estimate.peak_bytes)};
+}
+
+/// Writes the plan with offloading as JSON, as a list of layers and as policies of PyTorch.
+void write_offload_files(staged_files& files, std::string const& name,
+                         planned_scenario const& planned, std::filesystem::path const& directory) {
+  auto const& plan = planned.offloaded->plan;
+  auto const layers = omnibal::offload_shape_costs(planned.plan.balanced_data.batches,
+                                                   planned.machine.device, planned.cost);
+  files.write(directory / (name + ".offload.json"), [&](std::ostream& out) {
+    omnibal::write_offload_plan(plan, std::ostreambuf_iterator<char>(out));
+  });
+  files.write(directory / (name + ".offload.csv"), [&](std::ostream& out) {
+    write_offload_list(plan, layers, layer_kinds(planned.cost.model), out);
+  });
+  files.write(directory / (name + ".policies.json"), [&](std::ostream& out) {
+    omnibal::write_checkpoint_policies(plan, cost_module_names,
+                                       std::ostreambuf_iterator<char>(out));
+  });
+}
+
 /// The letters for the cuts of the last plan itself, or why there are none.
 megatron_export letters_of_plan(model_description const& model, plan_type const& plan) {
   std::string const obstacle = megatron_obstacle(model, plan.boundaries);
@@ -317,6 +383,9 @@ void write_plan_files(staged_files& files, std::string const& name, planned_scen
   files.write(path(".layout.json"), [&](std::ostream& out) {
     write_layout(layout, letters_of_plan(planned.cost.model, best), out);
   });
+  if (planned.offloaded && planned.offloaded->plan.status == omnibal::solve_status::solved) {
+    write_offload_files(files, name, planned, directory);
+  }
   files.write(path(".plan.json"),
               [&](std::ostream& out) { out << head_json(name, planned, inputs).dump(2) << '\n'; });
 }
@@ -375,30 +444,77 @@ lever_reference reference_of(planned_scenario const& planned, model_description 
       .paper_days = published_days(model.name)};
 }
 
+void write_offload_list(omnibal::offload_plan const& plan,
+                        std::span<omnibal::offload_layer const> layers,
+                        std::span<std::string_view const> kinds, std::ostream& out) {
+  out << "layer,stage,kind";
+  for (std::string_view const name : cost_module_names)
+    out << ',' << name << ',' << name << "_bytes";
+  out << '\n';
+  for (std::size_t s = 0; s != plan.stages.size(); ++s) {
+    for (std::uint32_t l = plan.boundaries[s]; l != plan.boundaries[s + 1]; ++l) {
+      out << l << ',' << s << ',' << kinds[l];
+      for (std::size_t j = 0; j != cost_module_names.size(); ++j) {
+        out << ',' << choice_names[static_cast<std::size_t>(plan.choices[l][j])] << ','
+            << layers[l].activations.modules[j].bytes;
+      }
+      out << '\n';
+    }
+  }
+}
+
+std::string offload_text(planned_scenario const& planned) {
+  auto const& plan = planned.offloaded->plan;
+  std::size_t const sharing = planned.links.stages_per_link;
+  std::string result =
+      "Offload plan over links of " + fixed(planned.links.bytes_per_time.values()[0], 0) +
+      " GB/s, " +
+      (sharing == 1 ? "one for each device" : "each for " + std::to_string(sharing) + " stages") +
+      ": ";
+  if (plan.status != omnibal::solve_status::solved) return result + "none\n";
+  result += "stages begin with layers";
+  for (std::size_t s = 0; s + 1 < plan.boundaries.size(); ++s) {
+    result += ' ' + std::to_string(plan.boundaries[s]);
+  }
+  for (std::size_t j = 0; j != cost_module_names.size(); ++j) {
+    result += ";\n  layers whose " + std::string(cost_module_names[j]) +
+              " is kept, recomputed, offloaded:";
+    for (std::size_t s = 0; s + 1 < plan.boundaries.size(); ++s) {
+      std::array<std::size_t, 3> counts{};
+      for (std::uint32_t l = plan.boundaries[s]; l != plan.boundaries[s + 1]; ++l) {
+        ++counts[static_cast<std::size_t>(plan.choices[l][j])];
+      }
+      result += (s == 0 ? " " : ", ") + std::to_string(counts[0]) + '/' +
+                std::to_string(counts[1]) + '/' + std::to_string(counts[2]);
+    }
+  }
+  result += ";\n  GB of a micro-batch that stages offload:";
+  for (auto const& stage : plan.stages) {
+    result += ' ' + fixed(static_cast<double>(stage.offloaded_bytes) * 1e-9, 2);
+  }
+  double const step = static_cast<double>(plan.step_time);
+  result += ";\n  gap " + percent((step - static_cast<double>(plan.lower_bound)) / step, 3) + '\n';
+  return result + "Megatron offloading: " + megatron_flags(planned) + '\n';
+}
+
+std::vector<std::string> offload_cells(std::string const& name, planned_scenario const& planned,
+                                       lever_reference const& reference) {
+  auto const& [plan, estimate] = *planned.offloaded;
+  if (plan.status != omnibal::solve_status::solved) {
+    return lacking_cells(name, plan.stage, plan.missing_bytes);
+  }
+  auto const memory = static_cast<std::size_t>(omnibal::training_lever::memory);
+  return estimate_cells(name, planned, estimate, planned.samples_of_lever(memory), reference, 0);
+}
+
 std::vector<std::string> lever_cells(std::string const& name, planned_scenario const& planned,
                                      std::size_t lever, lever_reference const& reference) {
   auto const& [plan, estimate] = planned.plan.levers[lever];
   if (plan.status != omnibal::solve_status::solved) {
-    return {name, "stage " + std::to_string(plan.stage) + " lacks " +
-                      gigabytes({plan.missing_bytes}) + " GB"};
+    return lacking_cells(name, plan.stage, plan.missing_bytes);
   }
-  auto const& assumed = planned.assumed;
-  double const seconds = static_cast<double>(estimate.nanoseconds) * 1e-9;
-  double const per_sample = planned.gpu_seconds(lever);
-  double const utilization = omnibal::flops_utilization(
-      {.flops = reference.flops_per_sample * planned.samples_of_lever(lever),
-       .seconds = seconds,
-       .gpus = assumed.gpus(),
-       .peak_flops_per_gpu_second = assumed.peak_flops});
-  return {name,
-          fixed(seconds / static_cast<double>(estimate.steps), 2),
-          percent(utilization, 1),
-          percent(estimate.waiting_share, 1),
-          fixed(per_sample, 2),
-          fixed(planned.gpu_days(lever), 1),
-          fixed(reference.gpu_seconds / per_sample, 2) + "x",
-          times_or_dash(reference.paper_days[0], reference.paper_days[lever]),
-          gigabytes(estimate.peak_bytes)};
+  return estimate_cells(name, planned, estimate, planned.samples_of_lever(lever), reference,
+                        reference.paper_days[lever]);
 }
 
 }  // namespace examples

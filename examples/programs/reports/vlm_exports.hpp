@@ -11,6 +11,7 @@
 #include "vlm_scenarios.hpp"
 
 #include <omnibal/pipeline/simulate_pipeline.hpp>
+#include <omnibal/plan/offload_plan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
 
@@ -47,6 +48,9 @@ inline constexpr std::array<std::string_view, 4> sharded_state_names{"nothing", 
 void write_recompute_list(omnibal::pipeline_plan<std::int64_t> const& plan,
                           std::span<omnibal::plan_layer<> const> layers,
                           std::span<std::string_view const> kinds, std::ostream& out);
+
+/// By `omnibal::cost_module`.
+inline constexpr std::array<std::string_view, 3> cost_module_names{"input", "selective", "rest"};
 
 /// The first step of the first rank, as it runs under the plan of a lever.
 [[nodiscard]] omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,
@@ -102,6 +106,20 @@ struct lever_reference {
 /// that of the paper, GB of each stage.
 inline constexpr std::array<char const*, 8> lever_columns{
     "s/step", "MFU", "waiting", "GPU s/sample", "GPU days", "speed-up", "paper", "GB per stage"};
+
+/// The cells of the lever with offloading, in the same columns. Precondition: it was planned.
+[[nodiscard]] std::vector<std::string> offload_cells(std::string const& name,
+                                                     planned_scenario const& planned,
+                                                     lever_reference const& reference);
+
+/// Lines on the plan with offloading: the links, the cuts, the modules that are kept, recomputed
+/// and offloaded, and the flags of Megatron-LM. Precondition: it was planned.
+[[nodiscard]] std::string offload_text(planned_scenario const& planned);
+
+/// A line for each layer: its stage, its kind, and the bytes and the choice of each module.
+void write_offload_list(omnibal::offload_plan const& plan,
+                        std::span<omnibal::offload_layer const> layers,
+                        std::span<std::string_view const> kinds, std::ostream& out);
 
 /// The cells of a lever behind its name, or the name and what it lacks.
 [[nodiscard]] std::vector<std::string> lever_cells(std::string const& name,
