@@ -14,7 +14,7 @@
 #include <omnibal/plan/detail/stage_lower_bounds.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
-#include <omnibal/plan/plan_pipeline/chunk_search.hpp>
+#include <omnibal/plan/stage_chunks/chunk_search.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>

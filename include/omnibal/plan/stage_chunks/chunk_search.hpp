@@ -12,10 +12,10 @@
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
-#include <omnibal/plan/pipeline_plan.hpp>
-#include <omnibal/plan/plan_pipeline/chunk_bounds.hpp>
-#include <omnibal/plan/plan_pipeline/chunk_choices.hpp>
 #include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/stage_chunks/chunk_bounds.hpp>
+#include <omnibal/plan/stage_chunks/chunk_choices.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <algorithm>

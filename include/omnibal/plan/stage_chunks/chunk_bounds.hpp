@@ -6,8 +6,8 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/plan/plan_pipeline/chunk_choices.hpp>
 #include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/stage_chunks/chunk_choices.hpp>
 
 #include <algorithm>
 #include <cstddef>
