@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
-#include <omnibal/balance/lpt.hpp>
-#include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/models.hpp>
-#include <omnibal/cost/transformer.hpp>
-#include <omnibal/group_loads.hpp>
+#include <omnibal/omnibal.hpp>
 
 #include <iostream>
 #include <vector>

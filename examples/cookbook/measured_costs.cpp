@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "recipes.hpp"
 
-#include <omnibal/balance/lpt.hpp>
-#include <omnibal/cost/affine_fit.hpp>
-#include <omnibal/cost/device_model.hpp>
-#include <omnibal/cost/fit_machine.hpp>
-#include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/machines.hpp>
-#include <omnibal/cost/measured_table.hpp>
-#include <omnibal/cost/models.hpp>
-#include <omnibal/cost/two_point_probe.hpp>
-#include <omnibal/demand.hpp>
-#include <omnibal/plan/plan_configuration.hpp>
-#include <omnibal/plan/predict_step.hpp>
+#include <omnibal/omnibal.hpp>
 
 #include <cmath>
 #include <iostream>

@@ -100,16 +100,6 @@ void a_packer_of_your_own() {
   print(omnibal::split_long(lengths, std::identity{}, 1000, in_pairs{}).groups);
 }
 
-void a_shuffle_and_a_rule_of_your_own() {
-  auto const reversed = [](std::span<std::uint32_t> indices, std::uint64_t round) {
-    if (round % 2 == 0) std::reverse(indices.begin(), indices.end());
-  };
-  auto const full = [](auto const& load) { return load[0] >= 3000; };
-  auto const packed = omnibal::isf(samples, &sample::tokens, 4096, {.rounds = 5}, full, reversed);
-  print(packed.groups);
-  std::cout << packed.report.below_keep << " group is below 3000 tokens\n";
-}
-
 // 1F1B with `more` micro-batches in flight on every stage.
 struct eager_1f1b : omnibal::one_f_one_b {
   std::size_t more = 1;
@@ -137,6 +127,5 @@ int main() {
        {"a_cost_of_a_whole_batch", a_cost_of_a_whole_batch},
        {"a_balancer_of_your_own", a_balancer_of_your_own},
        {"a_packer_of_your_own", a_packer_of_your_own},
-       {"a_shuffle_and_a_rule_of_your_own", a_shuffle_and_a_rule_of_your_own},
        {"a_schedule_of_your_own", a_schedule_of_your_own}});
 }
