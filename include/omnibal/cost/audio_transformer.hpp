@@ -99,15 +99,12 @@ struct audio_norm {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::tensor_sharding;
     constexpr char const* name = "audio_norm";
     detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
     detail::check_width(name, "hidden", hidden);
     detail::check_sequences(name, "clips", batch.clips);
     detail::int128 const rows = tally.in_sequence(batch.clips.tokens);
-    detail::int128 const numbers = tally.activation_bytes(rows * hidden);
-    detail::add_output_norm(tally, rows, hidden, norm);
-    return tally.result({numbers, tensor_sharding::at_norm}, {numbers, tensor_sharding::at_norm});
+    return detail::norm_cost(tally, rows, hidden, norm);
   }
 };
 

@@ -111,7 +111,6 @@ struct tower_norm {
   [[nodiscard]] layer_cost operator()(micro_batch_work const& batch,
                                       parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
-    using detail::tensor_sharding;
     constexpr char const* name = "tower_norm";
     detail::layer_tally tally(name, degrees, bytes, training, detail::recomputed_tensors::nothing);
     detail::check_width(name, "hidden", hidden);
@@ -119,9 +118,7 @@ struct tower_norm {
         image_size == 0 ? 0 : detail::tile_tokens(name, image_size, patch_size, class_tokens);
     detail::int128 const rows =
         tally.in_sequence(detail::image_tokens(name, batch, in_tile).tokens);
-    detail::int128 const numbers = tally.activation_bytes(rows * hidden);
-    detail::add_output_norm(tally, rows, hidden, norm);
-    return tally.result({numbers, tensor_sharding::at_norm}, {numbers, tensor_sharding::at_norm});
+    return detail::norm_cost(tally, rows, hidden, norm);
   }
 };
 

@@ -431,4 +431,12 @@ inline void add_output_norm(layer_tally& tally, int128 rows, int128 width, norm_
   tally.widest(2 * bytes, tensor_sharding::at_norm);
 }
 
+/// Returns the cost of a layer that is only a norm, after the last layer of a tower.
+[[nodiscard]] inline layer_cost norm_cost(layer_tally& tally, int128 rows, std::int64_t hidden,
+                                          norm_kind kind) {
+  int128 const numbers = tally.activation_bytes(rows * hidden);
+  add_output_norm(tally, rows, hidden, kind);
+  return tally.result({numbers, tensor_sharding::at_norm}, {numbers, tensor_sharding::at_norm});
+}
+
 }  // namespace omnibal::inline v0::detail
