@@ -101,12 +101,14 @@ struct balance_under_capacity_fn {
   /// parts, if a capacity is not positive, if a demand or cost is negative or not finite, or if
   /// `max_overload` is negative or not finite. `std::overflow_error` if the sum of all costs
   /// exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
-  template <class Samples, class Cost, class Demand, class Capacity, class GoOn>
+  template <class Samples, class Cost, class Demand, class Capacity,
+            class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>> && progress_predicate<GoOn>
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost,
                                 Demand const& demand, Capacity const& capacity,
-                                balance_under_capacity_options const& options, GoOn go_on) const {
+                                balance_under_capacity_options const& options = {},
+                                GoOn go_on = {}) const {
     detail::check_parts(name, parts);
     detail::check_max_overload(name, options.max_overload);
     auto const given = detail::given_costs(name, "cost", samples, cost);
@@ -141,17 +143,6 @@ struct balance_under_capacity_fn {
       result.largest_load = detail::largest_given_load(result.parts, given);
       return result;
     });
-  }
-
-  /// Balances without a functor that ends the passes.
-  template <class Samples, class Cost, class Demand, class Capacity>
-    requires detail::measured_samples<Samples, Demand, Capacity> &&
-        cost_function<Cost, sample_reference<Samples>>
-  [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost,
-                                Demand const& demand, Capacity const& capacity,
-                                balance_under_capacity_options const& options = {}) const {
-    auto const always = [](improve_packing_progress const&) { return true; };
-    return (*this)(samples, parts, cost, demand, capacity, options, always);
   }
 
  private:

@@ -180,14 +180,15 @@ struct micro_batches_fn {
   /// portable for integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument`
   /// if the multiple is zero or a sample exceeds the capacity. The text then names the sample and
   /// its demand.
-  template <class Samples, class Cost, class Demand, class Capacity, class GoOn>
+  template <class Samples, class Cost, class Demand, class Capacity,
+            class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>> && progress_predicate<GoOn>
   [[nodiscard]] micro_batch_steps operator()(Samples const& samples, std::size_t ranks,
                                              Cost const& cost, Demand const& demand,
                                              Capacity const& capacity,
-                                             micro_batches_options const& options,
-                                             GoOn go_on) const {
+                                             micro_batches_options const& options = {},
+                                             GoOn go_on = {}) const {
     detail::check_positive(name, "ranks", ranks);
     detail::check_positive(name, "options.multiple_of", options.multiple_of);
     detail::check_max_overload(name, options.max_overload);
@@ -212,18 +213,6 @@ struct micro_batches_fn {
         }
       }
     });
-  }
-
-  /// Packs samples without a functor that ends the passes.
-  template <class Samples, class Cost, class Demand, class Capacity>
-    requires detail::measured_samples<Samples, Demand, Capacity> &&
-        cost_function<Cost, sample_reference<Samples>>
-  [[nodiscard]] micro_batch_steps operator()(Samples const& samples, std::size_t ranks,
-                                             Cost const& cost, Demand const& demand,
-                                             Capacity const& capacity,
-                                             micro_batches_options const& options = {}) const {
-    auto const always = [](improve_packing_progress const&) { return true; };
-    return (*this)(samples, ranks, cost, demand, capacity, options, always);
   }
 
  private:

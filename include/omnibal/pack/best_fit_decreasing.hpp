@@ -29,9 +29,10 @@ struct best_fit_decreasing_options {
 
 struct best_fit_decreasing_fn {
   /// Packs the samples from the largest to the smallest, each into the group that it fits best. A
-  /// sample that fits no group opens a new group. `options.measure` defines the size of a sample.
-  /// The best group is the group with the least `score(left, demand)`. Equal samples are packed by
-  /// ascending index; among equal groups the group that changed last is chosen.
+  /// sample that fits no group opens a new group. `options.measure` defines the size of a sample;
+  /// with one resource both measures give the same order. The best group is the group with the
+  /// least `score(left, demand)`. Equal samples are packed by ascending index; among equal groups
+  /// the group that changed last is chosen.
   ///
   /// `demand` maps a sample to resources or to one weight, and `capacity` has the same number of
   /// kinds. Integers are at most 2^63 - 1 each, and their sums may exceed 2^63 - 1. For one

@@ -353,6 +353,15 @@ struct improve_packing_progress {
 template <class Function>
 concept progress_predicate = std::predicate<Function&, improve_packing_progress const&>;
 
+namespace detail {
+
+/// A predicate that always continues.
+struct never_ends {
+  [[nodiscard]] constexpr bool operator()(improve_packing_progress const&) const { return true; }
+};
+
+}  // namespace detail
+
 struct improve_packing_fn {
   /// Improves a packing: returns a packing of the same samples with fewer groups or more equal
   /// loads. The result never has more groups than `start`, unless `options.spare_groups` requests
@@ -387,11 +396,12 @@ struct improve_packing_fn {
   /// all, if it contains an index that is not a sample, if it lists an oversized sample in a group
   /// or a fitting sample as oversized, if a group exceeds the capacity, or if
   /// `options.spare_groups` is outside [0, 1].
-  template <class Samples, class Demand, class Capacity, class GoOn>
+  template <class Samples, class Demand, class Capacity, class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> && progress_predicate<GoOn>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, packing const& start,
-                                   improve_packing_options const& options, GoOn go_on) const {
+                                   improve_packing_options const& options = {},
+                                   GoOn go_on = {}) const {
     detail::check_share(name, "options.spare_groups", options.spare_groups);
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using layout_type = decltype(input.layout);
@@ -431,16 +441,6 @@ struct improve_packing_fn {
       result.oversized = std::move(input.oversized);
       return result;
     });
-  }
-
-  /// Improves a packing without a functor that ends the passes.
-  template <class Samples, class Demand, class Capacity>
-    requires detail::measured_samples<Samples, Demand, Capacity>
-  [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
-                                   Capacity const& capacity, packing const& start,
-                                   improve_packing_options const& options = {}) const {
-    auto const always = [](improve_packing_progress const&) { return true; };
-    return (*this)(samples, demand, capacity, start, options, always);
   }
 
  private:

@@ -53,10 +53,7 @@ class open_bin_index {
   open_bin_index(amounts_type const& capacity, demand_traits<R, T> const& traits,
                  std::size_t sample_count)
       : fine_(traits.finest), next_(sample_count) {
-    // The number of levels is exact for common capacities and limited by the number of samples.
-    std::size_t const max_levels =
-        std::max({std::clamp<std::size_t>(16 * sample_count, 4096, 32768),
-                  std::min<std::size_t>(sample_count, 131072), sample_count / 4});
+    std::size_t const max_levels = max_levels_for(sample_count);
     std::size_t cells = 1;
     std::size_t kinds_left = 0;
     for (std::size_t r = 0; r != R; ++r) kinds_left += r != fine_ && traits.binds[r] ? 1 : 0;
@@ -150,6 +147,13 @@ class open_bin_index {
 
   static constexpr std::size_t max_cells = 64;
   static constexpr unsigned probes = 16;
+
+  /// Returns the most levels of all cells together: enough to be exact for common capacities, and
+  /// limited by the number of samples.
+  [[nodiscard]] static std::size_t max_levels_for(std::size_t sample_count) {
+    return std::max({std::clamp<std::size_t>(16 * sample_count, 4096, 32768),
+                     std::min<std::size_t>(sample_count, 131072), sample_count / 4});
+  }
 
   /// Returns the largest number whose `degree`-th power is at most `value`.
   [[nodiscard]] static std::size_t root(std::size_t value, std::size_t degree) {
