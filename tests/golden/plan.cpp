@@ -9,11 +9,12 @@
 
 #include <omnibal/cost/machines.hpp>
 #include <omnibal/cost/models.hpp>
+#include <omnibal/plan/offload_links.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_configuration.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
-#include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/predict_step.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,39 @@ void print_chunks(std::uint64_t seed) {
     add(plan, hash);
   }
   print("plan_pipeline with chunks, seed " + std::to_string(seed), hash.value());
+}
+
+/// Plans of layers with an input and two modules, over links that one or two stages use.
+void print_links(std::uint64_t seed) {
+  test::random_amounts random(seed);
+  test::fnv1a hash;
+  for (int run = 0; run != 50; ++run) {
+    std::vector<omnibal::offload_layer> layers(static_cast<std::size_t>(random.between(8, 30)));
+    for (auto& layer : layers) {
+      layer.activations.modules = {{random.between(1, 50), 0, omnibal::module_need::required},
+                                   {random.between(100, 500), random.between(1, 50)},
+                                   {random.between(100, 500), random.between(50, 400)}};
+      layer.activations.forward_time = random.between(300, 500);
+      layer.activations.backward_time = 2 * layer.activations.forward_time;
+      layer.time = 3 * layer.activations.forward_time;
+      layer.state_bytes = random.between(0, 200);
+    }
+    omnibal::pipeline_machine const machine{
+        .stages = static_cast<std::size_t>(random.between(2, 4)),
+        .memory_bytes = {random.between(5'000, 30'000)}};
+    omnibal::offload_links const links{
+        .bytes_per_time = static_cast<double>(random.between(0, 4)) / 4,
+        .stages_per_link = static_cast<std::size_t>(random.between(1, 2))};
+    auto const plan = omnibal::plan_pipeline(layers, machine, links, {.micro_batches = 12});
+    hash.add(static_cast<std::uint64_t>(plan.step_time));
+    hash.add(static_cast<std::uint64_t>(plan.lower_bound));
+    hash.add(static_cast<std::uint64_t>(plan.missing_bytes));
+    for (auto const boundary : plan.boundaries) hash.add(boundary);
+    for (auto const& row : plan.choices) {
+      for (auto const choice : row) hash.add(static_cast<std::uint64_t>(choice));
+    }
+  }
+  print("plan_pipeline with links, seed " + std::to_string(seed), hash.value());
 }
 
 /// Steps of random degrees in nanoseconds, and their bytes.
@@ -159,6 +193,7 @@ void print_configurations(std::uint64_t seed) {
 int main() {
   for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) print_plan(seed);
   print_chunks(1);
+  print_links(1);
   print_step(1);
   print_configurations(1);
 }
