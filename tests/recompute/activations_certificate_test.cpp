@@ -178,6 +178,33 @@ std::string wrong_choices(test::activation_case<Time> const& given, Result const
   return is_maximal(given, result.choices) ? "" : "a module that fits is not kept";
 }
 
+/// What is wrong with the order of the results of a budget and of a larger one.
+template <class Time, class Result>
+std::string wrong_order(omnibal::rng::engine& random, test::activation_case<Time> const& given,
+                        omnibal::select_activations_options const& options, Result const& result) {
+  std::int64_t largest = 0;
+  for (auto const& layer : given.layers) {
+    for (auto const& one : layer.modules) largest = std::max(largest, one.bytes);
+  }
+  std::int64_t const step = given.in_flight * largest;
+  std::int64_t const more = number_between(random, 0, step) + (step / 2) * 3;
+  auto const larger =
+      omnibal::select_activations(given.layers, given.budget + more, given.link, options);
+  long double const off = rounding(given);
+  if (larger.status == omnibal::solve_status::infeasible) return "infeasible with more bytes";
+  if (static_cast<long double>(larger.lower_bound) >
+      static_cast<long double>(result.added_time) + off) {
+    return "a larger bound with more bytes";
+  }
+  if (larger.proven && result.proven &&
+      static_cast<long double>(larger.added_time) >
+          static_cast<long double>(result.added_time) + off) {
+    return "more time with more bytes";
+  }
+  if (more >= step && larger.peak_bytes < result.peak_bytes) return "a lower peak with more bytes";
+  return "";
+}
+
 template <class Time>
 std::string fault_of(omnibal::rng::engine& random, test::activation_case<Time> const& given) {
   auto const best = test::try_every_activation(given);
@@ -204,7 +231,8 @@ std::string fault_of(omnibal::rng::engine& random, test::activation_case<Time> c
     return "proven, but not the least time";
   }
   if (result.proven && result.lower_bound != result.added_time) return "proven without the bound";
-  return result.lower_bound > result.added_time ? "a bound above the time" : "";
+  if (result.lower_bound > result.added_time) return "a bound above the time";
+  return wrong_order(random, given, options, result);
 }
 
 }  // namespace

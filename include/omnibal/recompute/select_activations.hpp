@@ -33,9 +33,11 @@ struct select_activations_fn {
   ///
   /// Therefore no other module fits: if any module is recomputed or offloaded, the peak is within
   /// `in_flight` times the bytes of the largest such module of the budget. The peaks of two budgets
-  /// that differ by more are in the order of the budgets. If several micro-batches are in flight,
-  /// the bytes in the queues at the end of the forward pass count for each of them. Bisection finds
-  /// their number with the best bound, and the search solves the problem for this number alone.
+  /// that differ by more are in the order of the budgets. The times of two budgets are in the
+  /// opposite order if both are proven, and a bound is never above the time of a smaller budget. If
+  /// several micro-batches are in flight, the bytes in the queues at the end of the forward pass
+  /// count for each of them. Bisection finds their number with the best bound, and the search
+  /// solves the problem for this number alone.
   ///
   /// Floating-point times are compared as whole numbers of at most 2^-61 of their sum. Bound and
   /// proof hold up to one of these units for each module and up to the rounding of sums. They hold
