@@ -7,6 +7,7 @@
 
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <array>
@@ -88,14 +89,15 @@ problem problem_of(benchmark::State const& state, transients kind) {
                       static_cast<std::size_t>(state.range(1)), kind);
 }
 
-void measure(benchmark::State& state, problem const& given) {
+template <class Plan>
+void measure(benchmark::State& state, problem const& given, Plan const& make_plan) {
   omnibal::pipeline_plan<std::int64_t> plan;
   std::vector<double> seconds;
   bench::compare(
       state, cut_only(given),
       [&] {
         double const begin = bench::processor_seconds();
-        plan = omnibal::plan_pipeline(given.layers, given.machine, given.options);
+        plan = make_plan(given);
         seconds.push_back(bench::processor_seconds() - begin);
         return plan.boundaries.size();
       },
@@ -105,8 +107,12 @@ void measure(benchmark::State& state, problem const& given) {
   state.counters["gap"] = (step - static_cast<double>(plan.lower_bound)) / step;
 }
 
+omnibal::pipeline_plan<std::int64_t> plan_one_chunk(problem const& given) {
+  return omnibal::plan_pipeline(given.layers, given.machine, given.options);
+}
+
 void plan_pipeline(benchmark::State& state) {
-  measure(state, problem_of(state, transients::equal));
+  measure(state, problem_of(state, transients::equal), plan_one_chunk);
   bench::make_promises(state, {{"plan_pipeline, gap", "gap", 0.005},
                                {"plan_pipeline, milliseconds", "milliseconds", 5.0}});
 }
@@ -114,16 +120,17 @@ void plan_pipeline(benchmark::State& state) {
 /// Stages with several chunks. The units in flight are about twice the stages.
 void plan_pipeline_chunks(benchmark::State& state) {
   problem given = make_problem(97, 8, transients::equal);
-  given.options.chunks = 4;
   auto const bytes = given.machine.memory_bytes.values()[0];
   given.machine.memory_bytes = {bytes + bytes / 4};
-  measure(state, given);
+  measure(state, given, [](problem const& one) {
+    return omnibal::plan_pipeline(one.layers, one.machine, {.count = 4}, one.options);
+  });
   bench::make_promises(state, {{"plan_pipeline with chunks, milliseconds", "milliseconds", 20.0}});
 }
 
 /// `select_recompute` solves a problem for each number of transient bytes.
 void plan_pipeline_noisy_transients(benchmark::State& state) {
-  measure(state, problem_of(state, transients::noisy));
+  measure(state, problem_of(state, transients::noisy), plan_one_chunk);
   bench::make_promises(
       state, {{"plan_pipeline with noisy transients, gap", "gap", 0.005},
               {"plan_pipeline with noisy transients, milliseconds", "milliseconds", 5.0}});

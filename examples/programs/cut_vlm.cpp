@@ -146,7 +146,7 @@ std::size_t write_layouts(staged_files& files, model_description const& given,
     if (!plan.is_feasible()) continue;
     auto const layout = layout_of(given.name, kinds, given.language->prediction_layers,
                                   plan.boundaries, choices, one.stages);
-    std::string const obstacle = megatron_obstacle(given, plan.boundaries);
+    std::string const obstacle = megatron_obstacle(given, plan.boundaries, one.stages);
     auto const megatron = obstacle.empty() ? megatron_letters(given, plan.boundaries)
                                            : megatron_export{"", "none: " + obstacle};
     auto const path =

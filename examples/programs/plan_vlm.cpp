@@ -56,11 +56,11 @@ void print_stages(vlm_plan const& plan) {
             << " of their tokens\n";
   auto const& best = plan[omnibal::training_lever::memory].plan;
   if (best.status != omnibal::solve_status::solved) return;
-  std::cout << "Last plan: stages begin with layers";
+  std::cout << "Last plan: " << (best.chunks == 1 ? "" : "virtual ") << "stages begin with layers";
   for (std::size_t s = 0; s + 1 < best.boundaries.size(); ++s)
     std::cout << ' ' << best.boundaries[s];
   std::cout << ";\n  layers that keep all, some, the input:";
-  for (std::size_t s = 0; s != best.stages.size(); ++s) {
+  for (std::size_t s = 0; s + 1 < best.boundaries.size(); ++s) {
     std::array<std::size_t, 3> counts{};
     for (std::uint32_t const choice : best.choices_of(s)) ++counts[choice];
     std::cout << (s == 0 ? " " : ", ") << counts[0] << '/' << counts[1] << '/' << counts[2];

@@ -3,6 +3,7 @@
 /// The tables of docs/evidence/schedules.md: schedules of a pipeline at given times, and the order
 /// of micro-batches. Steps are simulated; only `planning` and `chunk-planning` measure.
 
+#include "pictures/pipeline_picture.hpp"
 #include "readers/progress.hpp"
 #include "readers/read_lengths.hpp"
 #include "readers/synthetic.hpp"
@@ -716,6 +717,27 @@ void print_chunk_planning(std::ostream& out) {
   rows.print_markdown(out);
 }
 
+/// The schedules of the first row of `print_makespans`, one below the other.
+void print_picture(std::ostream& out) {
+  auto const [stages, batches] = sizes.front();
+  std::vector<named_timeline> drawn;
+  auto const add = [&](std::string name, auto const& schedule, stage_time<> const& time) {
+    auto const step = omnibal::simulate_pipeline(schedule, time, transfer, std::int64_t{0},
+                                                 {.timeline = omnibal::timeline_policy::recorded});
+    drawn.push_back({std::move(name), scaled(step.timeline, 1 / whole_pass)});
+  };
+  add("1F1B", omnibal::one_f_one_b{stages, batches}, twice(chunk_time));
+  add("interleaved 1F1B, 2 chunks", omnibal::interleaved_1f1b{stages, batches, 2}, chunk_time);
+  add("ZB-H1", omnibal::zb_h1{stages, batches}, twice(chunk_time));
+  add("ZB-V", omnibal::zb_v(stages, batches), chunk_time);
+  add("list", listed_v(sizes.front(), omnibal::list_objective::makespan).schedule, chunk_time);
+  write_schedule_pictures(drawn,
+                          {std::to_string(stages) + " stages, " + std::to_string(batches) +
+                               " micro-batches, the same model in five schedules",
+                           "forward passes of a chunk"},
+                          out);
+}
+
 constexpr study_section sections[]{{"makespans", print_makespans},
                                    {"longest-stages", print_longest_stages},
                                    {"spread", print_spread},
@@ -724,7 +746,8 @@ constexpr study_section sections[]{{"makespans", print_makespans},
                                    {"planning", print_planning},
                                    {"orders", print_synthetic_orders},
                                    {"chunk-cuts", print_chunk_cuts},
-                                   {"chunk-planning", print_chunk_planning}};
+                                   {"chunk-planning", print_chunk_planning},
+                                   {"picture", print_picture}};
 
 /// Prints the orders of micro-batches of length files, which follow the name of the section.
 int print_file_orders(int count, char const* const* words) {

@@ -163,21 +163,39 @@ TEST_CASE("a layout that no trainer can run is refused with what is wrong") {
 }
 
 TEST_CASE("Megatron-LM's letters are there where they can say the same") {
-  auto const letters = [](numbers const& boundaries) {
-    std::string const obstacle = megatron_obstacle(mixed(), boundaries);
+  auto const letters = [](numbers const& boundaries, std::size_t chunks = 1) {
+    std::string const obstacle =
+        megatron_obstacle(mixed(), boundaries, (boundaries.size() - 1) / chunks);
     return obstacle.empty() ? megatron_letters(mixed(), boundaries).layout : obstacle;
   };
   CHECK(letters({0, 7, 10, 14}) == "Et*2|tm*2L");
   CHECK(letters({0, 7, 11, 13, 14}) == "Et*3|m*2|L");
   CHECK(
-      letters({0, 9, 14}) ==
-      "its stage 0 has the layers 0 to 8, of which those before 7 belong to the vision tower, and "
+      letters({0, 3, 9, 14}) ==
+      "its stage 1 has the layers 3 to 8, of which those before 7 belong to the vision tower, and "
       "the layout has letters for language models only");
+  // A tower whole on the first stage is where Megatron-Bridge builds it.
+  CHECK(letters({0, 9, 14}) == "Et|t*2m*2L");
+  CHECK(letters({0, 8, 9, 10, 14}, 2) == "E|t|t|tm*2L");
+  CHECK(
+      letters({0, 7, 9, 10, 14}, 2) ==
+      "the vision tower is on the virtual stages 0 to 0, and with several chunks the layout needs "
+      "it whole on the first one");
+  CHECK(
+      letters({0, 3, 8, 10, 14}, 2) ==
+      "the vision tower is on the virtual stages 0 to 1, and with several chunks the layout needs "
+      "it whole on the first one");
+  CHECK(letters({0, 9, 13, 14, 14}, 2) ==
+        "its layers of multi-token prediction begin in chunk 0 of device 1, and Megatron-LM runs "
+        "them in the last chunk of a device");
+  CHECK(megatron_letters(mixed(), numbers{0, 9, 14}).remark ==
+        "all stages; the vision tower is on stage 0 before the embedding, as Megatron-Bridge "
+        "builds it");
   CHECK(letters({0, 7, 12, 14}) ==
         "its layers of multi-token prediction are on the stages 1 to 2, and Megatron-LM runs all "
         "of them on one stage");
   auto const speech = model(R"({"model_type": "whisper", "d_model": 64, "encoder_layers": 2,
     "decoder_layers": 3, "encoder_attention_heads": 4, "decoder_attention_heads": 4})");
-  CHECK(megatron_obstacle(speech, numbers{0, 4, 9}) ==
+  CHECK(megatron_obstacle(speech, numbers{0, 4, 9}, 2) ==
         "the layout has no letter for layers of cross-attention");
 }

@@ -12,6 +12,8 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <catch.hpp>
 
@@ -67,6 +69,28 @@ TEST_CASE("the picture of a pipeline stays small") {
     CHECK(text.size() < 1'000'000);
     CHECK(occurrences(text, "<rect x=") > 2 * stages);
   }
+}
+
+// Why: schedules can only be compared by eye if all of them have the same scale.
+TEST_CASE("pictures of schedules have one time axis") {
+  auto const drawn = [](std::string name, auto const& schedule, omnibal::stage_time<> const& time) {
+    auto const step = omnibal::simulate_pipeline(schedule, time, 0, 0, recorded);
+    return examples::named_timeline{std::move(name), examples::scaled(step.timeline, 1e-3)};
+  };
+  std::vector<examples::named_timeline> const both{
+      drawn("1F1B", omnibal::one_f_one_b{2, 4}, {1000, 2000}),
+      drawn("a < b", omnibal::interleaved_1f1b{2, 4, 2}, {500, 1000})};
+  std::ostringstream out;
+  examples::write_schedule_pictures(both, {.title = "both", .unit = "ms"}, out);
+  std::string const text = out.str();
+  CHECK(xml_complaint(text) == "");
+  // Operations, rows, legend.
+  CHECK(occurrences(text, "<rect x=") == 2 * 4 * 2 + 2 * 4 * 4 + 2 * 2 + 2);
+  CHECK(text.find("15.00 ms, waiting: 20.0 %") != std::string::npos);
+  CHECK(text.find("13.50 ms, waiting: 11.1 %") != std::string::npos);
+  // The plot is 998 wide for 15 ms: passes of 1 ms in both schedules, of 0.5 ms in the second one.
+  CHECK(occurrences(text, " width=\"66.5\"") == 2 * 4 + 2 * 2 * 4);
+  CHECK(occurrences(text, " width=\"33.3\"") == 2 * 2 * 4);
 }
 
 TEST_CASE("the picture of a pipeline may be empty or take no time") {

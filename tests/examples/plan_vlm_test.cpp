@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset.hpp"
 #include "model_file.hpp"
+#include "read_plan.hpp"
 #include "staged_files.hpp"
 #include "synthetic.hpp"
 #include "temporary_directory.hpp"
 #include "vlm_exports.hpp"
+#include "vlm_options.hpp"
 #include "vlm_scenarios.hpp"
 
 #include <omnibal/cost/models.hpp>
@@ -88,17 +90,20 @@ void check_layout(planned_scenario const& planned, std::size_t layers) {
   expected.front() = 'E';
   expected.back() = 'L';
   CHECK(all == expected);
-  REQUIRE(stages.size() < planned.machine.stages);
+  REQUIRE(stages.size() <= planned.machine.stages);
   std::size_t const first = planned.machine.stages - stages.size();
-  CHECK(contains(megatron.remark, "on the stages from " + std::to_string(first) + " on"));
+  CHECK(contains(megatron.remark, first == 0 ? "the vision tower is on stage 0"
+                                             : "on the stages from " + std::to_string(first)));
 
   auto const& boundaries = boundaries_of(planned);
   std::uint32_t const border = boundaries.back() - static_cast<std::uint32_t>(layers);
-  bool const has_cut = std::ranges::find(boundaries, border) != boundaries.end();
-  CHECK(contains(megatron.remark, "the last plan has none") == !has_cut);
-  if (!has_cut) return;
+  bool const can_say =
+      border < boundaries[1] || std::ranges::find(boundaries, border) != boundaries.end();
+  CHECK(contains(megatron.remark, "the last plan has none") == !can_say);
+  if (!can_say) return;
   for (std::size_t s = 0; s != stages.size(); ++s) {
-    CHECK(stages[s].size() == boundaries[first + s + 1] - boundaries[first + s]);
+    std::uint32_t const begin = std::max(boundaries[first + s], border);
+    CHECK(stages[s].size() == boundaries[first + s + 1] - begin);
   }
 }
 
@@ -135,19 +140,56 @@ TEST_CASE("the file for Megatron is the line that is printed") {
   check_layout(planned, layers_20b);
 }
 
-TEST_CASE(
-    "there is no layout for Megatron and no file where tower and language model share stages") {
+TEST_CASE("the layout for Megatron has a tower that shares the first stage") {
   temporary_directory const directory;
   vlm_scenario scenario{"one stage"};
   scenario.assumed.stages = 1;
   scenario.assumed.memory_bytes = 2'000'000'000'000;
   auto const planned = planned_for(omnibal::internvl_6_20b, scenario);
+  check_layout(planned, layers_20b);
   auto const megatron = export_to_megatron(planned);
-  CHECK(megatron.layout.empty());
-  CHECK(contains(megatron.remark, "no plan with a cut there fits the memory"));
+  CHECK(megatron.layout == "Et*48L");
   write_files("6+20B", planned, directory.path());
-  CHECK(std::filesystem::exists(directory.path() / "6+20B.plan.json"));
-  CHECK(!std::filesystem::exists(directory.path() / "6+20B.megatron.txt"));
+  CHECK(text_of(directory.path() / "6+20B.megatron.txt") == "Et*48L\n");
+}
+
+// Why: a plan with chunks goes through cuts, simulation, files and letters, and all must have the
+// same virtual stages.
+TEST_CASE("a plan with chunks is simulated, written and read back") {
+  temporary_directory const directory;
+  vlm_scenario scenario{"chunks"};
+  scenario.assumed.chunks = 3;
+  scenario.assumed.memory_bytes = 160'000'000'000;
+  auto const planned = planned_for(omnibal::internvl_6_20b, scenario);
+  auto const& last = planned.plan[omnibal::training_lever::memory];
+  REQUIRE(last.plan.status == omnibal::solve_status::solved);
+  CHECK(last.plan.boundaries.size() == 4 * 3 + 1);
+  CHECK(last.plan.stages.size() == 4);
+  auto const step = first_step(planned, omnibal::training_lever::memory);
+  CHECK(step.timeline.size() == 2 * 4 * 3 * scenario.assumed.micro_batches);
+  write_files("6+20B", planned, directory.path());
+  auto const read = read_plan(directory.path() / "6+20B.plan.json");
+  CHECK(read.plan.boundaries == last.plan.boundaries);
+  CHECK(simulate_plan(read) == last.estimate);
+  auto const layout = nlohmann::json::parse(text_of(directory.path() / "6+20B.layout.json"));
+  CHECK(layout["virtual_stages"] == 3);
+  CHECK(layout["devices"] == 4);
+  CHECK(layout["stages"].size() == 12);
+  CHECK(layout["stages"][5]["device"] == 1);
+  CHECK(layout["stages"][5]["chunk"] == 1);
+  CHECK(layout["megatron"]["layout"].is_null());
+  // The tower has 6 of 26 billion parameters and does not fit a twelfth of the model.
+  CHECK(contains(export_to_megatron(planned).remark, "the last plan has none"));
+
+  scenario.assumed.stages = 2;
+  scenario.assumed.chunks = 2;
+  auto const text = model_of("text.json", "", nlohmann::json::parse(R"({"name": "text",
+    "language": {"layers": 6, "hidden": 64, "heads": 4, "mlp": 128, "vocabulary": 1000,
+      "prediction": {"layers": 1}}})"));
+  auto const letters =
+      export_to_megatron(plan_scenario(lengths_for(lengths(), text), scenario, text, 1));
+  CHECK(letters.remark == "all stages");
+  CHECK(stages_of(letters.layout).size() == 4);
 }
 
 TEST_CASE("there is no layout for Megatron and no file where no plan fits the memory") {

@@ -181,6 +181,38 @@ TEST_CASE("write_megatron_layout refuses boundaries and letters that mean nothin
   CHECK_THROWS_AS(layout_of({0, 1}, vision), std::invalid_argument);
 }
 
+// Why: Megatron-LM stops at the start of a run if it cannot place the chunks of a layout.
+TEST_CASE("write_megatron_layout writes plans with chunks unless Megatron-LM cannot run them") {
+  auto const layout_with = [](omnibal::pipeline_plan<std::int64_t> const& plan) {
+    std::string text;
+    omnibal::write_megatron_layout(plan, omnibal::language_model_letters{8, 1},
+                                   std::back_inserter(text));
+    return text;
+  };
+  omnibal::pipeline_plan<std::int64_t> plan;
+  plan.boundaries = {0, 2, 4, 6, 8};
+  CHECK(layout_with(plan) == "Et|t*2|t*2|mL");
+  plan.chunks = 2;
+  CHECK(layout_with(plan) == "Et|t*2|t*2|mL");
+  plan.boundaries = {0, 2, 4, 7, 8};
+  CHECK(layout_with(plan) == "Et|t*2|t*2m|L");
+  auto const error_of = [&] {
+    return test::error_text<std::invalid_argument>([&] { static_cast<void>(layout_with(plan)); });
+  };
+  plan.boundaries = {0, 2, 7, 7, 8};
+  CHECK(error_of() ==
+        "omnibal::write_megatron_layout: layer 6 is m in chunk 0 of stage 1, and Megatron-LM runs "
+        "m in the last chunk only");
+  plan.boundaries = {0, 2, 4, 6, 8};
+  plan.placement = omnibal::chunk_placement::v_shape;
+  CHECK(error_of() ==
+        "omnibal::write_megatron_layout: the chunks of the plan are not looped, and Megatron-LM "
+        "runs looped chunks only");
+  plan.boundaries.clear();
+  plan.chunks = 1;
+  CHECK(error_of() == "omnibal::write_megatron_layout: there are no boundaries");
+}
+
 // Why: a trainer that reads a plan must know on which stage each virtual stage lies.
 TEST_CASE("write_plan writes the chunks of a plan") {
   CHECK(!json_of(small_plan()).contains("chunks"));

@@ -19,6 +19,8 @@ namespace examples {
 struct vlm_assumptions {
   /// 64 A100 as 4 stages, 2 tensor-parallel and 8 data-parallel ranks.
   std::size_t stages = 4;
+  /// Chunks of the model on each stage, looped; 1F1B for one chunk, interleaved 1F1B for several.
+  std::size_t chunks = 1;
   std::int64_t tensor_ranks = 2;
   std::size_t data_ranks = 8;
   /// Micro-batches of a rank in a step, and samples of a random micro-batch.

@@ -30,6 +30,7 @@ struct vlm_words {
   machine_words machine{.name = "a100-80gb-products"};
   rank_words ranks{};
   std::size_t stages = 4;
+  std::size_t chunks = 1;
   std::size_t micro_batches = 16;
   std::size_t batch_samples = 4;
   std::vector<std::int64_t> capacity;
@@ -157,6 +158,17 @@ void add_offload(CLI::App& app, vlm_words& words) {
       ->needs(link);
 }
 
+void add_chunks(CLI::App& app, vlm_words& words) {
+  app.get_option_group("Machine")
+      ->add_option("--chunks", words.chunks,
+                   "Put this number of chunks of the model on each stage, as virtual stages of "
+                   "interleaved 1F1B. The default, 1, is 1F1B")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1 << 10))
+      ->capture_default_str()
+      ->excludes(app.get_option("--offload"));
+}
+
 /// Refuses an option that was typed with nothing behind it.
 void check_not_empty(CLI::App const& app, char const* option, std::string const& rule) {
   if (app.count(option) == 0 || !app[option]->as<std::string>().empty()) return;
@@ -261,6 +273,7 @@ void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& option
   options.scenario.clips = words.clips;
   auto& assumed = options.scenario.assumed;
   assumed.stages = words.stages;
+  assumed.chunks = words.chunks;
   assumed.tensor_ranks = ranks.tensor;
   assumed.data_ranks = static_cast<std::size_t>(ranks.data);
   assumed.expert_ranks = ranks.expert;
@@ -345,6 +358,7 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   add_model(app, typed);
   add_machine(app, typed);
   add_offload(app, typed);
+  add_chunks(app, typed);
   add_data(app, typed, options);
   auto* const output = add_output(app, typed);
   output->add_flag("--sensitivity", options.wants_sensitivity,

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,9 @@ struct frame {
   double makespan = 0;
   double busy = 0;
   std::array<bool, 3> has_kind{};
+  /// The top of the first row, and the time at the right end of the rows.
+  double top = head;
+  double last_time = 0;
 
   explicit frame(std::span<drawn_operation const> timeline) {
     for (drawn_operation const& one : timeline) {
@@ -51,6 +55,7 @@ struct frame {
       busy += one.end - one.begin;
       has_kind[number_of(one.kind)] = true;
     }
+    last_time = makespan;
   }
 
   [[nodiscard]] double left() const { return margin + labels_width; }
@@ -58,13 +63,13 @@ struct frame {
   [[nodiscard]] double row_height() const {
     return std::clamp(520.0 / static_cast<double>(std::max<std::size_t>(stages, 1)), 6.0, 30.0);
   }
-  [[nodiscard]] double bottom() const { return head + row_height() * static_cast<double>(stages); }
+  [[nodiscard]] double bottom() const { return top + row_height() * static_cast<double>(stages); }
   [[nodiscard]] double at(double time) const {
-    return left() + (makespan > 0 ? plot_width() * time / makespan : 0.0);
+    return left() + (last_time > 0 ? plot_width() * time / last_time : 0.0);
   }
   [[nodiscard]] box row(std::size_t stage, double begin, double end) const {
-    double const top = head + row_height() * static_cast<double>(stage);
-    return {at(begin), top + 1, at(end) - at(begin), row_height() - 2};
+    double const above = top + row_height() * static_cast<double>(stage);
+    return {at(begin), above + 1, at(end) - at(begin), row_height() - 2};
   }
   [[nodiscard]] double bubble_share() const {
     double const all = makespan * static_cast<double>(stages);
@@ -165,7 +170,7 @@ void draw_rows(svg_drawing& drawing, frame const& inside) {
   // Not every stage has a label where the rows are low.
   auto const every = static_cast<std::size_t>(std::ceil((text_size + 2) / inside.row_height()));
   for (std::size_t stage = 0; stage != inside.stages; ++stage) {
-    box const area = inside.row(stage, 0, inside.makespan);
+    box const area = inside.row(stage, 0, inside.last_time);
     drawing.rectangle({inside.left(), area.top, inside.plot_width(), area.height},
                       {.color = colors::pale, .opacity = 0.5});
     if (stage % every != 0) continue;
@@ -177,9 +182,9 @@ void draw_rows(svg_drawing& drawing, frame const& inside) {
 void draw_axis(svg_drawing& drawing, frame const& inside, std::string const& unit) {
   double const bottom = inside.bottom() + 2;
   drawing.line({inside.left(), bottom}, {width - margin, bottom}, {.color = colors::gray});
-  if (inside.makespan > 0) {
-    double const step = nice_step(inside.makespan, 8, number_kind::any);
-    for (double const value : multiples(0, inside.makespan, step)) {
+  if (inside.last_time > 0) {
+    double const step = nice_step(inside.last_time, 8, number_kind::any);
+    for (double const value : multiples(0, inside.last_time, step)) {
       double const x = inside.at(value);
       drawing.line({x, bottom}, {x, bottom + 5}, {.color = colors::gray});
       drawing.text({x, bottom + 19}, tick_text(value, step),
@@ -190,15 +195,19 @@ void draw_axis(svg_drawing& drawing, frame const& inside, std::string const& uni
                {.size = text_size, .at = anchor::middle});
 }
 
-void draw_head(svg_drawing& drawing, frame const& inside, std::string const& title) {
-  drawing.text({margin, 24}, title, {.size = 16, .weight = boldness::bold});
-  double x = inside.left();
+void draw_legend(svg_drawing& drawing, double left, std::array<bool, 3> const& has_kind) {
+  double x = left;
   for (std::size_t kind = 0; kind != kind_names.size(); ++kind) {
-    if (!inside.has_kind[kind]) continue;
+    if (!has_kind[kind]) continue;
     drawing.rectangle({x, 38, 12, 12}, {.color = kind_colors[kind]});
     drawing.text({x + 18, 48}, kind_names[kind], {.size = text_size});
     x += 130;
   }
+}
+
+void draw_head(svg_drawing& drawing, frame const& inside, std::string const& title) {
+  drawing.text({margin, 24}, title, {.size = 16, .weight = boldness::bold});
+  draw_legend(drawing, inside.left(), inside.has_kind);
   drawing.text({width - margin, 48}, "waiting: " + fixed(100 * inside.bubble_share(), 1) + " %",
                {.size = text_size, .at = anchor::end});
 }
@@ -223,6 +232,48 @@ void write_pipeline_picture(std::span<drawn_operation const> timeline,
                     " takes " +
                     fixed(inside.makespan, 3) + " " + picture.unit + ", and stages wait " +
                     fixed(100 * inside.bubble_share(), 1) + " % of the time.");
+}
+
+void write_schedule_pictures(std::span<named_timeline const> timelines,
+                             pipeline_picture const& picture, std::ostream& out) {
+  constexpr double name_height = 26;
+  std::vector<frame> frames;
+  frame all({});
+  double shortest = std::numeric_limits<double>::max();
+  for (named_timeline const& one : timelines) {
+    frame const& inside = frames.emplace_back(one.timeline);
+    all.last_time = std::max(all.last_time, inside.makespan);
+    for (std::size_t k = 0; k != inside.has_kind.size(); ++k) {
+      all.has_kind[k] = all.has_kind[k] || inside.has_kind[k];
+    }
+    shortest = std::min(shortest, inside.makespan);
+  }
+  svg_drawing drawing;
+  drawing.text({margin, 24}, picture.title, {.size = 16, .weight = boldness::bold});
+  draw_legend(drawing, all.left(), all.has_kind);
+  std::string ends;
+  double top = head;
+  for (std::size_t i = 0; i != frames.size(); ++i) {
+    frame& inside = frames[i];
+    inside.last_time = all.last_time;
+    inside.top = top + name_height;
+    std::string const end = fixed(inside.makespan, 2);
+    drawing.text({inside.left(), top + name_height - 6}, timelines[i].name,
+                 {.size = text_size, .weight = boldness::bold});
+    drawing.text(
+        {width - margin, top + name_height - 6},
+        end + " " + picture.unit + ", waiting: " + fixed(100 * inside.bubble_share(), 1) + " %",
+        {.size = text_size, .at = anchor::end});
+    draw_rows(drawing, inside);
+    for (drawn_operation const& one : timelines[i].timeline) draw_operation(drawing, inside, one);
+    ends += (i == 0 ? "" : ", ") + timelines[i].name + " " + end;
+    top = inside.bottom();
+  }
+  drawing.line({frames.front().at(shortest), head + name_height},
+               {frames.front().at(shortest), top}, {.color = colors::gray, .width = 1});
+  draw_axis(drawing, frames.back(), picture.unit);
+  drawing.write(out, width, top + foot, picture.title,
+                "Schedules at one scale; they end at: " + ends + " " + picture.unit + ".");
 }
 
 }  // namespace examples

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The timeline of a pipeline as one picture: a row for each stage, a box for each operation.
+/// The timeline of a pipeline as one picture, or several on one time axis: a row for each stage, a
+/// box for each operation.
 
 #include <omnibal/pipeline/schedule.hpp>
 
@@ -41,5 +42,17 @@ template <class T>
 /// that the file stays below 1 MB however many there are. Equal input gives equal bytes.
 void write_pipeline_picture(std::span<drawn_operation const> timeline,
                             pipeline_picture const& picture, std::ostream& out);
+
+/// A timeline with the name of its schedule.
+struct named_timeline {
+  std::string name;
+  std::vector<drawn_operation> timeline;
+};
+
+/// Draws timelines one below the other at one scale, each with its name, its end and its waiting,
+/// and a line at the shortest end. Precondition: there are timelines, and their operations are few
+/// enough for boxes. Equal input gives equal bytes.
+void write_schedule_pictures(std::span<named_timeline const> timelines,
+                             pipeline_picture const& picture, std::ostream& out);
 
 }  // namespace examples

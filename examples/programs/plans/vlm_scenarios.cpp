@@ -4,8 +4,10 @@
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/simulate_training.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -125,7 +127,11 @@ double planned_scenario::gpu_seconds(std::size_t lever) const {
 
 omnibal::training_estimate planned_scenario::simulate(
     omnibal::pipeline_plan<std::int64_t> const& plan_to_run, vlm_data const& data) const {
-  return omnibal::simulate_training(plan_to_run, data, machine, cost);
+  if (plan_to_run.chunks == 1) {
+    return omnibal::simulate_training(plan_to_run, data, machine, cost);
+  }
+  return omnibal::simulate_training(plan_to_run, data, machine, cost,
+                                    omnibal::interleaved_1f1b{.chunks = plan_to_run.chunks});
 }
 
 double planned_scenario::gpu_days(omnibal::pipeline_plan<std::int64_t> const& plan_to_run,
@@ -151,7 +157,8 @@ omnibal::pipeline_plan<std::int64_t> planned_scenario::best_plan(
     for (std::uint32_t const number : numbers) choices.push_back(layer.choices[number]);
     layer.choices = std::move(choices);
   }
-  auto result = omnibal::plan_pipeline(layers, machine, {.micro_batches = assumed.micro_batches});
+  auto result = omnibal::plan_pipeline(layers, machine, {.count = assumed.chunks},
+                                       {.micro_batches = assumed.micro_batches});
   for (std::uint32_t& choice : result.choices) choice = numbers[choice];
   return result;
 }
@@ -192,8 +199,8 @@ planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario
   };
   omnibal::plan_pipeline_options const options{.micro_batches = assumed.micro_batches};
   if (scenario.offload_bytes_per_second == 0) {
-    result.plan = omnibal::plan_training(result.samples, result.machine, first, balanced,
-                                         result.cost, options);
+    result.plan = omnibal::plan_training(result.samples, result.machine, {.count = assumed.chunks},
+                                         first, balanced, result.cost, options);
   } else {
     result.links = scenario.offload_links();
     auto made = omnibal::plan_training(result.samples, result.machine, result.links, first,

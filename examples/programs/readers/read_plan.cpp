@@ -14,6 +14,7 @@
 #include <omnibal/cost/device_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -74,10 +75,19 @@ omnibal::pipeline_plan<std::int64_t> plan_of(json_fields const& given) {
                              " layers, the boundaries end with " +
                              std::to_string(plan.boundaries.back()));
   }
+  std::size_t const virtual_stages = plan.boundaries.size() - 1;
+  plan.chunks = static_cast<std::size_t>(given.integer_or("chunks", 1, 1, largest));
+  if (virtual_stages % plan.chunks != 0) {
+    given.refuse("chunks",
+                 "must divide the number of virtual stages, " + std::to_string(virtual_stages));
+  }
+  if (plan.chunks != 1) {
+    static_cast<void>(given.choice("placement", std::array<std::string_view, 1>{"looped"}));
+  }
   auto const& stages = given.at("stages");
-  if (!stages.is_array() || stages.size() + 1 != plan.boundaries.size()) {
+  if (!stages.is_array() || stages.size() != virtual_stages / plan.chunks) {
     given.refuse("stages",
-                 "must be a list of " + std::to_string(plan.boundaries.size() - 1) + " stages");
+                 "must be a list of " + std::to_string(virtual_stages / plan.chunks) + " stages");
   }
   for (auto const& stage : stages) {
     json_fields const fields(given.file(), "plan.stages", stage);
@@ -265,7 +275,11 @@ exported_plan read_plan(std::filesystem::path const& path) {
 }
 
 omnibal::training_estimate simulate_plan(exported_plan const& given) {
-  return omnibal::simulate_training(given.plan, given.data, given.machine, given.cost);
+  if (given.plan.chunks == 1) {
+    return omnibal::simulate_training(given.plan, given.data, given.machine, given.cost);
+  }
+  return omnibal::simulate_training(given.plan, given.data, given.machine, given.cost,
+                                    omnibal::interleaved_1f1b{.chunks = given.plan.chunks});
 }
 
 }  // namespace examples

@@ -221,13 +221,19 @@ void check_layout(pipeline_layout const& layout) {
 }
 
 std::string megatron_obstacle(model_description const& model,
-                              std::span<std::uint32_t const> boundaries) {
+                              std::span<std::uint32_t const> boundaries, std::size_t devices) {
   if (model.cross || has_cross_attention(*model.language)) {
     return "the layout has no letter for layers of cross-attention";
   }
   std::uint32_t const border = border_of(model);
   std::size_t const stage = stage_of(boundaries, border);
-  if (boundaries[stage] != border) {
+  std::size_t const stages = boundaries.size() - 1;
+  if (stage != 0 && stages != devices) {
+    return towers_of(model) + " is on the virtual stages 0 to " +
+           std::to_string(boundaries[stage] == border ? stage - 1 : stage) +
+           ", and with several chunks the layout needs it whole on the first one";
+  }
+  if (stage != 0 && boundaries[stage] != border) {
     return "its stage " + std::to_string(stage) + " has the layers " +
            std::to_string(boundaries[stage]) + " to " + std::to_string(boundaries[stage + 1] - 1) +
            ", of which those before " + std::to_string(border) + " belong to " + towers_of(model) +
@@ -235,9 +241,14 @@ std::string megatron_obstacle(model_description const& model,
   }
   auto const predictions = static_cast<std::uint32_t>(model.language->prediction_layers);
   std::uint32_t const head = boundaries.back() - 1;
-  if (predictions < 2) return {};
+  if (predictions == 0) return {};
   std::size_t const first = stage_of(boundaries, head - predictions);
   std::size_t const last = stage_of(boundaries, head - 1);
+  if (first + devices < stages) {
+    return "its layers of multi-token prediction begin in chunk " +
+           std::to_string(first / devices) + " of device " + std::to_string(first % devices) +
+           ", and Megatron-LM runs them in the last chunk of a device";
+  }
   if (first == last) return {};
   return "its layers of multi-token prediction are on the stages " + std::to_string(first) +
          " to " + std::to_string(last) + ", and Megatron-LM runs all of them on one stage";
@@ -246,7 +257,9 @@ std::string megatron_obstacle(model_description const& model,
 megatron_export megatron_letters(model_description const& model,
                                  std::span<std::uint32_t const> boundaries) {
   std::uint32_t const border = border_of(model);
+  bool const has_tower_first = border != 0 && stage_of(boundaries, border) == 0;
   std::vector<std::uint32_t> own;
+  if (has_tower_first) own.push_back(0);
   for (std::uint32_t const boundary : boundaries) {
     if (boundary >= border) own.push_back(boundary - border);
   }
@@ -256,6 +269,9 @@ megatron_export megatron_letters(model_description const& model,
                                  std::back_inserter(result.layout));
   if (border == 0) {
     result.remark = "all stages";
+  } else if (has_tower_first) {
+    result.remark = "all stages; " + towers_of(model) +
+                    " is on stage 0 before the embedding, as Megatron-Bridge builds it";
   } else {
     result.remark = "the language model, on the stages from " +
                     std::to_string(stage_of(boundaries, border)) + " on; " + towers_of(model) +

@@ -67,8 +67,8 @@ struct pipeline_layout {
 
 /// Throws `std::invalid_argument`, with the stage and what is wrong with it, unless a trainer can
 /// run the layout: each layer of each part once and in order, towers and connectors before the
-/// embedding, the embedding before the language model, the losses on one stage and behind all layers
-/// that they need, a choice for each layer, and the same number of stages on each device.
+/// embedding, the embedding before the language model, the losses on one stage and behind all
+/// layers that they need, a choice for each layer, and the same number of stages on each device.
 void check_layout(pipeline_layout const& layout);
 
 /// Stages of the language model in Megatron-LM's letters.
@@ -79,10 +79,14 @@ struct megatron_export {
   std::string remark;
 };
 
-/// Why Megatron-LM's letters cannot say where these stages begin; empty if they can. They have
-/// letters for language models only, and all layers of multi-token prediction are on one stage.
+/// Returns why Megatron-LM's letters cannot express these stages of `devices` devices; empty if
+/// they can. The letters are for language models only. Towers are either on the stages before the
+/// language model, with one chunk on each device, or whole on the first stage with the embedding,
+/// as in Megatron-Bridge. All layers of multi-token prediction are on one stage, in the last chunk
+/// of its device.
 [[nodiscard]] std::string megatron_obstacle(model_description const& model,
-                                            std::span<std::uint32_t const> boundaries);
+                                            std::span<std::uint32_t const> boundaries,
+                                            std::size_t devices);
 
 /// The letters, and on which stages they are. Precondition: there is no obstacle.
 [[nodiscard]] megatron_export megatron_letters(model_description const& model,

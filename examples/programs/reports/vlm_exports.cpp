@@ -7,10 +7,13 @@
 #include "vlm_layers.hpp"
 
 #include <omnibal/cost/device_model.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/simulate_offload.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/plan/write_offload.hpp>
 #include <omnibal/plan/write_plan.hpp>
 
@@ -39,8 +42,34 @@ plan_type const& last_plan(planned_scenario const& planned) {
   return planned.plan[omnibal::training_lever::memory].plan;
 }
 
-/// The best plan with a stage that begins with the language model, whichever it is, and with all
-/// layers of multi-token prediction on one stage.
+/// A virtual stage for the first layer of the language model and one for the first layer of
+/// multi-token prediction.
+struct megatron_pins {
+  std::optional<std::uint32_t> language{};
+  std::optional<std::uint32_t> prediction{};
+};
+
+/// The pins that together allow every plan with the letters of Megatron-LM.
+std::vector<megatron_pins> pins_for(planned_scenario const& planned, std::uint32_t border) {
+  auto const stages = static_cast<std::uint32_t>(planned.machine.stages);
+  auto const chunks = static_cast<std::uint32_t>(planned.assumed.chunks);
+  if (chunks == 1) {
+    std::vector<megatron_pins> result;
+    if (border == 0) return {megatron_pins{}};
+    for (std::uint32_t stage = 0; stage != stages; ++stage) result.push_back({.language = stage});
+    return result;
+  }
+  megatron_pins const first{border == 0 ? std::nullopt : std::optional<std::uint32_t>(0)};
+  if (planned.cost.model.language->prediction_layers == 0) return {first};
+  std::vector<megatron_pins> result(stages, first);
+  for (std::uint32_t device = 0; device != stages; ++device) {
+    result[device].prediction = stages * (chunks - 1) + device;
+  }
+  return result;
+}
+
+/// The best plan with a stage that begins with the language model, whichever it is, or with the
+/// towers whole on the first stage, and with all layers of multi-token prediction on one stage.
 plan_type plan_for_megatron(planned_scenario const& planned, std::uint32_t border) {
   auto const layers = omnibal::shape_costs(planned.plan.balanced_data.batches,
                                            planned.machine.device, planned.cost);
@@ -50,12 +79,17 @@ plan_type plan_for_megatron(planned_scenario const& planned, std::uint32_t borde
   if (predicted > 1) constraints.tied = {{count - 1 - predicted, count - 2}};
   plan_type best;
   best.status = omnibal::solve_status::infeasible;
-  // Without a tower one plan has all stages.
-  std::uint32_t const stages = border == 0 ? 2 : static_cast<std::uint32_t>(planned.machine.stages);
-  for (std::uint32_t stage = 1; stage < stages; ++stage) {
-    if (border != 0) constraints.pinned = {{border - 1, stage - 1}, {border, stage}};
+  for (megatron_pins const& pins : pins_for(planned, border)) {
+    constraints.pinned.clear();
+    if (pins.language.value_or(0) != 0) {
+      constraints.pinned.push_back({border - 1, *pins.language - 1});
+    }
+    if (pins.language) constraints.pinned.push_back({border, *pins.language});
+    if (pins.prediction) {
+      constraints.pinned.push_back({count - 1 - predicted, *pins.prediction});
+    }
     auto plan = omnibal::plan_pipeline(
-        layers, planned.machine,
+        layers, planned.machine, {.count = planned.assumed.chunks},
         {.micro_batches = planned.assumed.micro_batches, .constraints = constraints});
     if (plan.status != omnibal::solve_status::solved) continue;
     bool const is_better =
@@ -276,7 +310,7 @@ void write_offload_files(staged_files& files, std::string const& name,
 
 /// The letters for the cuts of the last plan itself, or why there are none.
 megatron_export letters_of_plan(model_description const& model, plan_type const& plan) {
-  std::string const obstacle = megatron_obstacle(model, plan.boundaries);
+  std::string const obstacle = megatron_obstacle(model, plan.boundaries, plan.stages.size());
   return obstacle.empty() ? megatron_letters(model, plan.boundaries)
                           : megatron_export{"", "none: " + obstacle};
 }
@@ -311,18 +345,18 @@ megatron_export export_to_megatron(planned_scenario const& planned) {
   auto const& best = last_plan(planned);
   auto const& model = planned.cost.model;
   if (best.status != omnibal::solve_status::solved) return {"", "none, as no plan fits the memory"};
-  std::string const obstacle = megatron_obstacle(model, best.boundaries);
+  std::string const obstacle = megatron_obstacle(model, best.boundaries, best.stages.size());
   if (obstacle.empty()) return megatron_letters(model, best.boundaries);
   if (model.cross || has_cross_attention(*model.language)) return {"", "none, as " + obstacle};
   std::string const reason = "the last plan has none: " + obstacle;
   auto const cut = plan_for_megatron(
       planned, static_cast<std::uint32_t>(first_language_layer(layer_kinds(model))));
   if (cut.status != omnibal::solve_status::solved) {
-    return {"", reason + "; no plan with a cut there fits the memory"};
+    return {"", reason + "; no plan that the layout can express fits the memory"};
   }
   double const loss = static_cast<double>(cut.step_time) / static_cast<double>(best.step_time) - 1;
   auto result = megatron_letters(model, cut.boundaries);
-  result.remark = reason + ". With a cut there a step takes " + percent(loss, 1) +
+  result.remark = reason + ". With cuts that it can express a step takes " + percent(loss, 1) +
                   " longer; this is " + result.remark;
   return result;
 }
@@ -334,7 +368,7 @@ omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,
                                                                 : planned.plan.balanced_data;
   auto const& device = planned.machine.device;
   auto const batches = data.schedule(0, 0);
-  std::vector<std::vector<omnibal::stage_time<>>> times(planned.machine.stages);
+  std::vector<std::vector<omnibal::stage_time<>>> times(best.boundaries.size() - 1);
   for (std::uint32_t const batch : batches) {
     auto const layers = planned.cost(data.batches[batch]);
     for (std::size_t s = 0; s != times.size(); ++s) {
@@ -346,9 +380,13 @@ omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,
       }
     }
   }
-  omnibal::one_f_one_b const schedule{.stages = times.size(), .micro_batches = batches.size()};
-  return omnibal::simulate_pipeline(schedule, times, std::int64_t{0}, std::int64_t{0},
-                                    {.timeline = omnibal::timeline_policy::recorded});
+  auto const run = [&](auto const& schedule) {
+    return omnibal::simulate_pipeline(schedule, times, std::int64_t{0}, std::int64_t{0},
+                                      {.timeline = omnibal::timeline_policy::recorded});
+  };
+  std::size_t const stages = planned.machine.stages;
+  if (best.chunks == 1) return run(omnibal::one_f_one_b{stages, batches.size()});
+  return run(omnibal::interleaved_1f1b{stages, batches.size(), best.chunks});
 }
 
 void write_plan_files(staged_files& files, std::string const& name, planned_scenario const& planned,

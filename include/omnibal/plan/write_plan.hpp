@@ -126,6 +126,17 @@ struct write_megatron_layout_fn {
     return out;
   }
 
+  /// Writes the layout of a plan, also with several chunks on each stage.
+  ///
+  /// Errors: as above, and `std::invalid_argument` if the chunks are not looped, or if a layer of
+  /// multi-token prediction is in a chunk other than the last one, because Megatron-LM cannot run
+  /// these plans.
+  template <scalar_measure Time, layer_letter Letter, std::output_iterator<char> Out>
+  Out operator()(pipeline_plan<Time> const& plan, Letter const& letter, Out out) const {
+    if (plan.chunks != 1) check_chunks(plan, letter);
+    return (*this)(plan.boundaries, letter, out);
+  }
+
  private:
   static constexpr std::string_view name = "write_megatron_layout";
   static constexpr std::string_view order = "EtmL";
@@ -153,6 +164,24 @@ struct write_megatron_layout_fn {
         if (!is_right) throw_order(layer, kind, before, s != stage_before);
         before = kind;
         stage_before = s;
+      }
+    }
+  }
+
+  template <class Plan, class Letter>
+  static void check_chunks(Plan const& plan, Letter const& letter) {
+    if (plan.placement != chunk_placement::looped) {
+      detail::throw_invalid(name,
+                            "the chunks of the plan are not looped, and Megatron-LM runs "
+                            "looped chunks only");
+    }
+    std::size_t const stages = plan.boundaries.empty() ? 0 : plan.boundaries.size() - 1;
+    std::size_t const width = stages / plan.chunks;
+    for (std::size_t s = 0; s + width < stages; ++s) {
+      for (std::uint32_t l = plan.boundaries[s]; l < plan.boundaries[s + 1]; ++l) {
+        if (std::invoke(letter, l) != 'm') continue;
+        detail::throw_invalid(name, "layer ", l, " is m in chunk ", s / width, " of stage ",
+                              s % width, ", and Megatron-LM runs m in the last chunk only");
       }
     }
   }
