@@ -172,3 +172,33 @@ TEST_CASE("offload_layers splits the choices of a layer into modules") {
             900,
             7});
 }
+
+// One stage has no other stage to wait for, so the simulation must find the times of the plan.
+TEST_CASE("A simulated step of one stage takes the time of the plan with its recomputation") {
+  std::vector<std::int64_t> const sizes(3, 5);
+  omnibal::training_data<std::int64_t> const data{
+      sizes, omnibal::make_steps(std::vector<std::vector<std::uint32_t>>{{0, 1, 2}}, 1)};
+  auto const cost = [](std::int64_t size) { return sized_costs(size); };
+  omnibal::pipeline_machine const machine{
+      .stages = 1, .memory_bytes = 1000, .device = {.flops_per_second = 1'000'000'000}};
+  auto const lever = offload_links{0.1}.train(data, machine, cost, {.micro_batches = 3});
+  REQUIRE(lever.plan.status == solve_status::solved);
+  for (auto const part : {omnibal::cost_module::selective, omnibal::cost_module::rest}) {
+    CHECK(std::any_of(lever.plan.choices.begin(), lever.plan.choices.end(), [&](auto const& row) {
+      return row[static_cast<std::size_t>(part)] == activation_choice::recompute;
+    }));
+  }
+  CHECK(lever.estimate.nanoseconds == lever.plan.step_time);
+}
+
+// The link of a plan must be fast enough in the shortest micro-batch, for the largest bytes.
+TEST_CASE("offload_shape_costs has the largest bytes and the shortest passes") {
+  auto const cost = [](std::int64_t size) { return sized_costs(size); };
+  auto const layers = omnibal::offload_shape_costs(std::vector<std::int64_t>{3, 1, 4},
+                                                   {.flops_per_second = 1'000'000'000}, cost);
+  REQUIRE(layers.size() == 6);
+  CHECK(layers[5].activations.forward_time == 100);
+  CHECK(layers[5].activations.backward_time == 200);
+  CHECK(layers[5].activations.modules[1] == omnibal::activation_module<>{160, 22});
+  CHECK(layers[5].time == 800);
+}
