@@ -113,8 +113,10 @@ class list_search {
         starts.push_back(one.lists);
       }
     }
-    for (operation_lists const& start : starts) improve(start, 150);
-    for (int round = 0; round != 2; ++round) improve(lists_, 250);
+    // The tables of large problems leave the cache, so that a try takes twice as long.
+    int const cost = problem_.bytes.size() > 4096 ? 2 : 1;
+    for (operation_lists const& start : starts) improve(start, 150 / cost);
+    for (int round = 0; round != 2; ++round) improve(lists_, 250 / cost);
   }
 
  private:
@@ -173,7 +175,8 @@ class list_search {
     };
     fill_until(bound_);
     T const gap = best_ - bound_;
-    bool const is_hopeless = (found.times.of(objective_) - bound_) / 2 > gap;
+    bool const is_hopeless = objective_ == list_objective::makespan &&
+                             (found.times.of(objective_) - bound_) / 2 > gap;
     if (is_hopeless || !problem_.splits_backward) return found;
     // Integers have no more targets than the gap.
     T const targets =

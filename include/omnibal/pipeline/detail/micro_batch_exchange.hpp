@@ -371,7 +371,7 @@ class micro_batch_exchange {
   std::vector<T> ends_;
   std::vector<T> now_;
   std::vector<T> spare_;
-  /// The critical path by place. The values of a place begin at `path_begins_`.
+  /// The critical path by place. The values of place p begin at `path_begins_[p]`.
   std::vector<path_value> path_;
   std::vector<std::size_t> path_begins_;
 };
