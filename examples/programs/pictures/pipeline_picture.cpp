@@ -26,7 +26,7 @@ constexpr double margin = 16;
 constexpr double labels_width = 70;
 constexpr double head = 62;
 constexpr double foot = 48;
-constexpr double text_size = 12;
+constexpr double text_height = 12;
 /// A picture has at most this many boxes.
 constexpr std::size_t max_boxes = 8000;
 
@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 3> kind_colors{colors::blue, colors::oran
 std::size_t number_of(omnibal::operation_kind kind) { return static_cast<std::size_t>(kind); }
 
 /// The rows of the stages and the scale of time.
-struct frame {
+struct rows_frame {
   std::size_t stages = 0;
   std::uint32_t chunks = 1;
   double makespan = 0;
@@ -47,7 +47,7 @@ struct frame {
   double top = head;
   double last_time = 0;
 
-  explicit frame(std::span<drawn_operation const> timeline) {
+  explicit rows_frame(std::span<drawn_operation const> timeline) {
     for (drawn_operation const& one : timeline) {
       stages = std::max(stages, std::size_t{one.stage} + 1);
       chunks = std::max(chunks, one.chunk + 1);
@@ -77,19 +77,19 @@ struct frame {
   }
 };
 
-double opacity_of_chunk(frame const& inside, std::uint32_t chunk) {
+double opacity_of_chunk(rows_frame const& inside, std::uint32_t chunk) {
   return 1 - 0.55 * static_cast<double>(chunk) / static_cast<double>(inside.chunks);
 }
 
-void draw_operation(svg_drawing& drawing, frame const& inside, drawn_operation const& one) {
+void draw_operation(svg_drawing& drawing, rows_frame const& inside, drawn_operation const& one) {
   box const area = inside.row(one.stage, one.begin, one.end);
   drawing.rectangle(area, {.color = kind_colors[number_of(one.kind)],
                            .opacity = opacity_of_chunk(inside, one.chunk)});
   std::string const label = std::to_string(one.micro_batch);
-  double const label_width = 0.62 * text_size * static_cast<double>(label.size());
-  if (area.width < label_width + 4 || area.height < text_size + 2) return;
+  double const label_width = 0.62 * text_height * static_cast<double>(label.size());
+  if (area.width < label_width + 4 || area.height < text_height + 2) return;
   drawing.text({area.left + area.width / 2, area.top + area.height / 2 + 4}, label,
-               {.size = text_size, .color = colors::ground, .at = anchor::middle});
+               {.size = text_height, .color = colors::ground, .at = anchor::middle});
   drawing.line({area.right(), area.top}, {area.right(), area.bottom()},
                {.color = colors::ground, .width = 1});
 }
@@ -113,7 +113,7 @@ class row_columns {
     }
   }
 
-  void draw(svg_drawing& drawing, frame const& inside, std::size_t stage) const {
+  void draw(svg_drawing& drawing, rows_frame const& inside, std::size_t stage) const {
     for (std::size_t first = 0; first != times_.size();) {
       std::size_t last = first + 1;
       while (last != times_.size() && look(last) == look(first)) ++last;
@@ -149,7 +149,7 @@ class row_columns {
   std::vector<std::array<double, 3>> times_;
 };
 
-void draw_columns(svg_drawing& drawing, frame const& inside,
+void draw_columns(svg_drawing& drawing, rows_frame const& inside,
                   std::span<drawn_operation const> timeline) {
   if (!(inside.makespan > 0)) return;
   std::size_t const count = std::clamp<std::size_t>(max_boxes / inside.stages, 1,
@@ -166,20 +166,20 @@ void draw_columns(svg_drawing& drawing, frame const& inside,
   }
 }
 
-void draw_rows(svg_drawing& drawing, frame const& inside) {
+void draw_rows(svg_drawing& drawing, rows_frame const& inside) {
   // Not every stage has a label where the rows are low.
-  auto const every = static_cast<std::size_t>(std::ceil((text_size + 2) / inside.row_height()));
+  auto const every = static_cast<std::size_t>(std::ceil((text_height + 2) / inside.row_height()));
   for (std::size_t stage = 0; stage != inside.stages; ++stage) {
     box const area = inside.row(stage, 0, inside.last_time);
     drawing.rectangle({inside.left(), area.top, inside.plot_width(), area.height},
                       {.color = colors::pale, .opacity = 0.5});
     if (stage % every != 0) continue;
     drawing.text({inside.left() - 8, area.top + area.height / 2 + 4},
-                 "stage " + std::to_string(stage), {.size = text_size, .at = anchor::end});
+                 "stage " + std::to_string(stage), {.size = text_height, .at = anchor::end});
   }
 }
 
-void draw_axis(svg_drawing& drawing, frame const& inside, std::string const& unit) {
+void draw_axis(svg_drawing& drawing, rows_frame const& inside, std::string const& unit) {
   double const bottom = inside.bottom() + 2;
   drawing.line({inside.left(), bottom}, {width - margin, bottom}, {.color = colors::gray});
   if (inside.last_time > 0) {
@@ -188,11 +188,11 @@ void draw_axis(svg_drawing& drawing, frame const& inside, std::string const& uni
       double const x = inside.at(value);
       drawing.line({x, bottom}, {x, bottom + 5}, {.color = colors::gray});
       drawing.text({x, bottom + 19}, tick_text(value, step),
-                   {.size = text_size, .color = colors::gray, .at = anchor::middle});
+                   {.size = text_height, .color = colors::gray, .at = anchor::middle});
     }
   }
   drawing.text({inside.left() + inside.plot_width() / 2, bottom + 37}, "time, " + unit,
-               {.size = text_size, .at = anchor::middle});
+               {.size = text_height, .at = anchor::middle});
 }
 
 void draw_legend(svg_drawing& drawing, double left, std::array<bool, 3> const& has_kind) {
@@ -200,23 +200,23 @@ void draw_legend(svg_drawing& drawing, double left, std::array<bool, 3> const& h
   for (std::size_t kind = 0; kind != kind_names.size(); ++kind) {
     if (!has_kind[kind]) continue;
     drawing.rectangle({x, 38, 12, 12}, {.color = kind_colors[kind]});
-    drawing.text({x + 18, 48}, kind_names[kind], {.size = text_size});
+    drawing.text({x + 18, 48}, kind_names[kind], {.size = text_height});
     x += 130;
   }
 }
 
-void draw_head(svg_drawing& drawing, frame const& inside, std::string const& title) {
+void draw_head(svg_drawing& drawing, rows_frame const& inside, std::string const& title) {
   drawing.text({margin, 24}, title, {.size = 16, .weight = boldness::bold});
   draw_legend(drawing, inside.left(), inside.has_kind);
   drawing.text({width - margin, 48}, "waiting: " + fixed(100 * inside.bubble_share(), 1) + " %",
-               {.size = text_size, .at = anchor::end});
+               {.size = text_height, .at = anchor::end});
 }
 
 }  // namespace
 
 void write_pipeline_picture(std::span<drawn_operation const> timeline,
                             pipeline_picture const& picture, std::ostream& out) {
-  frame const inside(timeline);
+  rows_frame const inside(timeline);
   svg_drawing drawing;
   draw_head(drawing, inside, picture.title);
   draw_rows(drawing, inside);
@@ -237,11 +237,11 @@ void write_pipeline_picture(std::span<drawn_operation const> timeline,
 void write_schedule_pictures(std::span<named_timeline const> timelines,
                              pipeline_picture const& picture, std::ostream& out) {
   constexpr double name_height = 26;
-  std::vector<frame> frames;
-  frame all({});
+  std::vector<rows_frame> frames;
+  rows_frame all({});
   double shortest = std::numeric_limits<double>::max();
   for (named_timeline const& one : timelines) {
-    frame const& inside = frames.emplace_back(one.timeline);
+    rows_frame const& inside = frames.emplace_back(one.timeline);
     all.last_time = std::max(all.last_time, inside.makespan);
     for (std::size_t k = 0; k != inside.has_kind.size(); ++k) {
       all.has_kind[k] = all.has_kind[k] || inside.has_kind[k];
@@ -254,16 +254,16 @@ void write_schedule_pictures(std::span<named_timeline const> timelines,
   std::string ends;
   double top = head;
   for (std::size_t i = 0; i != frames.size(); ++i) {
-    frame& inside = frames[i];
+    rows_frame& inside = frames[i];
     inside.last_time = all.last_time;
     inside.top = top + name_height;
     std::string const end = fixed(inside.makespan, 2);
     drawing.text({inside.left(), top + name_height - 6}, timelines[i].name,
-                 {.size = text_size, .weight = boldness::bold});
+                 {.size = text_height, .weight = boldness::bold});
     drawing.text(
         {width - margin, top + name_height - 6},
         end + " " + picture.unit + ", waiting: " + fixed(100 * inside.bubble_share(), 1) + " %",
-        {.size = text_size, .at = anchor::end});
+        {.size = text_height, .at = anchor::end});
     draw_rows(drawing, inside);
     for (drawn_operation const& one : timelines[i].timeline) draw_operation(drawing, inside, one);
     ends += (i == 0 ? "" : ", ") + timelines[i].name + " " + end;
