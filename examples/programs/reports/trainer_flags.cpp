@@ -44,9 +44,9 @@ std::string megatron_layout(model_description const& model,
   if (given.step.degrees.pipeline == 1) return {};
   auto const boundaries = boundaries_of(given);
   if (model.vision) refuse("Megatron-LM", "the stages of a tower; use --pipeline 1");
-  if (auto const why = megatron_obstacle(model, boundaries); !why.empty()) {
-    refuse("Megatron-LM", "these stages: " + why);
-  }
+  auto const devices = static_cast<std::size_t>(given.step.degrees.pipeline);
+  auto const why = megatron_obstacle(model, boundaries, devices);
+  if (!why.empty()) refuse("Megatron-LM", "these stages: " + why);
   return megatron_letters(model, boundaries).layout;
 }
 
