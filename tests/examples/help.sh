@@ -49,10 +49,16 @@ for name in "$@"; do
     grep -q '^  [a-z]' output || complain "$short: no sections"
     continue
   fi
-  # These take a number or length files alone.
+  # These take a number, token ids or length files alone.
   case $short in
     step_gradients | gather_lengths_nccl)
       grep -A2 '^  samples COUNT ' output | grep -q 'Default: [1-9]' || complain "$short: no default"
+      continue
+      ;;
+    pack_prefixes)
+      for option in capacity multiple-of group-price seed print-groups; do
+        grep -qE -- "^ +--$option( |$)" output || complain "$short: no --$option"
+      done
       continue
       ;;
     pack_on_gpu)
