@@ -10,7 +10,6 @@
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/plan/detail/stage_lower_bounds.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
@@ -128,7 +127,7 @@ auto plan_pipeline_fn::operator()(Layers const& layers, pipeline_machine const& 
   chunk_layout const layout{machine.stages, options.micro_batches, chunks.count, chunks.placement};
   layout.check(name);
   check_layers(layers, machine.stages * chunks.count, options);
-  using search = detail::chunk_search<interleaved_1f1b>;
+  using search = detail::chunk_search;
   detail::stage_budgets const rooms(
       name, machine, chunks.count,
       chunks.in_flight.empty() ? search::units_of(layout) : chunks.in_flight);

@@ -10,6 +10,7 @@
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/plan/detail/stage_lower_bounds.hpp>
@@ -51,10 +52,6 @@ struct chunk_quality {
 /// all stages of two rounds together. `chunk_choices` solves the devices of a move.
 /// `select_recompute` then improves the choices of the best cuts. `chunk_dual` and, if it ends, the
 /// search over all cuts give the lower bound.
-///
-/// `Schedule` is the schedule of looped chunks, made of stages, micro-batches and chunks. The class
-/// is a template because calls with one chunk should not compile it.
-template <pipeline_schedule Schedule>
 class chunk_search {
  public:
   chunk_search(std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
@@ -82,7 +79,7 @@ class chunk_search {
     std::size_t const larger = layout.micro_batches % layout.stages;
     std::size_t const enough = larger + layout.stages * (larger + 4);
     return chunks_in_flight(
-        Schedule{layout.stages, std::min(layout.micro_batches, enough), layout.chunks});
+        interleaved_1f1b{layout.stages, std::min(layout.micro_batches, enough), layout.chunks});
   }
 
   void run() {
@@ -585,7 +582,7 @@ class chunk_search {
     std::size_t const batches = std::min(layout_.micro_batches, 4 * devices());
     std::size_t const work = 2 * batches * stages();
     std::size_t left = max_operations() / work;
-    Schedule const schedule{devices(), batches, places_.chunks};
+    interleaved_1f1b const schedule{devices(), batches, places_.chunks};
     auto const makespan_of = [&](std::vector<std::int64_t> const& times) {
       passes_.clear();
       for (std::int64_t const time : times) {
