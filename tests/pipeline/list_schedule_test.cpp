@@ -227,7 +227,8 @@ TEST_CASE("list_schedule runs the micro-batches of a chunk in the same order on 
     // Micro-batches of different directions pass a virtual stage on different stages.
     auto const by_direction = [&](std::vector<std::uint32_t> order) {
       if (layout.placement == chunk_placement::bidirectional) {
-        std::ranges::stable_partition(order, [](std::uint32_t m) { return m % 2 == 0; });
+        std::stable_partition(order.begin(), order.end(),
+                              [](std::uint32_t m) { return m % 2 == 0; });
       }
       return order;
     };
