@@ -120,7 +120,7 @@ TEST_CASE("plan_pipeline with links names what it refuses") {
   CHECK(links_error(layers, machine, {.bytes_per_time = 1, .shares = {1, 2, 3}}) ==
         name + "links.shares has 3 values, must have 1 or 2, the number of stages");
   CHECK(links_error(layers, machine, {1}, {}) ==
-        name + "options.micro_batches is 0, must be positive");
+        name + "options.micro_batches is 0, must be positive and below 2^32");
   auto wrong = layers;
   wrong[2].activations.modules[1].bytes = -4;
   CHECK(links_error(wrong, machine, {1}).find(name + "bytes of module 1 of layer 2 is -4") == 0);

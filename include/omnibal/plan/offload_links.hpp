@@ -99,7 +99,7 @@ struct offload_links {
   [[nodiscard]] offload_plan plan(std::span<offload_layer const> layers,
                                   pipeline_machine const& machine,
                                   plan_pipeline_options const& options) const {
-    check_options(machine, options);
+    detail::check_plan_options(name, machine, options);
     detail::check_index_count(name, "layers", layers.size());
     detail::check_stages(name, layers.size(), machine.stages, options.constraints.empty);
     detail::stage_budgets const rooms(name, machine, options);
@@ -147,23 +147,6 @@ struct offload_links {
     for (std::size_t i = 0; i != values.size(); ++i) {
       detail::check_weight(name, argument, i, values[i]);
     }
-  }
-
-  static void check_options(pipeline_machine const& machine, plan_pipeline_options const& options) {
-    detail::check_number(name, "machine.stages", machine.stages);
-    detail::check_at_least_one(name, "options.micro_batches", options.micro_batches);
-    detail::check_number(name, "options.micro_batches", options.micro_batches);
-    detail::check_at_least_one(name, "options.states", options.states.value_or(1));
-    if (!(options.max_gap >= 0 && options.max_gap < 1)) {
-      detail::throw_invalid(name, "options.max_gap is ", options.max_gap,
-                            ", must be from 0 to below 1");
-    }
-    auto const& given = options.constraints;
-    if (given.bytes.empty() && given.capacity.empty() && given.devices == 0) return;
-    detail::throw_invalid(
-        name,
-        "options.constraints must have no bytes, capacity or devices: the memory is that "
-        "of the machine");
   }
 
   [[nodiscard]] static offload_plan planned(detail::joint_search<detail::offload_stages>& joint,

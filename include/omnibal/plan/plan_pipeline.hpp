@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -123,7 +122,7 @@ struct plan_pipeline_fn {
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 plan_pipeline_options const& options) const {
-    check_options(machine, options);
+    detail::check_plan_options(name, machine, options);
     check_layers(layers, machine.stages, options);
     detail::stage_budgets const rooms(name, machine, options);
     return with_integers(layers, rooms, options, [&](auto const& table, auto const& whole) {
@@ -187,27 +186,6 @@ struct plan_pipeline_fn {
   template <class Layers>
   using time_of_layers = detail::time_of<
       decltype(std::declval<std::ranges::range_value_t<Layers const> const&>().choices)>;
-
-  static void check_options(pipeline_machine const& machine, plan_pipeline_options const& options) {
-    detail::check_number(name, "machine.stages", machine.stages);
-    auto const check = [](std::string_view argument, std::size_t value) {
-      if (value != 0 && value <= max_index_count) return;
-      detail::throw_invalid(name, std::string(argument) + " is " + detail::to_text(value) +
-                                      ", must be positive and below 2^32");
-    };
-    check("options.micro_batches", options.micro_batches);
-    check("options.states", options.states.value_or(1));
-    if (!(options.max_gap >= 0 && options.max_gap < 1)) {
-      detail::throw_invalid(name, "options.max_gap is " + detail::to_text(options.max_gap) +
-                                      ", must be from 0 to below 1");
-    }
-    auto const& given = options.constraints;
-    if (given.bytes.empty() && given.capacity.empty() && given.devices == 0) return;
-    detail::throw_invalid(
-        name,
-        "options.constraints must have no bytes, capacity or devices: the memory is that "
-        "of the machine");
-  }
 
   template <class Layers>
   static void check_layers(Layers const& layers, std::size_t virtual_stages,

@@ -121,7 +121,7 @@ template <plannable_range Layers>
 auto plan_pipeline_fn::operator()(Layers const& layers, pipeline_machine const& machine,
                                   stage_chunks const& chunks,
                                   plan_pipeline_options const& options) const {
-  check_options(machine, options);
+  detail::check_plan_options(name, machine, options);
   detail::check_chunks(name, chunks, options);
   if (chunks.count == 1) return (*this)(layers, machine, options);
   chunk_layout const layout{machine.stages, options.micro_batches, chunks.count, chunks.placement};

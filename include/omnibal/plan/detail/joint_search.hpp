@@ -4,6 +4,7 @@
 /// \file
 /// Search for the cuts of a pipeline whose stages are bounded and solved by a part of the plan.
 
+#include <omnibal/check.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
@@ -20,6 +21,26 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// Throws unless the numbers of the machine and of the options can belong to a plan.
+inline void check_plan_options(std::string_view name, pipeline_machine const& machine,
+                               plan_pipeline_options const& options) {
+  check_number(name, "machine.stages", machine.stages);
+  auto const check = [&](std::string_view argument, std::size_t value) {
+    if (value != 0 && value <= max_index_count) return;
+    throw_invalid(name, argument, " is ", value, ", must be positive and below 2^32");
+  };
+  check("options.micro_batches", options.micro_batches);
+  check("options.states", options.states.value_or(1));
+  if (!(options.max_gap >= 0 && options.max_gap < 1)) {
+    throw_invalid(name, "options.max_gap is ", options.max_gap, ", must be from 0 to below 1");
+  }
+  auto const& given = options.constraints;
+  if (given.bytes.empty() && given.capacity.empty() && given.devices == 0) return;
+  throw_invalid(name,
+                "options.constraints must have no bytes, capacity or devices: the memory is that "
+                "of the machine");
+}
 
 /// The lower bound of the time of each stage, computed when it is first required; `no_time` above
 /// its memory or a limit. The bound may be raised.
