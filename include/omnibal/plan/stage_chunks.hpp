@@ -117,6 +117,7 @@ template <class Time, class Search>
 
 namespace omnibal::inline v0 {
 
+/// @cond The declaration in plan_pipeline.hpp has the documentation.
 template <plannable_range Layers>
 auto plan_pipeline_fn::operator()(Layers const& layers, pipeline_machine const& machine,
                                   stage_chunks const& chunks,
@@ -137,5 +138,6 @@ auto plan_pipeline_fn::operator()(Layers const& layers, pipeline_machine const& 
     return detail::planned_chunks<time_of_layers<Layers>>(name, found, table, whole, rooms, layout);
   });
 }
+/// @endcond
 
 }  // namespace omnibal::inline v0

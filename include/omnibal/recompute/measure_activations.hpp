@@ -53,13 +53,13 @@ struct measure_activations_fn {
   /// `offloaded(i)` be the bytes of layer i with these choices, and F(i) and B(i) the whole bytes
   /// of activations that the link transfers during its forward and backward pass. Other traffic of
   /// the link reduces them: even traffic reduces the rate, and traffic of a layer precedes all
-  /// activations from the beginning of its pass on. The bytes not sent after layer i are `q(i) =
-  /// max(0, q(i - 1) + offloaded(i) - F(i))`. The backward pass of layer i requires all its
-  /// offloaded bytes when it begins. Fetches are as late as possible, so then `p(i) = offloaded(i)
-  /// + max(0, p(i - 1) - B(i))` offloaded bytes of layers 1 to i are on the device. Bytes that
-  /// cannot be sent and fetched in time stay on the device: after the forward pass of layer i the
-  /// queue has at least p(i) - B(i + 1) - ... - B(n) bytes, and before its backward pass at least
-  /// q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
+  /// activations from the beginning of its pass on. The bytes not sent after layer i are
+  /// `q(i) = max(0, q(i - 1) + offloaded(i) - F(i))`. The backward pass of layer i requires all its
+  /// offloaded bytes when it begins. Fetches are as late as possible, so then
+  /// `p(i) = offloaded(i) + max(0, p(i - 1) - B(i))` offloaded bytes of layers 1 to i are on the
+  /// device. Bytes that cannot be sent and fetched in time stay on the device: after the forward
+  /// pass of layer i the queue has at least p(i) - B(i + 1) - ... - B(n) bytes, and before its
+  /// backward pass at least q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
   ///
   /// The peak is the largest sum of kept bytes of layers 1 to i, queued bytes, and transient bytes.
   /// The transient bytes of a layer are added to the larger sum at the begin and at the end of its
