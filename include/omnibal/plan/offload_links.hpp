@@ -9,7 +9,9 @@
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/detail/joint_search.hpp>
-#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/min_memory.hpp>
+#include <omnibal/plan/detail/stage_budgets.hpp>
+#include <omnibal/plan/detail/stage_range.hpp>
 #include <omnibal/plan/offload_links/offload_stages.hpp>
 #include <omnibal/plan/offload_plan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>

@@ -12,7 +12,11 @@
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/detail/joint_search.hpp>
-#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/integer_layers.hpp>
+#include <omnibal/plan/detail/min_memory.hpp>
+#include <omnibal/plan/detail/segment_bounds.hpp>
+#include <omnibal/plan/detail/stage_budgets.hpp>
+#include <omnibal/plan/detail/stage_range.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>

@@ -10,7 +10,8 @@
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/integer_layers.hpp>
+#include <omnibal/plan/detail/stage_budgets.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/stage_chunks/chunk_search.hpp>

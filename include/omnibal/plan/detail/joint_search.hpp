@@ -9,7 +9,7 @@
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/stage_range.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>

@@ -8,7 +8,10 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/detail/conversions.hpp>
-#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/integer_layers.hpp>
+#include <omnibal/plan/detail/segment_bounds.hpp>
+#include <omnibal/plan/detail/stage_budgets.hpp>
+#include <omnibal/plan/detail/stage_range.hpp>
 #include <omnibal/plan/offload_plan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/recompute/activation_layer.hpp>

@@ -6,7 +6,8 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/integer_layers.hpp>
+#include <omnibal/plan/detail/stage_budgets.hpp>
 #include <omnibal/plan/stage_chunks/chunk_choices.hpp>
 
 #include <algorithm>

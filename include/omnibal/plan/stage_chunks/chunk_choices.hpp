@@ -8,7 +8,11 @@
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/chunks_in_flight.hpp>
-#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/integer_layers.hpp>
+#include <omnibal/plan/detail/min_memory.hpp>
+#include <omnibal/plan/detail/stage_budgets.hpp>
+#include <omnibal/plan/detail/stage_range.hpp>
+#include <omnibal/plan/detail/transient_levels.hpp>
 
 #include <algorithm>
 #include <cstddef>

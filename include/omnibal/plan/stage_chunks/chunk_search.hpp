@@ -13,7 +13,8 @@
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
-#include <omnibal/plan/detail/stage_lower_bounds.hpp>
+#include <omnibal/plan/detail/integer_layers.hpp>
+#include <omnibal/plan/detail/stage_budgets.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/stage_chunks/chunk_bounds.hpp>
 #include <omnibal/plan/stage_chunks/chunk_choices.hpp>
