@@ -20,6 +20,11 @@ namespace omnibal::inline v0::detail {
   return value / divisor - (value % divisor < 0 ? 1 : 0);
 }
 
+/// Returns value / divisor, rounded up. Precondition: the divisor is positive.
+[[nodiscard]] constexpr int128 ceiled_quotient(int128 value, int128 divisor) {
+  return value / divisor + (value % divisor > 0 ? 1 : 0);
+}
+
 /// Returns the least multiple of `ranks` that is not below `amount`.
 [[nodiscard]] constexpr int128 rounded_up(int128 amount, std::int64_t ranks) {
   return share_of(amount, ranks) * ranks;

@@ -65,6 +65,10 @@ struct chunk_step {
     return batches * fill * (stages * (2 * times.load + times.rounds) + widest) +
            4 * stages * (times.sum - times.load);
   }
+  /// No step is shorter than factor_of_sum * (weight_of_load * load + sum), because `rounds` is at
+  /// least the load and `widest` at least stages * load.
+  [[nodiscard]] constexpr Wide factor_of_sum() const { return 4 * stages; }
+  [[nodiscard]] constexpr Wide weight_of_load() const { return batches * fill - 1; }
   /// Returns the step from its multiple, rounded up.
   [[nodiscard]] constexpr Wide original(Wide time) const {
     if constexpr (std::floating_point<Wide>) {

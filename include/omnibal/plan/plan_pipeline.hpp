@@ -11,14 +11,13 @@
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/plan/detail/joint_search.hpp>
 #include <omnibal/plan/detail/integer_layers.hpp>
+#include <omnibal/plan/detail/joint_search.hpp>
 #include <omnibal/plan/detail/min_memory.hpp>
-#include <omnibal/plan/detail/segment_bounds.hpp>
 #include <omnibal/plan/detail/stage_budgets.hpp>
 #include <omnibal/plan/detail/stage_range.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
-#include <omnibal/recompute/select_recompute.hpp>
+#include <omnibal/plan/plan_pipeline/recompute_stages.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -26,65 +25,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-namespace omnibal::inline v0::detail {
-
-/// The stages of a plan whose layers have choices.
-class recompute_stages {
- public:
-  using solution = recompute_result<std::int64_t>;
-
-  recompute_stages(integer_layers const& layers, stage_budgets const& rooms,
-                   plan_pipeline_options const& options)
-      : layers_(layers), rooms_(rooms), options_(options), runs_(layers) {}
-
-  [[nodiscard]] std::size_t layers_size() const { return layers_.size(); }
-  [[nodiscard]] std::size_t size() const { return rooms_.memory.size(); }
-  /// The least time of layers, if the memory allows it.
-  [[nodiscard]] std::int64_t min_time(std::size_t first, std::size_t last) const {
-    return layers_.min_time(first, last);
-  }
-  /// The time of a layer with the fewest bytes.
-  [[nodiscard]] std::int64_t small_time(std::size_t layer) const {
-    return layers_[layer].front().time;
-  }
-  /// A lower bound of the time of a stage; `no_time` if it exceeds its memory.
-  [[nodiscard]] std::int64_t lower_bound(stage_range const& range) const {
-    return runs_.min_time(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
-  }
-  /// True only if a stage fits its memory.
-  [[nodiscard]] bool fits(stage_range const& range) const {
-    return runs_.fits(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
-  }
-
-  [[nodiscard]] solution solve(stage_range const& range) const {
-    std::vector<std::span<whole_choice const>> stage;
-    for (std::size_t l = range.first; l != range.last; ++l) stage.push_back(layers_.by_index(l));
-    return select_recompute(stage, room(range),
-                            {.in_flight = rooms_.in_flight[range.stage],
-                             .effort = options_.effort,
-                             .states = options_.states,
-                             .max_gap = options_.max_gap});
-  }
-
- private:
-  /// The bytes of the memory of a stage that are left for activations.
-  [[nodiscard]] std::int64_t room(stage_range const& range) const {
-    return rooms_.memory[range.stage] - rooms_.reserve[range.stage] -
-           layers_.state_bytes(range.first, range.last);
-  }
-
-  integer_layers const& layers_;
-  stage_budgets const& rooms_;
-  plan_pipeline_options const& options_;
-  segment_bounds runs_;
-};
-
-}  // namespace omnibal::inline v0::detail
 
 namespace omnibal::inline v0 {
 

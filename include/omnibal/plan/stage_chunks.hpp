@@ -80,29 +80,29 @@ template <class Time, class Search>
     bool const is_impossible = search.min_missing() > 0;
     result.status = is_impossible ? solve_status::infeasible : solve_status::not_found;
     result.proven = search.min_missing() == search.missing();
-    result.stage = search.missing_device();
+    result.stage = search.missing_stage();
     result.missing_bytes = checked_cast<std::int64_t>(name, "the missing memory", search.missing());
     return result;
   }
   result.boundaries = search.boundaries();
   result.choices.resize(whole.size());
   std::vector<Time> times(result.boundaries.size() - 1);
-  for (std::size_t d = 0; d != layout.stages; ++d) {
-    auto& stage = result.stages.emplace_back();
-    stage.in_flight = rooms.in_flight[d];
-    stage.bytes = static_cast<std::int64_t>(search.bytes_of(d));
+  for (std::size_t s = 0; s != layout.stages; ++s) {
+    auto& one = result.stages.emplace_back();
+    one.in_flight = rooms.in_flight[s];
+    one.bytes = static_cast<std::int64_t>(search.bytes_of(s));
     std::size_t next = 0;
     for (std::size_t c = 0; c != layout.chunks; ++c) {
-      std::size_t const s = search.places().stage[d * layout.chunks + c];
-      for (std::size_t l = result.boundaries[s]; l != result.boundaries[s + 1]; ++l) {
-        result.choices[l] = search.solutions()[d].choices[next++];
-        times[s] += table.choice(l, result.choices[l]).time;
+      std::size_t const v = search.problem().virtual_stage(s, c);
+      for (std::size_t l = result.boundaries[v]; l != result.boundaries[v + 1]; ++l) {
+        result.choices[l] = search.solutions()[s].choices[next++];
+        times[v] += table.choice(l, result.choices[l]).time;
       }
-      stage.time += times[s];
+      one.time += times[v];
     }
   }
   result.step_time = estimate_makespan(times, layout);
-  auto const& step = search.step();
+  auto const& step = search.problem().step;
   if constexpr (std::floating_point<Time>) {
     auto const gap = static_cast<std::int64_t>(step.original(search.value() - search.bound()));
     result.proven = gap == 0;

@@ -2,17 +2,18 @@
 #pragma once
 
 /// \file
-/// The choices of all layers of a device with several chunks.
+/// The choices of all layers of a stage with several chunks.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
-#include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/detail/pareto_fronts.hpp>
 #include <omnibal/pipeline/chunks_in_flight.hpp>
 #include <omnibal/plan/detail/integer_layers.hpp>
 #include <omnibal/plan/detail/min_memory.hpp>
 #include <omnibal/plan/detail/stage_budgets.hpp>
 #include <omnibal/plan/detail/stage_range.hpp>
 #include <omnibal/plan/detail/transient_levels.hpp>
+#include <omnibal/plan/stage_chunks/chunk_problem.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,29 +25,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The stage and the chunk of each virtual stage, and the virtual stages of each stage.
-struct chunk_places {
-  std::size_t chunks;
-  std::vector<std::uint32_t> device;
-  std::vector<std::uint32_t> chunk;
-  /// The virtual stage of a chunk of a device at device * chunks + chunk.
-  std::vector<std::uint32_t> stage;
-
-  explicit chunk_places(chunk_layout const& layout)
-      : chunks(layout.chunks), stage(layout.stages * layout.chunks) {
-    for (std::size_t s = 0; s != stage.size(); ++s) {
-      device.push_back(static_cast<std::uint32_t>(layout.stage_of(s, 0)));
-      chunk.push_back(static_cast<std::uint32_t>(s / layout.stages));
-      stage[device[s] * chunks + chunk[s]] = static_cast<std::uint32_t>(s);
-    }
-  }
-};
-
-/// The layers [first, last) of each chunk of a device, as pairs.
-using chunk_ranges = std::vector<std::uint32_t>;
-
-/// The choices of the layers of a device.
-struct device_solution {
+/// The choices of the layers of a stage.
+struct stage_solution {
   /// The bytes that the memory lacks for any choices; the times are then unknown.
   int128 missing = 0;
   /// The sum over the layers of each chunk.
@@ -61,17 +41,17 @@ struct device_solution {
   }
 };
 
-/// Solves the choices of devices by the greedy algorithm of multiple-choice knapsacks: all layers
+/// Solves the choices of stages by the greedy algorithm of multiple-choice knapsacks: all layers
 /// begin with their fewest bytes, and the steps with the most gain for a byte come first. Kept
 /// bytes are checked at each moment that can be the peak. For each limit on transient bytes there
 /// is a problem without transient bytes.
 class chunk_choices {
  public:
-  chunk_choices(integer_layers const& layers, stage_budgets const& rooms)
-      : layers_(layers), rooms_(rooms), limits_(limits_of(layers)), fewest_(layers, limits_) {
+  chunk_choices(integer_layers const& layers, stage_budgets const& budgets)
+      : layers_(layers), budgets_(budgets), limits_(limits_of(layers)), fewest_(layers, limits_) {
     for (std::size_t k = 0; k != limits_.size(); ++k) add_limit(k);
     add_fastest();
-    for (chunk_counts const& units : rooms.chunks) {
+    for (chunk_counts const& units : budgets.chunks) {
       std::vector<int128> sums(units.chunks, 0);
       for (std::size_t i = 0; i != units.size(); ++i) {
         for (std::size_t c = 0; c != units.chunks; ++c) sums[c] += units[i][c];
@@ -85,43 +65,43 @@ class chunk_choices {
   [[nodiscard]] bool knows_all_limits() const {
     return limits_.size() == layers_.transient_bytes().size();
   }
-  /// The sums over the moments of the units of each chunk of a device.
-  [[nodiscard]] std::span<int128 const> unit_sums(std::size_t device) const {
-    return unit_sums_[device];
+  /// The sums over the moments of the units of each chunk of a stage.
+  [[nodiscard]] std::span<int128 const> unit_sums(std::size_t stage) const {
+    return unit_sums_[stage];
   }
 
-  /// Returns the bytes for activations on a device with these layers.
-  [[nodiscard]] int128 room(std::size_t device, chunk_ranges const& ranges) const {
-    int128 result = static_cast<int128>(rooms_.memory[device]) - rooms_.reserve[device];
+  /// Returns the bytes for activations on a stage with these layers.
+  [[nodiscard]] int128 room(std::size_t stage, chunk_ranges const& ranges) const {
+    int128 result = static_cast<int128>(budgets_.memory[stage]) - budgets_.reserve[stage];
     for (std::size_t c = 0; c != ranges.size(); c += 2) {
       result -= layers_.state_bytes(ranges[c], ranges[c + 1]);
     }
     return result;
   }
 
-  /// Returns the fewest bytes that the memory of a device lacks; not positive if it suffices. A
-  /// device without layers lacks nothing.
-  [[nodiscard]] int128 missing_bytes(std::size_t device, chunk_ranges const& ranges) {
+  /// Returns the fewest bytes that the memory of a stage lacks; not positive if it suffices. A
+  /// stage without layers lacks nothing.
+  [[nodiscard]] int128 missing_bytes(std::size_t stage, chunk_ranges const& ranges) {
     if (is_empty(ranges)) return 0;
-    int128 const all = room(device, ranges);
+    int128 const all = room(stage, ranges);
     int128 result = most_missing;
     for (std::size_t k = 0; k != limits_.size(); ++k) {
-      if (!set_fewest(device, k, ranges)) continue;
+      if (!set_fewest(stage, k, ranges)) continue;
       result = std::min(result, peak() + limits_[k] - all);
     }
     return result;
   }
 
-  /// Finds choices for a device. The times are no less than necessary and no proof is sought.
-  void solve(std::size_t device, chunk_ranges const& ranges, device_solution& result) {
+  /// Finds choices for a stage. The times are no less than necessary and no proof is sought.
+  void solve(std::size_t stage, chunk_ranges const& ranges, stage_solution& result) {
     result.missing = 0;
-    if (take_fastest(device, ranges, result)) return;
-    int128 const all = room(device, ranges);
+    if (take_fastest(stage, ranges, result)) return;
+    int128 const all = room(stage, ranges);
     result.missing = most_missing;
     result.choices.clear();
     std::int64_t best = no_time;
     for (std::size_t k = 0; k != limits_.size(); ++k) {
-      if (!set_fewest(device, k, ranges)) continue;
+      if (!set_fewest(stage, k, ranges)) continue;
       int128 const left = all - limits_[k];
       int128 const missing = std::max<int128>(peak() - left, 0);
       if (missing != 0) {
@@ -130,7 +110,7 @@ class chunk_choices {
       }
       result.missing = 0;
       if (min_time(k, ranges) >= best) continue;
-      fill(device, k, ranges, left);
+      fill(stage, k, ranges, left);
       std::int64_t time = 0;
       for (std::int64_t const one : times_) time += one;
       if (time >= best) continue;
@@ -140,8 +120,8 @@ class chunk_choices {
     }
   }
 
-  /// Returns the most bytes of the memory of a device that these choices use, its reserve included.
-  [[nodiscard]] int128 bytes_of(std::size_t device, chunk_ranges const& ranges,
+  /// Returns the most bytes of the memory of a stage that these choices use, its reserve included.
+  [[nodiscard]] int128 bytes_of(std::size_t stage, chunk_ranges const& ranges,
                                 std::span<std::uint32_t const> choices) const {
     std::vector<int128> kept(ranges.size() / 2, 0);
     std::int64_t transient = 0;
@@ -154,13 +134,13 @@ class chunk_choices {
       }
     }
     int128 most = 0;
-    chunk_counts const& units = rooms_.chunks[device];
+    chunk_counts const& units = budgets_.chunks[stage];
     for (std::size_t i = 0; i != units.size(); ++i) {
       int128 sum = 0;
       for (std::size_t c = 0; c != kept.size(); ++c) sum += units[i][c] * kept[c];
       most = std::max(most, sum);
     }
-    return rooms_.memory[device] - room(device, ranges) + most + transient;
+    return budgets_.memory[stage] - room(stage, ranges) + most + transient;
   }
 
   /// The choice of a layer with this number in the caller's layer.
@@ -191,8 +171,8 @@ class chunk_choices {
     /// The number of the choice to which the step leads.
     std::uint32_t index;
   };
-  /// A step of a layer of a device.
-  struct device_step {
+  /// A step of a layer of a stage.
+  struct step_of_stage {
     double gain_of_byte;
     std::uint32_t place;
     std::uint32_t chunk;
@@ -281,8 +261,8 @@ class chunk_choices {
   }
 
   /// Sets the bytes kept at each moment from `kept_`.
-  void set_used(std::size_t device) {
-    chunk_counts const& units = rooms_.chunks[device];
+  void set_used(std::size_t stage) {
+    chunk_counts const& units = budgets_.chunks[stage];
     used_.assign(units.size(), 0);
     // Above 2^62 bytes the memory is too small whatever the units, and products would overflow.
     constexpr int128 too_many = static_cast<int128>(1) << 64;
@@ -294,8 +274,8 @@ class chunk_choices {
   }
 
   /// Uses the fastest choices of all layers if they fit.
-  [[nodiscard]] bool take_fastest(std::size_t device, chunk_ranges const& ranges,
-                                  device_solution& result) {
+  [[nodiscard]] bool take_fastest(std::size_t stage, chunk_ranges const& ranges,
+                                  stage_solution& result) {
     std::size_t const chunks = ranges.size() / 2;
     kept_.resize(chunks);
     std::int64_t transient = 0;
@@ -307,8 +287,8 @@ class chunk_choices {
         transient = std::max(transient, fastest_[l]->transient_bytes);
       }
     }
-    set_used(device);
-    if (!is_empty(ranges) && peak() + transient > room(device, ranges)) return false;
+    set_used(stage);
+    if (!is_empty(ranges) && peak() + transient > room(stage, ranges)) return false;
     result.times.resize(chunks);
     result.choices.clear();
     for (std::size_t c = 0; c != chunks; ++c) {
@@ -322,26 +302,26 @@ class chunk_choices {
 
   /// Sets the bytes at each moment to the fewest under a limit; returns false if a layer has no
   /// choice within the limit.
-  [[nodiscard]] bool set_fewest(std::size_t device, std::size_t k, chunk_ranges const& ranges) {
+  [[nodiscard]] bool set_fewest(std::size_t stage, std::size_t k, chunk_ranges const& ranges) {
     kept_.resize(ranges.size() / 2);
     for (std::size_t c = 0; c != kept_.size(); ++c) {
       if (!fewest_.exist(k, ranges[2 * c], ranges[2 * c + 1])) return false;
       kept_[c] = fewest_(k, ranges[2 * c], ranges[2 * c + 1]);
     }
-    set_used(device);
+    set_used(stage);
     return true;
   }
 
   /// Takes the steps that fit, the ones with the most gain for a byte first.
-  void fill(std::size_t device, std::size_t k, chunk_ranges const& ranges, int128 left) {
-    chunk_counts const& units = rooms_.chunks[device];
+  void fill(std::size_t stage, std::size_t k, chunk_ranges const& ranges, int128 left) {
+    chunk_counts const& units = budgets_.chunks[stage];
     std::size_t const chunks = ranges.size() / 2;
     times_.resize(chunks);
     order_.clear();
     std::uint32_t place = 0;
     for (std::uint32_t c = 0; c != chunks; ++c) {
       times_[c] = first_time_[k][ranges[2 * c + 1]] - first_time_[k][ranges[2 * c]];
-      auto const weight = static_cast<double>(std::max<int128>(unit_sums_[device][c], 1));
+      auto const weight = static_cast<double>(std::max<int128>(unit_sums_[stage][c], 1));
       for (std::size_t l = ranges[2 * c]; l != ranges[2 * c + 1]; ++l, ++place) {
         std::uint32_t number = 0;
         for (layer_step const& step : steps_[k][l]) {
@@ -350,12 +330,12 @@ class chunk_choices {
         }
       }
     }
-    std::sort(order_.begin(), order_.end(), [](device_step const& a, device_step const& b) {
+    std::sort(order_.begin(), order_.end(), [](step_of_stage const& a, step_of_stage const& b) {
       if (a.gain_of_byte != b.gain_of_byte) return a.gain_of_byte > b.gain_of_byte;
       return a.place != b.place ? a.place < b.place : a.number < b.number;
     });
     taken_.assign(place, 0);
-    for (device_step const& one : order_) {
+    for (step_of_stage const& one : order_) {
       if (taken_[one.place] != one.number) continue;
       bool fits = true;
       for (std::size_t i = 0; i != used_.size() && fits; ++i) {
@@ -382,7 +362,7 @@ class chunk_choices {
   }
 
   integer_layers const& layers_;
-  stage_budgets const& rooms_;
+  stage_budgets const& budgets_;
   std::vector<std::int64_t> limits_;
   min_bytes fewest_;
   /// For each limit: the times of the choices with the fewest bytes before each layer, the least
@@ -397,7 +377,7 @@ class chunk_choices {
   std::vector<int128> kept_;
   std::vector<int128> used_;
   std::vector<std::int64_t> times_;
-  std::vector<device_step> order_;
+  std::vector<step_of_stage> order_;
   std::vector<std::size_t> taken_;
 };
 
