@@ -110,6 +110,12 @@ for line in '--expert-model-parallel-size 16' '--expert-tensor-parallel-size [12
   grep -qx -- "$line" output || complain "experts: no line $line"
 done
 
+# The picture has all passes of the step: 4 stages, 32 micro-batches, 2 chunks, forward and backward.
+"$program" "${small[@]}" --svg step.svg >output 2>message || complain "svg: it fails: $(cat message)"
+grep -q 'TP 2, PP 4 x 2, .*: passes [0-9.]* s, then gradients and optimizer [0-9.]* s' step.svg ||
+  complain "svg: no title"
+[ "$(grep -c '<rect' step.svg)" -ge 512 ] || complain "svg: fewer boxes than passes"
+
 "$program" "${small[@]}" --compare tp=4,pp=2,mbs=2,recompute=full,cuts=balanced >output 2>message ||
   complain "compare: it fails: $(cat message)"
 grep -qx 'Compared: TP 4, PP 2, DP 4, micro-batch 2, recompute full, share optimizer' output ||

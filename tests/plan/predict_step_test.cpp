@@ -4,6 +4,8 @@
 #include <omnibal/cost/kernel_times.hpp>
 #include <omnibal/cost/machines.hpp>
 #include <omnibal/cost/models.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/plan/predict_step.hpp>
 
 #include <cmath>
@@ -249,6 +251,21 @@ TEST_CASE("the bubble is that of the schedule") {
   step.chunks = 4;
   auto const interleaved = predict_step(model, step, on).seconds;
   CHECK(interleaved.bubble == Approx(work * 3 / 64).epsilon(0.02));
+}
+
+// A timeline of a predicted step is simulated from its passes.
+TEST_CASE("the passes of a step are simulated to its seconds") {
+  auto const model = small_model();
+  training_step step = small_step();
+  step.micro_batches = 8;
+  step.degrees.pipeline = 2;
+  step.chunks = 2;
+  auto const on = free_links();
+  auto const predicted = predict_step(model, step, on);
+  omnibal::interleaved_1f1b const schedule{2, 8, 2};
+  auto const simulated = omnibal::simulate_pipeline(schedule, predicted.passes);
+  double const behind = predicted.seconds.gradients + predicted.seconds.optimizer;
+  CHECK(simulated.makespan + behind == Approx(predicted.total()));
 }
 
 // Small layers cannot run faster than the host launches them.

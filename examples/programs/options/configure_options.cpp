@@ -54,6 +54,7 @@ struct configure_words {
   std::vector<std::string> sharding;
   std::string flags;
   std::string compared;
+  std::string svg;
 };
 
 void add_numbers(CLI::App& group, char const* name, std::vector<std::int64_t>& values,
@@ -199,6 +200,10 @@ void add_output(CLI::App& app, configure_words& words) {
                    "optimizer, and cuts are even. With length files capacity, in tokens, takes the "
                    "place of mbs. Default: no comparison")
       ->type_name("CONFIGURATION");
+  group
+      ->add_option("--svg", words.svg,
+                   "Draw the passes of the best step into this file. Default: no picture")
+      ->type_name("FILE");
 }
 
 std::int64_t whole_number(std::string const& key, std::string const& text) {
@@ -381,6 +386,7 @@ std::optional<configure_options> parse_configure_options(int count, char const* 
     restrict_space(typed.flags, options.flags_for, space);
     if (options.compared) throw std::runtime_error("--compare excludes --flags");
   }
+  options.svg = typed.svg;
   pad_heads(options);
   return options;
 }

@@ -31,6 +31,8 @@ struct configure_options {
   /// The billions of tokens for which GPU days are printed.
   std::int64_t billion_tokens = 1000;
   trainer flags_for = trainer::none;
+  /// The file for a picture of the best step; empty for no picture.
+  std::string svg;
   /// The configuration to compare with, as a space of one; its data-parallel ranks follow.
   std::optional<omnibal::plan_configuration_options> compared{};
   /// The heads of the vision tower before they were padded; 0 if they are as the model has them.

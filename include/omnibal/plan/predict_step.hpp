@@ -114,6 +114,9 @@ struct step_seconds {
 /// The result of `predict_step`.
 struct step_prediction {
   step_seconds seconds{};
+  /// The seconds of a micro-batch on each virtual stage, transfers included. `simulate_pipeline`
+  /// with them returns the timeline of the passes; gradients and optimizer follow.
+  std::vector<stage_time<double>> passes{};
   /// The most bytes that each stage has at once: state, kept and transient activations.
   std::vector<std::int64_t> peak_bytes{};
 
@@ -631,14 +634,13 @@ class staged_step {
     interleaved_1f1b const schedule{.stages = stages,
                                     .micro_batches = static_cast<std::size_t>(micro_batches_),
                                     .chunks = parts_.size() / stages};
-    std::vector<stage_time<double>> times;
-    for (auto const& part : parts_) times.push_back({part.forward.total(), part.backward.total()});
-    auto const time = [&](std::size_t part, std::size_t /*micro_batch*/) { return times[part]; };
-    auto const kept = [&](std::size_t part, std::size_t /*micro_batch*/) {
-      return parts_[part].kept_bytes;
-    };
-    auto const simulated = simulate_pipeline(schedule, time, 0.0, kept);
     step_prediction result;
+    for (auto const& part : parts_) {
+      result.passes.push_back({part.forward.total(), part.backward.total()});
+    }
+    auto const time = [&](std::size_t part, std::size_t) { return result.passes[part]; };
+    auto const kept = [&](std::size_t part, std::size_t) { return parts_[part].kept_bytes; };
+    auto const simulated = simulate_pipeline(schedule, time, 0.0, kept);
     for (std::size_t s = 0; s != stages; ++s) {
       std::int64_t peak = simulated.peak_bytes[s];
       checked_add(function_, "the bytes of a stage", peak, fixed_bytes_[s]);
