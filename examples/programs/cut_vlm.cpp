@@ -56,7 +56,27 @@ void print_rules(model_cuts const& model, std::int64_t memory_bytes) {
   }
   shown.print(std::cout);
   if (exceeds) std::cout << "!: a stage needs more than " << in_gigabytes(memory_bytes) << '\n';
-  if (lacks) std::cout << "needs: no cuts fit devices with less\n";
+  if (!lacks) return;
+  std::cout << (model.chunks == 1 ? "needs: no cuts fit devices with less\n"
+                                  : "needs: the search found no cuts for devices with less\n");
+}
+
+/// The estimated steps of stages with several chunks.
+void print_steps(model_cuts const& model) {
+  if (model.chunks == 1) return;
+  std::vector<std::string> header{"ms of a step, estimated"};
+  for (named_rule const& one : cut_rules) header.emplace_back(one.name);
+  table shown(header);
+  for (stage_comparison const& one : model.by_stages) {
+    std::vector<std::string> row{std::to_string(one.stages) + " stages"};
+    for (stage_plan const& plan : one.plans) {
+      row.push_back(plan.is_feasible() ? fixed(static_cast<double>(plan.step_nanoseconds) / 1e6, 1)
+                                       : "-");
+    }
+    shown.add(std::move(row));
+  }
+  std::cout << '\n';
+  shown.print(std::cout);
 }
 
 /// What a micro-batch sends through the cuts of each rule.
@@ -81,12 +101,14 @@ void print_cuts(model_cuts const& model) {
   auto const fits = [](stage_comparison const& one) { return one[cut_rule::memory].is_feasible(); };
   if (std::ranges::none_of(model.by_stages, fits)) return;
   std::cout << '\n';
-  table shown({"layers of each stage, with traffic and memory", "stages", "most memory"});
+  table shown({model.chunks == 1 ? "layers of each stage, with traffic and memory"
+                                 : "layers of each virtual stage, by the estimated step",
+               "stages", "most memory"});
   for (stage_comparison const& one : model.by_stages) {
     if (!fits(one)) continue;
     stage_plan const& plan = one[cut_rule::memory];
     std::string counts;
-    for (std::size_t s = 0; s != one.stages; ++s) {
+    for (std::size_t s = 0; s + 1 != plan.boundaries.size(); ++s) {
       if (s != 0) counts += ' ';
       counts += std::to_string(plan.boundaries[s + 1] - plan.boundaries[s]);
     }
@@ -118,11 +140,13 @@ void print_clips(model_description const& given, cut_options const& options) {
 
 model_cuts cut_model(model_description const& given, cut_options const& options) {
   std::size_t const layers = layer_kinds(given).size();
-  if (options.max_stages > layers) {
-    throw std::runtime_error("--stages: is " + std::to_string(options.max_stages) + ", but " +
-                             given.name + " has " + std::to_string(layers) + " layers");
+  std::size_t const chunks = options.machine.chunks;
+  if (options.max_stages * chunks > layers) {
+    throw std::runtime_error("--stages: is " + std::to_string(options.max_stages) +
+                             (chunks == 1 ? "" : " with --chunks " + std::to_string(chunks)) +
+                             ", but " + given.name + " has " + std::to_string(layers) + " layers");
   }
-  model_cuts result{.name = given.name, .by_stages = {}};
+  model_cuts result{.name = given.name, .chunks = chunks, .by_stages = {}};
   for (std::size_t stages = options.min_stages; stages <= options.max_stages; ++stages) {
     result.by_stages.push_back(
         compare_cuts(layers_for(given, stages, options), stages, options.machine));
@@ -200,6 +224,7 @@ void run(cut_options const& options) {
     print_clips(options.models[m], options);
     std::cout << '\n';
     print_rules(models[m], options.machine.memory_bytes);
+    print_steps(models[m]);
     print_traffic(models[m]);
     print_cuts(models[m]);
   }

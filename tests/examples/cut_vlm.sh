@@ -98,6 +98,27 @@ done
   complain "layouts that do not fit: it fails"
 grep -q '^Layouts: 0 in none$' output || complain "layouts that do not fit: one is written"
 
+# Several chunks on each stage: all virtual stages are printed and written, and a V has its own.
+for placement in looped v; do
+  "$program" --model mixed.json --stages 2 2 --chunks 2 --placement $placement >$placement \
+    2>message || complain "$placement chunks: it fails: $(cat message)"
+  grep -qE '^[0-9]+ [0-9]+ [0-9]+ [0-9]+ +2 +[0-9.]+ GB$' $placement ||
+    complain "$placement chunks: not four virtual stages: $(cat $placement)"
+  grep -q '^ms of a step, estimated' $placement || complain "$placement chunks: no steps"
+done
+cmp -s looped v && complain "a V has the figures of looped chunks"
+"$program" --model mixed.json --stages 2 2 --chunks 2 --output chunked >output 2>message ||
+  complain "layouts with chunks: it fails: $(cat message)"
+layout=$(tr -d ' \n' <chunked/mixed.2.layout.json)
+for part in '"devices":2' '"virtual_stages":2' '"device":1,"chunk":1'; do
+  grep -qF "$part" <<<"$layout" || complain "layouts with chunks: no $part"
+done
+
+"$program" --model mixed.json --stages 8 8 --chunks 2 >output 2>message &&
+  complain "more virtual stages than layers: exit status 0"
+grep -qE -- '--stages: is 8 with --chunks 2, but mixed has 1[0-9] layers' message ||
+  complain "more virtual stages than layers: $(cat message)"
+
 # Clips: an audio tower costs what they need, and their tokens stand in the documents.
 echo '{"name": "hearing", "vision": {"layers": 4, "hidden": 256, "heads": 4, "mlp": 512,
   "image_size": 224}, "audio": {"layers": 8, "hidden": 256, "heads": 4, "mlp": 1024,
@@ -185,6 +206,15 @@ refuses "wrong machine" 'machine.json: unknown field "peak_teraflop"; did you me
 refuses "no stages" '--stages|is 0' --stages 0 4
 refuses "octal stages" '--stages|is 010' --stages 4 010
 refuses "stages the wrong way round" '--stages: 5 is above 4' --stages 5 4
+refuses "a picture of chunks" '--svg: the picture has stages with one chunk, but --chunks is 2' \
+  --chunks 2
+refuses "a layout of a V" '--placement: is v, but the layouts of --output have looped chunks only' \
+  --chunks 2 --placement v --output none
+refuses "a placement of one chunk" '--placement requires --chunks' --placement v
+refuses "a V of three chunks" '--placement: is v, which needs --chunks 2, but --chunks is 3' \
+  --chunks 3 --placement v
+refuses "an unknown placement" '--placement|zigzag' --chunks 2 --placement zigzag
+refuses "no chunks" '--chunks|is 0' --chunks 0
 refuses "more stages than layers" '--stages: is 98|6+20B has 97 layers' --stages 4 98
 refuses "ranks that do not divide" 'multiple of tensor, which is 3' --tensor 3
 refuses "experts that do not divide" '--expert: is 3, must divide the data-parallel ranks, 8' \

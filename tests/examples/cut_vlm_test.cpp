@@ -9,6 +9,11 @@
 
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/schedule.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
+#include <omnibal/pipeline/zb_v.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -230,6 +235,70 @@ TEST_CASE("each rule is judged truly and the exact ones are the best of all cuts
   }
   CHECK(infeasible > 40);
   CHECK(infeasible < 360);
+}
+
+// Why: a stage with chunks has the time, the peak and the transfers of all of them, and a V sends
+// nothing at its turn. The simulation of the schedule counts the bytes in another way.
+TEST_CASE("chunks are judged by the bytes of the simulated schedule") {
+  omnibal::rng::engine random(6);
+  std::size_t fitting = 0;
+  for (int run = 0; run != 200; ++run) {
+    auto const stages = static_cast<std::size_t>(number(random, 1, 3));
+    bool const is_v = run % 2 == 0;
+    pipeline_machine const machine{
+        .memory_bytes = number(random, 100, 600),
+        .link_bytes_per_second = 1'000'000'000,
+        .micro_batches = number(random, 1, 6),
+        .chunks = 2,
+        .placement = is_v ? omnibal::chunk_placement::v_shape : omnibal::chunk_placement::looped};
+    auto const batches = static_cast<std::size_t>(machine.micro_batches);
+    omnibal::chunk_layout const layout{stages, batches, 2, machine.placement};
+    auto const layers = random_layers(random, 2 * stages + 3);
+    auto const made = compare_cuts(layers, stages, machine);
+    for (stage_plan const& plan : made.plans) {
+      if (!plan.is_feasible()) continue;
+      REQUIRE(plan.boundaries.size() == 2 * stages + 1);
+      std::vector<std::int64_t> loads(stages);
+      std::vector<std::int64_t> state(stages);
+      std::vector<std::int64_t> transient(stages);
+      std::vector<std::int64_t> kept(2 * stages);
+      std::int64_t sent = 0;
+      for (std::size_t v = 0; v != 2 * stages; ++v) {
+        std::size_t const s = layout.stage_of(v, 0);
+        for (std::size_t l = plan.boundaries[v]; l != plan.boundaries[v + 1]; ++l) {
+          loads[s] += layers[l].nanoseconds;
+          state[s] += layers[l].state_bytes;
+          kept[v] += layers[l].kept_bytes;
+          transient[s] = std::max(transient[s], layers[l].transient_bytes);
+        }
+        if (v == 0 || layout.stage_of(v - 1, 0) == s) continue;
+        std::int64_t const bytes = layers[plan.boundaries[v] - 1].cut_bytes;
+        loads[s] += bytes;
+        loads[layout.stage_of(v - 1, 0)] += bytes;
+        sent += bytes;
+      }
+      auto const peak = [&](auto const& schedule) {
+        return omnibal::simulate_pipeline(schedule, omnibal::stage_time<>{1, 1, 1}, 0, kept)
+            .peak_bytes;
+      };
+      auto const peaks = is_v ? peak(omnibal::zb_v(stages, batches))
+                              : peak(omnibal::interleaved_1f1b{stages, batches, 2});
+      std::int64_t most = 0;
+      for (std::size_t s = 0; s != stages; ++s) {
+        most = std::max(most, peaks[s] + state[s] + transient[s]);
+      }
+      CHECK(plan.largest_bytes == most);
+      CHECK(plan.sent_bytes == sent);
+      CHECK(plan.step_nanoseconds >= std::ranges::max(loads) * machine.micro_batches);
+      CHECK(plan.over_bound == Approx(static_cast<double>(std::ranges::max(loads)) /
+                                      static_cast<double>(made.lower_bound)));
+    }
+    if (!made[cut_rule::memory].is_feasible()) continue;
+    CHECK(made[cut_rule::memory].largest_bytes <= machine.memory_bytes);
+    ++fitting;
+  }
+  CHECK(fitting > 20);
+  CHECK(fitting < 180);
 }
 
 TEST_CASE("counts of layers differ by one at most") {

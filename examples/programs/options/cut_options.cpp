@@ -6,6 +6,7 @@
 #include "option_checks.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -34,6 +35,8 @@ struct typed_options {
   omnibal::repeated_length documents{.count = 4, .length = 1024};
   std::string recompute = "none";
   std::int64_t micro_batches = 64;
+  std::size_t chunks = 1;
+  std::string placement = "looped";
   std::string measured;
   std::string svg;
   std::string output;
@@ -113,6 +116,42 @@ void add_machine_options(CLI::App& app, typed_options& typed) {
       ->capture_default_str();
 }
 
+void add_chunk_options(CLI::App& app, typed_options& typed) {
+  auto* const group = app.get_option_group("Machine");
+  auto* const chunks =
+      group
+          ->add_option("--chunks", typed.chunks,
+                       "Put this number of chunks of the model on each stage, as virtual stages. "
+                       "The last rule then minimizes the estimated step within the memory")
+          ->type_name("COUNT")
+          ->check(integer_between<std::size_t>(1, 1 << 10))
+          ->capture_default_str();
+  group
+      ->add_option("--placement", typed.placement,
+                   "Place the chunks looped, for interleaved 1F1B, or in a v, for ZB-V with two "
+                   "chunks")
+      ->type_name("NAME")
+      ->check(CLI::IsMember(std::vector<std::string>{"looped", "v"}))
+      ->capture_default_str()
+      ->needs(chunks);
+}
+
+/// Refuses chunks that no schedule, picture or file of this program has.
+void check_chunks(CLI::App const& app, typed_options const& typed) {
+  if (typed.placement == "v" && typed.chunks != 2) {
+    throw std::runtime_error("--placement: is v, which needs --chunks 2, but --chunks is " +
+                             std::to_string(typed.chunks));
+  }
+  if (typed.placement == "v" && app.count("--output") != 0) {
+    throw std::runtime_error(
+        "--placement: is v, but the layouts of --output have looped chunks only");
+  }
+  if (typed.chunks != 1 && app.count("--svg") != 0) {
+    throw std::runtime_error("--svg: the picture has stages with one chunk, but --chunks is " +
+                             std::to_string(typed.chunks));
+  }
+}
+
 /// The tokens of the documents that clips leave to tiles.
 std::int64_t tokens_beside_clips(model_description const& model, cut_options const& options) {
   auto const clips = clips_of(model, options);
@@ -149,6 +188,7 @@ void check_tiles(cut_options const& options) {
 }
 
 cut_options checked(CLI::App const& app, typed_options const& typed) {
+  check_chunks(app, typed);
   cut_options options;
   for (std::string const& name : typed.models) {
     options.models.push_back(chosen_model(name, model_parts::language, typed.family));
@@ -185,7 +225,10 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
   if (app.count("--tiles") != 0) check_tiles(options);
   options.machine = {.memory_bytes = machine.memory_bytes,
                      .link_bytes_per_second = machine.link_bytes,
-                     .micro_batches = typed.micro_batches};
+                     .micro_batches = typed.micro_batches,
+                     .chunks = typed.chunks,
+                     .placement = typed.placement == "v" ? omnibal::chunk_placement::v_shape
+                                                         : omnibal::chunk_placement::looped};
   for (char const* const option : {"--measured", "--svg", "--output"}) {
     if (app.count(option) != 0 && app[option]->as<std::string>().empty()) {
       throw std::runtime_error(std::string(option) + " is empty, must be the name of a file");
@@ -232,6 +275,7 @@ std::optional<cut_options> parse_cut_options(int count, char const* const* words
       "written."));
   add_model_options(app, typed);
   add_machine_options(app, typed);
+  add_chunk_options(app, typed);
   auto* const output = app.add_option_group("Output");
   output->add_option("--svg", typed.svg, "Draw the table into this file. Default: no picture")
       ->type_name("FILE");

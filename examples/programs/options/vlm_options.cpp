@@ -162,7 +162,8 @@ void add_chunks(CLI::App& app, vlm_words& words) {
   app.get_option_group("Machine")
       ->add_option("--chunks", words.chunks,
                    "Put this number of chunks of the model on each stage, as virtual stages of "
-                   "interleaved 1F1B. The default, 1, is 1F1B")
+                   "interleaved 1F1B. The default, 1, is 1F1B. Chunks in a V are not simulated, "
+                   "because costs do not split the backward pass; cut_vlm cuts them")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1 << 10))
       ->capture_default_str()

@@ -16,6 +16,8 @@ namespace examples {
 /// A model, cut into each number of stages from a least to a most one.
 struct model_cuts {
   std::string name;
+  /// Of each stage.
+  std::size_t chunks = 1;
   std::vector<stage_comparison> by_stages;
 };
 

@@ -7,6 +7,7 @@
 #include "vlm_layers.hpp"
 
 #include <omnibal/cost/layered_model.hpp>
+#include <omnibal/pipeline/chunk_layout.hpp>
 
 #include <array>
 #include <cstddef>
@@ -30,6 +31,10 @@ struct pipeline_machine {
   /// Between stages, in one direction.
   std::int64_t link_bytes_per_second = 0;
   std::int64_t micro_batches = 0;
+  /// Of the model on each stage.
+  std::size_t chunks = 1;
+  /// Where several chunks lie: looped, or two in a V.
+  omnibal::chunk_placement placement = omnibal::chunk_placement::looped;
 };
 
 /// What the layers [first, last) take as a stage of a pipeline with so many stages.
@@ -67,7 +72,7 @@ enum class cut_rule {
   walk,   ///< time, by one walk from stage to stage
   time,
   traffic,  ///< time, and what stages receive
-  memory,   ///< the same where every stage fits its device
+  memory,   ///< the same where every stage fits its device; with chunks, the estimate of a step
 };
 
 struct named_rule {
@@ -80,16 +85,19 @@ inline constexpr std::array cut_rules{
     named_rule{cut_rule::walk, "greedy walk"},      named_rule{cut_rule::time, "time"},
     named_rule{cut_rule::traffic, "+ traffic"},     named_rule{cut_rule::memory, "+ memory"}};
 
-/// Stages by one of the rules. All are judged alike.
+/// Stages by one of the rules. All are judged alike. A stage with several chunks has the time and
+/// the bytes of all of them.
 struct stage_plan {
-  /// Empty where no stages fit.
+  /// Of the virtual stages; empty where no stages fit.
   std::vector<std::uint32_t> boundaries;
   /// Of the slowest stage, with what it receives, over the lower bound; infinite where none fit.
   double over_bound = 0;
   /// Of the stage that takes most; where none fit, the least that would do on every device.
   std::int64_t largest_bytes = 0;
-  /// What a micro-batch sends through all cuts, in one direction.
+  /// What a micro-batch sends between stages, in one direction.
   std::int64_t sent_bytes = 0;
+  /// The estimate of a step with several chunks, with what the stages receive.
+  std::int64_t step_nanoseconds = 0;
 
   [[nodiscard]] bool is_feasible() const { return !boundaries.empty(); }
 };
@@ -105,7 +113,10 @@ struct stage_comparison {
   }
 };
 
-/// Cuts by all rules. Precondition: 1 <= stages <= layers, and some layer takes time.
+/// Cuts by all rules. With several chunks the first five rules cut into virtual stages, and the
+/// last one is `plan_pipeline`, which does not see the traffic. The stages then keep the
+/// micro-batches of `interleaved_1f1b` or, with two chunks in a V, of `zb_v`. Precondition: 1 <=
+/// stages * chunks <= layers, some layer takes time, and a V has two chunks.
 [[nodiscard]] stage_comparison compare_cuts(std::span<vlm_layer const> layers, std::size_t stages,
                                             pipeline_machine const& machine);
 
