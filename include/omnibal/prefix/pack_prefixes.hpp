@@ -10,6 +10,7 @@
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/place_oversized.hpp>
 #include <omnibal/prefix/detail/path_ends.hpp>
+#include <omnibal/prefix/detail/path_groups.hpp>
 #include <omnibal/prefix/detail/piece_packer.hpp>
 #include <omnibal/prefix/pack_prefixes/path_group_search.hpp>
 #include <omnibal/prefix/prefix_bound.hpp>
@@ -162,21 +163,19 @@ struct pack_prefixes_fn {
                             " tokens, must have at most the capacity, ", capacity);
     }
     prefix_packing result;
-    result.bound = detail::copy_bounds(forest, ends, capacity).run(0);
+    result.bound = detail::copy_bounds(ends, capacity).run(0);
     std::uint64_t const price = options.group_price.value_or(capacity);
     std::size_t const steps = steps_of(options);
-    auto groups = construct(forest, ends, capacity, price, steps == 0);
+    detail::path_assignment groups = construct(forest, ends, capacity, price, steps == 0);
     bool const is_least =
-        groups.size() <= result.bound.groups && sum_of(groups) <= result.bound.tokens;
+        groups.tokens.size() <= result.bound.groups && sum_of(groups.tokens) <= result.bound.tokens;
     if (steps != 0 && ends.size() > 1 && !is_least) {
       detail::path_group_search search(ends, capacity, price, options.seed);
-      search.run(groups, result.bound.tokens, result.bound.groups, steps);
+      auto lists = detail::list_path_groups(groups);
+      search.run(lists, result.bound.tokens, result.bound.groups, steps);
+      detail::assign_path_groups(lists, groups);
     }
-    std::sort(groups.begin(), groups.end(),
-              [](detail::path_group const& left, detail::path_group const& right) {
-                return left.ends.front() < right.ends.front();
-              });
-    write(forest, ends, std::move(groups), result);
+    write(ends, groups, result);
     if (options.oversized == oversize_policy::own_group) add_oversized(forest, ends, result);
     result.oversized = options.oversized == oversize_policy::list ? std::move(ends.oversized)
                                                                   : std::vector<std::uint32_t>();
@@ -196,19 +195,19 @@ struct pack_prefixes_fn {
     return std::size_t{1} << (options.effort == effort::normal ? 18 : 22);
   }
 
-  [[nodiscard]] static std::uint64_t sum_of(std::vector<detail::path_group> const& groups) {
+  [[nodiscard]] static std::uint64_t sum_of(std::vector<std::uint64_t> const& tokens) {
     std::uint64_t sum = 0;
-    for (detail::path_group const& group : groups) {
-      detail::checked_add(name, "the sum of the tokens", sum, group.tokens);
+    for (std::uint64_t const value : tokens) {
+      detail::checked_add(name, "the sum of the tokens", sum, value);
     }
     return sum;
   }
 
   /// Returns the best groups of the construction with several prices of a split.
-  [[nodiscard]] static std::vector<detail::path_group> construct(prefix_forest const& forest,
-                                                                 detail::path_ends const& ends,
-                                                                 std::uint64_t capacity,
-                                                                 std::uint64_t price, bool once) {
+  [[nodiscard]] static detail::path_assignment construct(prefix_forest const& forest,
+                                                         detail::path_ends const& ends,
+                                                         std::uint64_t capacity,
+                                                         std::uint64_t price, bool once) {
     // A part of w tokens that copies c tokens pays if w * price > c * (capacity + price).
     std::uint64_t const even = price == 0
                                    ? 0
@@ -216,8 +215,7 @@ struct pack_prefixes_fn {
                                          16 + static_cast<detail::uint128>(capacity) * 16 / price);
     std::uint64_t const ratios[] = {even, even > max_ratio ? even : 2 * even, 0};
     rng::engine words(0);
-    std::vector<detail::path_group> best;
-    std::vector<std::uint32_t> members;
+    detail::path_assignment best;
     std::optional<detail::uint128> best_value;
     detail::piece_packer packer;
     for (std::uint64_t const ratio : std::span(ratios, once ? 1 : 3)) {
@@ -226,51 +224,61 @@ struct pack_prefixes_fn {
       for (std::size_t g = 0; g != packer.size(); ++g) value += packer.tokens(g);
       if (best_value && value >= *best_value) continue;
       best_value = value;
-      best.resize(packer.size());
-      for (std::size_t g = 0; g != packer.size(); ++g) {
-        members.clear();
-        packer.visit(g, [&](std::uint32_t t) { members.push_back(t); });
-        std::sort(members.begin(), members.end());
-        best[g].ends.assign(members.begin(), members.end());
-      }
+      best.tokens.assign(packer.size(), 0);
+      packer.assign(best.group_of);
     }
     // Two pieces of one node may have met in a group, which needs the node once.
-    for (detail::path_group& group : best) {
-      group.tokens = 0;
-      for (std::size_t k = 0; k != group.ends.size(); ++k) {
-        std::uint32_t const t = group.ends[k];
-        group.tokens += ends.depths[t];
-        if (k == 0) continue;
-        group.tokens -= detail::shared_tokens(forest, ends.nodes[group.ends[k - 1]], ends.nodes[t]);
-      }
+    std::vector<std::uint32_t> last(best.tokens.size(), prefix_forest::no_parent);
+    for (std::uint32_t t = 0; t != ends.size(); ++t) {
+      std::uint32_t const g = best.group_of[t];
+      std::uint32_t const before = std::exchange(last[g], t);
+      best.tokens[g] += ends.depths[t];
+      if (before == prefix_forest::no_parent) continue;
+      best.tokens[g] -= before + 1 == t
+                            ? ends.shared[t]
+                            : detail::shared_tokens(forest, ends.nodes[before], ends.nodes[t]);
     }
     return best;
   }
 
-  /// Writes the sequences of the ends of each group.
-  static void write(prefix_forest const& forest, detail::path_ends const& ends,
-                    std::vector<detail::path_group> groups, prefix_packing& result) {
-    std::vector<std::uint32_t> starts(ends.size() + 1, 0);
+  /// Writes the sequences of the ends of each group. Groups are in the order of their first ends.
+  static void write(detail::path_ends const& ends, detail::path_assignment const& groups,
+                    prefix_packing& result) {
+    constexpr std::uint32_t none = prefix_forest::no_parent;
+    // The sequences in the order of their ends.
+    std::vector<std::uint32_t> next(ends.size() + 1, 0);
     for (std::uint32_t const end : ends.end_of) {
-      if (end != prefix_forest::no_parent) ++starts[end + 1];
+      if (end != none) ++next[end + 1];
     }
-    for (std::size_t t = 0; t != ends.size(); ++t) starts[t + 1] += starts[t];
-    std::vector<std::uint32_t> sequences(starts.back());
-    std::vector<std::uint32_t> next(starts.begin(), starts.end() - 1);
+    for (std::size_t t = 0; t != ends.size(); ++t) next[t + 1] += next[t];
+    std::vector<std::uint32_t> sequences(next.back());
     for (std::uint32_t i = 0; i != ends.end_of.size(); ++i) {
-      if (ends.end_of[i] != prefix_forest::no_parent) sequences[next[ends.end_of[i]]++] = i;
+      if (ends.end_of[i] != none) sequences[next[ends.end_of[i]]++] = i;
     }
-    result.groups.reserve(groups.size(), forest.sequence_count());
-    for (detail::path_group const& group : groups) {
-      for (std::uint32_t const t : group.ends) {
-        for (std::uint32_t k = starts[t]; k != starts[t + 1]; ++k) {
-          result.groups.push(sequences[k]);
-        }
+    // From here on `next[t]` is the end of the sequences of t.
+    std::vector<std::uint32_t> number(groups.tokens.size(), none);
+    std::vector<std::uint32_t> offsets(groups.tokens.size() + 1, 0);
+    result.tokens.reserve(groups.tokens.size());
+    std::uint32_t begin = 0;
+    for (std::size_t t = 0; t != ends.size(); ++t) {
+      std::uint32_t const g = groups.group_of[t];
+      if (number[g] == none) {
+        number[g] = static_cast<std::uint32_t>(result.tokens.size());
+        result.tokens.push_back(groups.tokens[g]);
       }
-      result.groups.close();
-      result.tokens.push_back(group.tokens);
+      offsets[number[g] + 1] += next[t] - begin;
+      begin = next[t];
     }
-    result.computed_tokens = sum_of(groups);
+    for (std::size_t g = 1; g < offsets.size(); ++g) offsets[g] += offsets[g - 1];
+    std::vector<std::uint32_t> places(offsets.begin(), offsets.end() - 1);
+    std::vector<std::uint32_t> items(sequences.size());
+    std::uint32_t k = 0;
+    for (std::size_t t = 0; t != ends.size(); ++t) {
+      std::uint32_t& place = places[number[groups.group_of[t]]];
+      while (k != next[t]) items[place++] = sequences[k++];
+    }
+    result.groups = grouping(std::move(offsets), std::move(items));
+    result.computed_tokens = sum_of(result.tokens);
   }
 
   static void add_oversized(prefix_forest const& forest, detail::path_ends const& ends,

@@ -41,87 +41,88 @@ struct prefix_bound_options {
 
 namespace detail {
 
-/// Bounds the groups that contain each node, from the leaves to the roots.
+/// Bounds the groups that contain each node, from the leaves to the roots, in one pass over the
+/// ends of the paths. The nodes are those at which paths end or part: a node between them is in as
+/// many groups as the next one below it.
 class copy_bounds {
  public:
-  copy_bounds(prefix_forest const& forest, path_ends const& ends, std::uint64_t capacity)
-      : forest_(forest), ends_(ends), capacity_(capacity) {}
+  copy_bounds(path_ends const& ends, std::uint64_t capacity) : ends_(ends), capacity_(capacity) {}
 
   [[nodiscard]] prefix_bounds run(std::size_t steps) {
-    constexpr std::uint32_t none = prefix_forest::no_parent;
-    std::size_t const count = forest_.size();
-    below_.assign(count + 1, {});
-    for (std::uint32_t const v : ends_.nodes) below_[v].is_needed = true;
     search_budget budget(steps);
-    std::uint64_t tokens = 0;
-    std::size_t end = ends_.size();
-    std::size_t first = end;
-    first_end_.assign(count + 1, static_cast<std::uint32_t>(end));
-    for (std::uint32_t v = static_cast<std::uint32_t>(count); v-- != 0;) {
-      if (first != 0 && ends_.nodes[first - 1] == v) --first;
-      first_end_[v] = static_cast<std::uint32_t>(first);
-      node const& now = below_[v];
-      if (!now.is_needed) continue;
-      std::uint64_t const copies = copies_of(v, budget);
-      std::uint64_t own = 0;
-      if (__builtin_mul_overflow(copies, forest_.lengths()[v], &own)) {
-        throw_overflow("prefix_bound", "the bound of the tokens");
-      }
-      checked_add("prefix_bound", "the bound of the tokens", tokens, own);
-      std::uint32_t const parent =
-          forest_.parents()[v] == none ? static_cast<std::uint32_t>(count) : forest_.parents()[v];
-      node& above = below_[parent];
-      above.is_needed = true;
-      above.tokens += own + now.tokens;
-      above.copies = std::max(above.copies, copies);
-      ++above.children;
+    open_.assign(1, {});
+    for (std::size_t t = 0; t != ends_.size(); ++t) {
+      leave(ends_.shared[t], t, budget);
+      open_.push_back({ends_.depths[t], 0, 1, t, 0, true});
     }
-    std::size_t groups =
-        static_cast<std::size_t>(std::max({below_[count].copies, quotient_up(tokens, capacity_),
+    leave(0, ends_.size(), budget);
+    // A path without tokens ends at the root.
+    while (open_.size() > 1) close(0, ends_.size(), budget);
+    node const& root = open_.back();
+    auto const groups =
+        static_cast<std::size_t>(std::max({root.copies, quotient_up(root.tokens, capacity_),
                                            std::uint64_t{ends_.size() != 0 ? 1u : 0u}}));
-    groups = by_prices(groups, 0, ends_.size(), 0, static_cast<std::uint32_t>(count), 0, budget);
-    return {tokens, groups};
+    return {root.tokens, by_prices(groups, 0, ends_.size(), 0, budget)};
   }
 
  private:
   /// The largest linear program in paths.
   static constexpr std::size_t max_paths = 1024;
 
-  /// The subtree below a node: tokens of all copies, the most copies of a child.
+  /// A node with the paths from `first` on: the tokens of all copies below it, the most copies of a
+  /// child.
   struct node {
+    std::uint64_t depth = 0;
     std::uint64_t tokens = 0;
     std::uint64_t copies = 0;
+    std::size_t first = 0;
     std::uint32_t children = 0;
-    bool is_needed = false;
+    bool has_end = false;
   };
 
   [[nodiscard]] static std::uint64_t quotient_up(std::uint64_t value, std::uint64_t divisor) {
     return value == 0 ? 0 : (value - 1) / divisor + 1;
   }
 
-  [[nodiscard]] std::uint64_t copies_of(std::uint32_t v, search_budget& budget) const {
-    node const& now = below_[v];
-    std::uint64_t const room = capacity_ - forest_.depths()[v];
-    std::uint64_t copies = std::max<std::uint64_t>(1, now.copies);
+  /// Completes the nodes below `depth`; their paths are before `last`.
+  void leave(std::uint64_t depth, std::size_t last, search_budget& budget) {
+    while (open_.back().depth > depth) close(depth, last, budget);
+  }
+
+  void close(std::uint64_t depth, std::size_t last, search_budget& budget) {
+    node const now = open_.back();
+    open_.pop_back();
+    if (open_.back().depth < depth) open_.push_back({depth, 0, 1, now.first, 0, false});
+    node& above = open_.back();
+    std::uint64_t const copies = copies_of(now, last, budget);
+    std::uint64_t own = 0;
+    if (__builtin_mul_overflow(copies, now.depth - above.depth, &own)) {
+      throw_overflow("prefix_bound", "the bound of the tokens");
+    }
+    checked_add("prefix_bound", "the bound of the tokens", above.tokens, own);
+    checked_add("prefix_bound", "the bound of the tokens", above.tokens, now.tokens);
+    above.copies = std::max(above.copies, copies);
+    ++above.children;
+  }
+
+  [[nodiscard]] std::uint64_t copies_of(node const& now, std::size_t last,
+                                        search_budget& budget) const {
+    std::uint64_t const room = capacity_ - now.depth;
+    std::uint64_t copies = now.copies;
     if (now.tokens <= room) return copies;
     // Below a node with tokens there is room, because the path of each needed node fits.
     copies = std::max(copies, quotient_up(now.tokens, room));
-    std::uint32_t const first = first_end_[v];
-    std::uint32_t const begin = v + 1;
-    std::uint32_t const end = forest_.subtree_ends()[v];
-    bool const ends_here = first != ends_.size() && ends_.nodes[first] == v;
     if (now.children == 1) return copies;
-    return by_prices(static_cast<std::size_t>(copies), first + (ends_here ? 1 : 0), first_end_[end],
-                     begin, end, forest_.depths()[v], budget);
+    return by_prices(static_cast<std::size_t>(copies), now.first + (now.has_end ? 1 : 0), last,
+                     now.depth, budget);
   }
 
   /// Returns the larger of `bound` and the bound of the paths [first, last) by column generation.
   [[nodiscard]] std::size_t by_prices(std::size_t bound, std::size_t first, std::size_t last,
-                                      std::uint32_t begin, std::uint32_t end, std::uint64_t above,
-                                      search_budget& budget) const {
+                                      std::uint64_t above, search_budget& budget) const {
     std::size_t const count = last - first;
     if (budget.is_spent() || count < 3 || count > max_paths || bound >= count) return bound;
-    path_pricing pricing(forest_, ends_, first, last, begin, end, above, capacity_ - above);
+    path_pricing pricing(ends_, first, last, above, capacity_ - above);
     std::vector<std::uint32_t> const each(count, 1);
     // One program may use half of the steps that are left.
     std::size_t const most = budget.left() / 2;
@@ -130,11 +131,9 @@ class copy_bounds {
     return result;
   }
 
-  prefix_forest const& forest_;
   path_ends const& ends_;
   std::uint64_t capacity_;
-  std::vector<node> below_;
-  std::vector<std::uint32_t> first_end_;
+  std::vector<node> open_;
 };
 
 [[nodiscard]] inline std::size_t bound_steps(prefix_bound_options const& options) {
@@ -165,7 +164,7 @@ struct prefix_bound_fn {
                                          prefix_bound_options const& options = {}) const {
     detail::check_positive("prefix_bound", "capacity", capacity);
     auto const ends = detail::collect_path_ends(forest, capacity);
-    return detail::copy_bounds(forest, ends, capacity).run(detail::bound_steps(options));
+    return detail::copy_bounds(ends, capacity).run(detail::bound_steps(options));
   }
 };
 

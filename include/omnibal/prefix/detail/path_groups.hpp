@@ -49,6 +49,31 @@ struct path_group {
   std::uint64_t tokens = 0;
 };
 
+/// Groups of paths as the number of the group of each path, with the tokens of each group.
+struct path_assignment {
+  std::vector<std::uint32_t> group_of;
+  std::vector<std::uint64_t> tokens;
+};
+
+/// Returns the paths of each group.
+[[nodiscard]] inline std::vector<path_group> list_path_groups(path_assignment const& groups) {
+  std::vector<path_group> result(groups.tokens.size());
+  for (std::size_t g = 0; g != result.size(); ++g) result[g].tokens = groups.tokens[g];
+  for (std::uint32_t t = 0; t != groups.group_of.size(); ++t) {
+    result[groups.group_of[t]].ends.push_back(t);
+  }
+  return result;
+}
+
+/// Writes the number of the group of each path.
+inline void assign_path_groups(std::span<path_group const> groups, path_assignment& result) {
+  result.tokens.clear();
+  for (std::uint32_t g = 0; g != groups.size(); ++g) {
+    for (std::uint32_t const t : groups[g].ends) result.group_of[t] = g;
+    result.tokens.push_back(groups[g].tokens);
+  }
+}
+
 /// Returns the tokens that a path shares with the other paths of a group, which ascend. The path
 /// may be one of them; `without` is left out.
 [[nodiscard]] inline std::uint64_t shared_with(std::span<std::uint32_t const> group,

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -26,6 +27,7 @@ struct prefix_piece {
   std::uint32_t child = none;  ///< the first piece below the node
   std::uint32_t next = none;   ///< the next piece below the same node
   std::uint32_t end = none;    ///< the path that ends at the node
+  bool is_sorted = false;      ///< whether the pieces below are in the order of their weights
 };
 
 struct piece_packer_settings {
@@ -49,7 +51,9 @@ class piece_packer {
             piece_packer_settings const& settings, rng::engine& words) {
     settings_ = settings;
     words_ = &words;
+    paths_ = depths.size();
     pieces_.clear();
+    pieces_.reserve(2 * depths.size());
     items_.clear();
     groups_.clear();
     frames_.assign(1, {0, 0, prefix_piece::none});
@@ -57,8 +61,13 @@ class piece_packer {
       leave(shared[t]);
       if (depths[t] == frames_.back().depth) {
         add_item({0, 0, prefix_piece::none, prefix_piece::none, t});
-      } else {
+        continue;
+      }
+      std::uint64_t const after = t + 1 == depths.size() ? 0 : shared[t + 1];
+      if (after == depths[t]) {
         frames_.push_back({depths[t], items_.size(), t});
+      } else {
+        add_leaf(depths[t], after, t);
       }
     }
     leave(0);
@@ -69,16 +78,17 @@ class piece_packer {
   /// Returns the tokens of a group.
   [[nodiscard]] std::uint64_t tokens(std::size_t number) const { return groups_[number].tokens; }
 
-  /// Calls `visit` with each path of a group.
-  template <class Visit>
-  void visit(std::size_t number, Visit const& visit_end) {
-    walk_.assign(1, groups_[number].piece);
-    while (!walk_.empty()) {
-      std::uint32_t const p = walk_.back();
-      walk_.pop_back();
-      if (pieces_[p].end != prefix_piece::none) visit_end(pieces_[p].end);
+  /// Writes the number of the group of each path.
+  void assign(std::vector<std::uint32_t>& group_of) {
+    group_of.resize(paths_);
+    marks_.resize(pieces_.size());
+    for (std::uint32_t g = 0; g != groups_.size(); ++g) marks_[groups_[g].piece] = g;
+    // A piece follows the pieces below it.
+    for (std::size_t p = pieces_.size(); p-- != 0;) {
+      std::uint32_t const g = marks_[p];
+      if (pieces_[p].end != prefix_piece::none) group_of[pieces_[p].end] = g;
       for (std::uint32_t c = pieces_[p].child; c != prefix_piece::none; c = pieces_[c].next) {
-        walk_.push_back(c);
+        marks_[c] = g;
       }
     }
   }
@@ -92,6 +102,7 @@ class piece_packer {
   struct item {
     std::uint64_t weight;
     std::uint32_t piece;
+    bool has_children;
   };
   struct group {
     std::uint64_t tokens;
@@ -99,8 +110,19 @@ class piece_packer {
   };
 
   void add_item(prefix_piece const& piece) {
-    items_.push_back({piece.weight, static_cast<std::uint32_t>(pieces_.size())});
+    items_.push_back({piece.weight, static_cast<std::uint32_t>(pieces_.size()),
+                      piece.child != prefix_piece::none});
     pieces_.push_back(piece);
+  }
+
+  /// Adds a path without paths below it, whose next path shares `after` tokens with it.
+  void add_leaf(std::uint64_t depth, std::uint64_t after, std::uint32_t path) {
+    std::uint64_t const parent = std::max(after, frames_.back().depth);
+    if (frames_.back().depth < parent) {
+      frames_.push_back({parent, items_.size(), prefix_piece::none});
+    }
+    std::uint64_t const own = depth - parent;
+    add_item({own, own, prefix_piece::none, prefix_piece::none, path});
   }
 
   /// Completes the nodes that are deeper than `depth`.
@@ -174,10 +196,13 @@ class piece_packer {
   /// bin.
   void pack_bins(std::size_t begin, std::uint64_t room, std::uint64_t total) {
     sort_items(begin);
-    fill_bins(begin, room, false);
-    if (settings_.split_ratio == 0) return;
-    std::uint64_t const least = room == 0 ? bins_.size() : total / room + (total % room != 0);
-    if (bins_.size() > least) fill_bins(begin, room, true);
+    index_weights(begin);
+    constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+    bool const may_split = settings_.split_ratio != 0 && room != 0;
+    // With more free room than in the last of the fewest bins, there are more bins than these.
+    std::uint64_t const free = may_split && total % room != 0 ? room - total % room : 0;
+    if (fill_bins(begin, room, false, may_split ? free : any)) return;
+    fill_bins(begin, room, true, any);
   }
 
   void sort_items(std::size_t begin) {
@@ -196,8 +221,26 @@ class piece_packer {
     for (std::size_t i = 0; i != count; ++i) items_[begin + i] = unsorted[order[i]];
   }
 
-  /// Fills one bin after the other with the largest pieces that fit.
-  void fill_bins(std::size_t begin, std::uint64_t room, bool splits) {
+  /// Indexes the sorted items by the leading bits of their weights.
+  void index_weights(std::size_t begin) {
+    std::size_t const count = items_.size() - begin;
+    first_of_.clear();
+    if (count < 16) return;
+    std::uint64_t const most = items_[begin].weight;
+    shift_ = 0;
+    while (most >> shift_ > 2 * count) ++shift_;
+    first_of_.resize(static_cast<std::size_t>(most >> shift_) + 2);
+    auto i = static_cast<std::uint32_t>(count);
+    for (std::size_t value = 0; value + 1 != first_of_.size(); ++value) {
+      first_of_[value] = i;
+      while (i != 0 && items_[begin + i - 1].weight >> shift_ == value) --i;
+    }
+    first_of_.back() = i;
+  }
+
+  /// Fills one bin after the other with the largest pieces that fit. Returns false if the bins
+  /// leave more than `free` tokens of their room, then without all pieces.
+  bool fill_bins(std::size_t begin, std::uint64_t room, bool splits, std::uint64_t free) {
     std::span<item const> const items(items_.data() + begin, items_.size() - begin);
     std::size_t const count = items.size();
     next_.resize(count + 1);
@@ -214,7 +257,7 @@ class piece_packer {
         link(now, carry);
         carry = prefix_piece::none;
       } else if (front == count) {
-        break;
+        return true;
       } else {
         // A random start among the largest makes other groups of the same pieces.
         if (settings_.noise != 0) front = random_start(front, count);
@@ -237,6 +280,8 @@ class piece_packer {
         }
       }
       bins_.push_back(now);
+      if (room - now.weight > free) return false;
+      free -= splits ? 0 : room - now.weight;
     }
   }
 
@@ -277,10 +322,19 @@ class piece_packer {
   }
 
   [[nodiscard]] std::uint32_t largest_within(std::span<item const> items, std::uint64_t limit) {
-    auto const found =
-        std::lower_bound(items.begin(), items.end(), limit,
+    item const* first_item = items.data();
+    item const* last_item = items.data() + items.size();
+    if (!first_of_.empty()) {
+      // The items with the leading bits of the limit.
+      std::size_t const value =
+          static_cast<std::size_t>(std::min<std::uint64_t>(limit >> shift_, first_of_.size() - 2));
+      last_item = first_item + first_of_[value];
+      first_item += first_of_[value + 1];
+    }
+    item const* const found =
+        std::lower_bound(first_item, last_item, limit,
                          [](item const& one, std::uint64_t most) { return one.weight > most; });
-    std::uint32_t const first = available(static_cast<std::uint32_t>(found - items.begin()));
+    std::uint32_t const first = available(static_cast<std::uint32_t>(found - items.data()));
     return first != items.size() && first == last_ ? available(first + 1) : first;
   }
 
@@ -331,7 +385,7 @@ class piece_packer {
     // All candidates of all bins together are few for many items.
     std::size_t const most = std::clamp<std::size_t>(4096 / items.size(), 2, 32);
     for (std::size_t tries = 0; tries != most && i != items.size(); ++tries) {
-      part const found = part_within(items[i].piece, room);
+      part const found = items[i].has_children ? part_within(items[i].piece, room) : part{0, 0};
       std::uint64_t const gain = is_worth(found) ? found.weight - cost_of(found) : 0;
       if (gain > best_gain) {
         best_gain = gain;
@@ -347,33 +401,40 @@ class piece_packer {
     std::uint64_t copied;
   };
 
-  /// The children of a piece from the largest on.
-  void children_of(std::uint32_t piece, std::vector<item>& children) const {
-    children.clear();
+  /// Sorts the children of a piece from the largest on.
+  void sort_children(std::uint32_t piece) {
+    if (pieces_[piece].is_sorted) return;
+    children_.clear();
     for (std::uint32_t c = pieces_[piece].child; c != prefix_piece::none; c = pieces_[c].next) {
-      children.push_back({pieces_[c].weight, c});
+      children_.push_back({pieces_[c].weight, c, false});
     }
-    std::sort(children.begin(), children.end(), [](item const& left, item const& right) {
-      if (left.weight != right.weight) return left.weight > right.weight;
-      return left.piece < right.piece;
+    std::sort(children_.begin(), children_.end(), [](item const& left, item const& right) {
+      if (left.weight != right.weight) return left.weight < right.weight;
+      return left.piece > right.piece;
     });
+    std::uint32_t next = prefix_piece::none;
+    for (item const& one : children_) {
+      pieces_[one.piece].next = next;
+      next = one.piece;
+    }
+    pieces_[piece].child = next;
+    pieces_[piece].is_sorted = true;
   }
 
   /// Returns the part of a piece that `split` would cut off.
   [[nodiscard]] part part_within(std::uint32_t piece, std::uint64_t room) {
     prefix_piece const& whole = pieces_[piece];
     if (whole.child == prefix_piece::none || whole.own >= room) return {0, 0};
-    std::vector<item> children;
-    children_of(piece, children);
+    sort_children(piece);
     std::uint64_t left = room - whole.own;
     std::uint32_t open = prefix_piece::none;
     bool takes = false;
-    for (item const& one : children) {
-      if (one.weight <= left) {
-        left -= one.weight;
+    for (std::uint32_t c = whole.child; c != prefix_piece::none; c = pieces_[c].next) {
+      if (pieces_[c].weight <= left) {
+        left -= pieces_[c].weight;
         takes = true;
-      } else if (open == prefix_piece::none && pieces_[one.piece].child != prefix_piece::none) {
-        open = one.piece;
+      } else if (open == prefix_piece::none && pieces_[c].child != prefix_piece::none) {
+        open = c;
       }
     }
     std::uint64_t copied = whole.own;
@@ -398,23 +459,24 @@ class piece_packer {
 
   /// Cuts off the part of a piece that fits, and returns it.
   std::uint32_t split(std::uint32_t piece, std::uint64_t room) {
-    std::vector<item> children;
-    children_of(piece, children);
+    sort_children(piece);
     std::uint64_t left = room - pieces_[piece].own;
     std::uint32_t taken = prefix_piece::none;
     std::uint32_t kept = prefix_piece::none;
     std::uint32_t open = prefix_piece::none;
     std::uint64_t moved = 0;
-    for (item const& one : children) {
-      bool const fits = one.weight <= left;
+    for (std::uint32_t c = pieces_[piece].child; c != prefix_piece::none;) {
+      std::uint32_t const one = std::exchange(c, pieces_[c].next);
+      std::uint64_t const weight = pieces_[one].weight;
+      bool const fits = weight <= left;
       std::uint32_t& list = fits ? taken : kept;
-      pieces_[one.piece].next = list;
-      list = one.piece;
+      pieces_[one].next = list;
+      list = one;
       if (fits) {
-        left -= one.weight;
-        moved += one.weight;
-      } else if (open == prefix_piece::none && pieces_[one.piece].child != prefix_piece::none) {
-        open = one.piece;
+        left -= weight;
+        moved += weight;
+      } else if (open == prefix_piece::none && pieces_[one].child != prefix_piece::none) {
+        open = one;
       }
     }
     std::uint64_t deeper_weight = 0;
@@ -434,6 +496,7 @@ class piece_packer {
     part_made.weight = part_made.own + moved + deeper_weight;
     part_made.child = taken;
     pieces_[piece].child = kept;
+    pieces_[piece].is_sorted = false;
     pieces_[piece].weight -= moved + deeper_weight - deeper_copied;
     pieces_.push_back(part_made);
     return static_cast<std::uint32_t>(pieces_.size() - 1);
@@ -449,7 +512,11 @@ class piece_packer {
   std::vector<std::uint32_t> next_;
   std::vector<std::uint32_t> chosen_;
   std::uint32_t last_ = prefix_piece::none;
-  std::vector<std::uint32_t> walk_;
+  std::vector<std::uint32_t> first_of_;
+  unsigned shift_ = 0;
+  std::vector<item> children_;
+  std::vector<std::uint32_t> marks_;
+  std::size_t paths_ = 0;
 };
 
 }  // namespace omnibal::inline v0::detail

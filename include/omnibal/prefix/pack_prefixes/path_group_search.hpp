@@ -158,11 +158,12 @@ class path_group_search {
     settings.split_ratio = ratios[rng::below(words_, 6)];
     settings.noise = (words_() & 1) != 0 ? 64 : 19;
     packer_.pack(depths_, shares_, settings, words_);
+    packer_.assign(packed_);
     count_ = 0;
-    for (std::size_t g = 0; g != packer_.size(); ++g) {
-      path_group& made = add_group();
-      packer_.visit(g, [&](std::uint32_t k) { made.ends.push_back(pool_[k]); });
-      std::sort(made.ends.begin(), made.ends.end());
+    for (std::size_t g = 0; g != packer_.size(); ++g) add_group();
+    for (std::size_t k = 0; k != pool_.size(); ++k) made_[packed_[k]].ends.push_back(pool_[k]);
+    for (std::size_t g = 0; g != count_; ++g) {
+      path_group& made = made_[g];
       // Two pieces of one node may have met in a group, which needs the node once.
       for (std::size_t k = 0; k != made.ends.size(); ++k) {
         made.tokens += ends_.depths[made.ends[k]];
@@ -234,6 +235,7 @@ class path_group_search {
   std::vector<keyed> order_;
   std::vector<std::uint32_t> chosen_;
   std::vector<std::uint32_t> pool_;
+  std::vector<std::uint32_t> packed_;
   std::vector<std::uint64_t> depths_;
   std::vector<std::uint64_t> shares_;
 };

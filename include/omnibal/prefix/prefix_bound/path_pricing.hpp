@@ -25,37 +25,38 @@ namespace omnibal::inline v0::detail {
 /// integers below 2^53 in `double`, so that sums are exact.
 class path_pricing {
  public:
-  /// The paths with ends [first, last) of `ends`, below a node whose path has `above` tokens. The
-  /// nodes below it are [begin, end). `room` is the capacity without the tokens above.
-  path_pricing(prefix_forest const& forest, path_ends const& ends, std::size_t first,
-               std::size_t last, std::uint32_t begin, std::uint32_t end, std::uint64_t above,
+  /// The paths with ends [first, last) of `ends`, below a node whose path has `above` tokens.
+  /// `room` is the capacity without the tokens above.
+  path_pricing(path_ends const& ends, std::size_t first, std::size_t last, std::uint64_t above,
                std::uint64_t room)
       : alone_(last - first, 1) {
-    collect_nodes(forest, ends, first, last, begin, end);
-    units_ = std::min<std::uint64_t>(
-        room, std::clamp<std::size_t>(max_cells / nodes_.size(), std::size_t{64}, max_units));
-    for (node& one : nodes_) {
-      one.length = static_cast<std::uint64_t>(static_cast<uint128>(one.length) * units_ / room);
-    }
-    table_.resize((nodes_.size() + 1) * (units_ + 1));
     std::vector<std::uint64_t> depths;
     std::vector<std::uint64_t> shared;
     for (std::size_t t = first; t != last; ++t) {
       depths.push_back(ends.depths[t] - above);
       shared.push_back(t == first ? 0 : ends.shared[t] - above);
     }
+    collect_nodes(depths, shared);
+    units_ = std::min<std::uint64_t>(
+        room, std::clamp<std::size_t>(max_cells / nodes_.size(), std::size_t{64}, max_units));
+    for (node& one : nodes_) {
+      one.length = static_cast<std::uint64_t>(static_cast<uint128>(one.length) * units_ / room);
+    }
+    table_.resize((nodes_.size() + 1) * (units_ + 1));
     rng::engine words(0);
-    packer_.pack(depths, shared, {room, 32, 0}, words);
+    piece_packer packer;
+    packer.pack(depths, shared, {room, 32, 0}, words);
+    std::vector<std::uint32_t> group_of;
+    packer.assign(group_of);
+    packing_.resize(packer.size());
+    for (std::uint32_t t = 0; t != group_of.size(); ++t) packing_[group_of[t]].push_back({t, 1});
   }
 
   [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
 
   /// Returns the next group of a packing, at last an empty one.
   [[nodiscard]] pattern greedy(std::span<std::uint32_t const>) {
-    pattern result;
-    if (next_ == packer_.size()) return result;
-    packer_.visit(next_++, [&](std::uint32_t t) { result.push_back({t, 1}); });
-    return result;
+    return next_ == packing_.size() ? pattern() : packing_[next_++];
   }
 
   /// Finds the best group at these prices. Returns false if that needs more than `steps` steps,
@@ -100,35 +101,40 @@ class path_pricing {
   struct node {
     std::uint64_t length;
     std::uint32_t path;
-    std::uint32_t after;
+    std::size_t after;  ///< the node after the subtree
   };
 
-  /// Collects the nodes that a path needs. A chain of nodes without a branch or an end is one node.
-  void collect_nodes(prefix_forest const& forest, path_ends const& ends, std::size_t first,
-                     std::size_t last, std::uint32_t begin, std::uint32_t end) {
-    std::size_t const count = end - begin;
-    std::vector<std::uint32_t> path(count, none);
-    std::vector<std::uint32_t> branches(count, 0);
-    for (std::size_t t = last; t-- != first;) {
-      std::uint32_t v = ends.nodes[t];
-      path[v - begin] = static_cast<std::uint32_t>(t - first);
-      while (v != none && v >= begin && branches[v - begin]++ == 0) v = forest.parents()[v];
+  /// Collects the nodes at which paths end or part, in depth-first order.
+  void collect_nodes(std::span<std::uint64_t const> depths, std::span<std::uint64_t const> shared) {
+    struct open_node {
+      std::uint64_t depth;
+      std::size_t closed;
+      std::uint32_t path;
+    };
+    std::vector<open_node> open(1, {0, 0, none});
+    // From the last path to the first, nodes close in the reverse of the depth-first order.
+    auto const leave = [&](std::uint64_t depth) {
+      while (open.back().depth > depth) {
+        open_node const now = open.back();
+        open.pop_back();
+        if (open.back().depth < depth) open.push_back({depth, now.closed, none});
+        nodes_.push_back({now.depth - open.back().depth, now.path, now.closed});
+      }
+    };
+    for (std::size_t t = depths.size(); t-- != 0;) {
+      leave(t + 1 == depths.size() ? 0 : shared[t + 1]);
+      auto const path = static_cast<std::uint32_t>(t);
+      if (open.back().depth < depths[t]) {
+        open.push_back({depths[t], nodes_.size(), path});
+      } else if (open.size() > 1 && open.back().path == none) {
+        open.back().path = path;
+      } else {
+        nodes_.push_back({0, path, nodes_.size()});
+      }
     }
-    // The place of the first needed node from each one on.
-    std::vector<std::uint32_t> place(count + 1);
-    std::uint64_t chain = 0;
-    for (std::uint32_t k = 0; k != count; ++k) {
-      place[k] = static_cast<std::uint32_t>(nodes_.size());
-      if (branches[k] == 0) continue;
-      chain += forest.lengths()[begin + k];
-      if (path[k] == none && branches[k] == 1) continue;
-      nodes_.push_back({chain, path[k], begin + k});
-      chain = 0;
-    }
-    place[count] = static_cast<std::uint32_t>(nodes_.size());
-    for (node& one : nodes_) {
-      one.after = place[std::min(forest.subtree_ends()[one.after], end) - begin];
-    }
+    leave(0);
+    std::reverse(nodes_.begin(), nodes_.end());
+    for (node& one : nodes_) one.after = nodes_.size() - one.after;
   }
 
   [[nodiscard]] static double price_of(std::span<std::int64_t const> prices, node const& one) {
@@ -156,7 +162,7 @@ class path_pricing {
   std::vector<node> nodes_;
   std::size_t units_ = 0;
   std::vector<double> table_;
-  piece_packer packer_;
+  std::vector<pattern> packing_;
   std::size_t next_ = 0;
   std::size_t spent_ = 0;
   std::size_t runs_ = 0;
