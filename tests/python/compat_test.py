@@ -8,9 +8,12 @@ import unittest
 
 import numpy as np
 import rivals
-from omnibal.compat import isf, lightbinpack, llamafactory, llava, megatron, trl, veomni, verl
+from omnibal.compat import (
+    areal, isf, lightbinpack, llamafactory, llava, megatron, trl, veomni, verl,
+)
 
 RANDOM = np.random.RandomState(11)
+ROLLOUTS = np.random.RandomState(12)
 
 
 def random_lengths(count, most):
@@ -103,6 +106,185 @@ class Trl(unittest.TestCase):
         self.assertRaises(ValueError, trl.bfd, [1.5], 4)
         self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]]}, 4, "wrapped")
         self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]], "b": [[1, 2]]}, 4)
+
+
+def random_rollouts(prompts, answers):
+    """Token ids of answers that fork from a prompt or from an earlier answer."""
+    rows, groups = [], []
+    for p in range(prompts):
+        made = [ROLLOUTS.randint(0, 3, ROLLOUTS.randint(1, 6)).tolist()]
+        for _ in range(answers):
+            base = made[ROLLOUTS.randint(len(made))]
+            cut = ROLLOUTS.randint(1, len(base) + 1)
+            made.append(base[:cut] + ROLLOUTS.randint(0, 3, ROLLOUTS.randint(1, 5)).tolist())
+        rows += made[1:]
+        groups += [p] * answers
+    return rows, groups
+
+
+def union_tokens(rows):
+    """The tokens of a trie, as all prefixes."""
+    return len({tuple(row[: k + 1]) for row in rows for k in range(len(row))})
+
+
+def first_fit_tries(rows, most):
+    """First fit in the given order, as AReaL's documentation describes it."""
+    tries = []
+    for row in rows:
+        for one in tries:
+            if union_tokens(one + [row]) <= most:
+                one.append(row)
+                break
+        else:
+            tries.append([row])
+    return tries
+
+
+class PrefixRows(unittest.TestCase):
+    """TRL's rows of rollouts."""
+
+    def test_prompts_are_counted_once_and_rows_fit(self):
+        # Each process gets a row, because an empty one would not take part in collectives.
+        for _ in range(40):
+            rows, groups = random_rollouts(int(ROLLOUTS.randint(1, 6)), int(ROLLOUTS.randint(1, 7)))
+            samples = [{"input_ids": row, "group_id": g} for row, g in zip(rows, groups)]
+            budget = max(map(len, rows)) + int(ROLLOUTS.randint(0, 12))
+            ranks = int(ROLLOUTS.randint(1, 4))
+            batches, rest = trl.pack_rollouts(samples, budget, ranks)
+            self.assertLess(len(rest), ranks)
+            self.assertEqual(sorted(flat(flat(batches)) + rest), list(range(len(rows))))
+            for batch in batches:
+                self.assertEqual(len(batch), ranks)
+                for row in batch:
+                    self.assertGreater(len(row), 0)
+                    # The same tokens in two groups count twice, because groups share nothing.
+                    used = sum(
+                        union_tokens([rows[i] for i in row if groups[i] == g])
+                        for g in {groups[i] for i in row}
+                    )
+                    self.assertLessEqual(used, budget)
+
+    def test_generations_are_the_same_as_rollouts(self):
+        prompts = [[1, 2, 3]] * 3 + [[1, 2, 4]] * 3
+        answers = [[5], [6, 7], [8], [5], [6], [7]]
+        batches, rest = trl.pack_generations(prompts, answers, 3, 7, 2)
+        self.assertEqual((batches, rest), ([[[0, 1, 2], [3, 4, 5]]], []))
+        samples = [
+            {"input_ids": p + a, "group_id": i // 3} for i, (p, a) in enumerate(zip(prompts, answers))
+        ]
+        self.assertEqual(trl.pack_rollouts(samples, 7, 2), (batches, rest))
+        # Equal groups would be one sequence if they shared tokens.
+        twice = [dict(sample, group_id=7 * k) for k in range(2) for sample in samples[:3]]
+        self.assertEqual(trl.pack_rollouts(twice, 7), ([[[0, 1, 2]], [[3, 4, 5]]], []))
+
+    def test_samples_without_a_full_micro_batch_wait(self):
+        samples = [{"input_ids": [k, k], "group_id": k} for k in range(5)]
+        batches, rest = trl.pack_rollouts(samples, 2, 2)
+        self.assertEqual((len(batches), len(rest)), (2, 1))
+        self.assertEqual(trl.pack_rollouts(samples[:1], 2, 2), ([], [0]))
+        self.assertEqual(trl.pack_rollouts([], 2, 2), ([], []))
+
+    def test_errors_name_the_sample(self):
+        for text, call in (
+            ("samples\\[0\\] has no 'group_id'",
+             lambda: trl.pack_rollouts([{"input_ids": [1]}], 3)),
+            ("sequence 0 has 2 tokens",
+             lambda: trl.pack_rollouts([{"input_ids": [1, 2], "group_id": 0}], 1)),
+            ("no list with tokens",
+             lambda: trl.pack_rollouts([{"input_ids": [], "group_id": 0}], 1)),
+            ("prompt_ids\\[1\\] differs from prompt_ids\\[0\\]",
+             lambda: trl.pack_generations([[1], [2]], [[3], [4]], 2, 9)),
+            ("multiple of num_generations, 2",
+             lambda: trl.pack_generations([[1]], [[3]], 2, 9)),
+        ):
+            with self.assertRaisesRegex(ValueError, "omnibal.compat.trl.pack_.*" + text):
+                call()
+
+
+class Areal(unittest.TestCase):
+    def batch(self, rows):
+        """Rows with their tokens at the end or the beginning, as masks allow both."""
+        width = max(map(len, rows)) + 1
+        ids = np.full((len(rows), width), 9)
+        mask = np.zeros((len(rows), width), dtype=bool)
+        for i, row in enumerate(rows):
+            begin = 0 if i % 2 else width - len(row)
+            ids[i, begin : begin + len(row)] = row
+            mask[i, begin : begin + len(row)] = True
+        return {"input_ids": ids, "attention_mask": mask}
+
+    def check(self, rows, most, **arguments):
+        """The fields of AReaL's nodes, as its documentation defines them."""
+        tries, tokens = areal.build_tries(self.batch(rows), most, **arguments)
+        self.assertEqual(len(tries), len(tokens))
+        found = {}
+        for number, (root, count) in enumerate(zip(tries, tokens)):
+            self.assertEqual((root.tree_id, root.start_idx, root.end_idx), (number, -1, -1))
+            self.assertEqual((root.tokens, root.ancestors), ([], []))
+            self.assertLessEqual(count, most)
+            self.assertEqual(sum(len(one.tokens) for one in root.nodes), count)
+            place = 0
+            for one in root.nodes:
+                self.assertEqual((one.tree_id, one.start_idx), (number, place))
+                place += len(one.tokens)
+                self.assertEqual(one.end_idx, place - 1)
+                above = one.ancestors[-1] if one.ancestors else root
+                self.assertIs(above.children[one.tokens[0]], one)
+                if one.ancestors:
+                    self.assertEqual(one.ancestors[:-1], above.ancestors)
+                    self.assertLessEqual(set(one.sequence_ids), set(above.sequence_ids))
+                    # Otherwise both would be one run of tokens.
+                    self.assertNotEqual(one.sequence_ids, above.sequence_ids)
+                for i in one.sequence_ids:
+                    found.setdefault(i, []).append((number, one.tokens))
+            walk = [root]
+            listed = []
+            while walk:
+                one = walk.pop()
+                listed += [] if one is root else [one]
+                walk += reversed(list(one.children.values()))
+            self.assertEqual([id(one) for one in listed], [id(one) for one in root.nodes])
+        for i, row in enumerate(rows):
+            self.assertEqual(flat(tokens for _, tokens in found.get(i, [])), row)
+            self.assertLessEqual(len({number for number, _ in found.get(i, [])}), 1)
+        return tries, tokens
+
+    def test_the_documented_tree(self):
+        tries, tokens = self.check([[1, 2, 3, 4], [1, 2, 5, 6], [1, 7, 8]], 128)
+        self.assertEqual(tokens, [8])
+        self.assertEqual([one.tokens for one in tries[0].nodes], [[1], [2], [3, 4], [5, 6], [7, 8]])
+        self.assertEqual([one.sequence_ids for one in tries[0].nodes],
+                         [[0, 1, 2], [0, 1], [0], [1], [2]])
+
+    def test_no_more_tokens_than_first_fit(self):
+        for _ in range(40):
+            rows, _ = random_rollouts(int(ROLLOUTS.randint(1, 5)), int(ROLLOUTS.randint(1, 7)))
+            most = max(map(len, rows)) + int(ROLLOUTS.randint(0, 12))
+            _, tokens = self.check(rows, most)
+            rival = first_fit_tries(rows, most)
+            value = sum(map(union_tokens, rival)) + most * len(rival)
+            self.assertLessEqual(sum(tokens) + most * len(tokens), value)
+
+    def test_numbers_of_tries_and_other_nodes(self):
+        rows = [[1, 2, 3], [1, 2, 4], [1, 5], []]
+        _, tokens = self.check(rows, 128, multiple_of=2)
+        self.assertEqual(len(tokens) % 2, 0)
+
+        class Node(areal.TrieNode):
+            pass
+
+        tries, _ = areal.build_tries(self.batch(rows), 128, node=Node)
+        self.assertTrue(all(type(one) is Node for one in tries + tries[0].nodes))
+
+    def test_errors_name_the_argument(self):
+        for text, call in (
+            ("sequence 0 has 2 tokens", lambda: areal.build_tries(self.batch([[1, 2]]), 1)),
+            ("data has no 'attention_mask'", lambda: areal.build_tries({"input_ids": [[1]]}, 1)),
+            ("the shape of attention_mask",
+             lambda: areal.build_tries({"input_ids": [[1]], "attention_mask": [1]}, 1)),
+        ):
+            with self.assertRaisesRegex(ValueError, "omnibal.compat.areal.build_tries: .*" + text):
+                call()
 
 
 class Verl(unittest.TestCase):

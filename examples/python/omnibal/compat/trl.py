@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The strategies `bfd` and `bfd_split` of TRL's `pack_dataset`.
+"""The strategies `bfd` and `bfd_split` of TRL's `pack_dataset`, and rows of rollouts that share
+prompts.
 
 `pack_examples` is what it maps over a data set:
 `dataset.map(pack_examples, batched=True, remove_columns=..., fn_kwargs={"seq_length": 4096})`.
 There are as many packed sequences as TRL makes.
+
+`pack_rollouts` gives the micro-batches of `AsyncGRPOTrainer`'s batchers: a row of samples for each
+rank. `pack_generations` gives them for the rows of `GRPOTrainer`, where `num_generations`
+completions of a prompt follow each other.
 """
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, Hashable, List, Sequence, Tuple
 
 import numpy as np
 
@@ -15,6 +20,9 @@ from ._integers import named, whole_number, whole_numbers
 
 Piece = Tuple[int, int, int]
 """The tokens of an example from the second number to the third."""
+
+MicroBatches = List[List[List[int]]]
+"""The samples of each row of each micro-batch."""
 
 
 def _bins(lengths: np.ndarray, seq_length: int) -> List[List[int]]:
@@ -92,3 +100,92 @@ def pack_examples(
         ]
     result["seq_lengths"] = [[end - begin for _, begin, end in group] for group in groups]
     return result
+
+
+def _own_prefixes(sequences: List[np.ndarray], keys: List[Hashable]) -> List[np.ndarray]:
+    """The sequences with first tokens that differ between keys, so that no key shares tokens."""
+    numbers: Dict[Tuple[Hashable, int], int] = {}
+    result = []
+    for sequence, key in zip(sequences, keys):
+        one = sequence.copy()
+        one[0] = numbers.setdefault((key, int(sequence[0])), len(numbers))
+        result.append(one)
+    return result
+
+
+def _micro_batches(
+    sequences: List[np.ndarray], keys: List[Hashable], budget: int, ranks: int, effort: Any
+) -> Tuple[MicroBatches, List[int]]:
+    """Rows under the budget, of which those of one micro-batch have similar work, and the samples
+    for which there is no full micro-batch."""
+    packed = _core.pack_prefixes(
+        _own_prefixes(sequences, keys),
+        budget,
+        multiple_of=ranks,
+        oversized="reject",
+        effort=effort,
+    )
+    # A token attends to the tokens before it.
+    work = [int(packed.layout(g)["positions"].sum()) for g in range(len(packed))]
+    order = sorted(range(len(packed)), key=lambda g: (packed[g].size == 0, -work[g], g))
+    rows = [packed[g].tolist() for g in order]
+    # Rows are empty only if no row has two samples; then the last micro-batch is not full.
+    full = sum(1 for row in rows if row) // ranks * ranks
+    result = [rows[k : k + ranks] for k in range(0, full, ranks)]
+    return result, sorted(i for row in rows[full:] for i in row)
+
+
+@named
+def pack_rollouts(
+    samples: Sequence[Dict[str, Any]],
+    token_budget: int,
+    num_processes: int = 1,
+    effort: Any = "normal",
+) -> Tuple[MicroBatches, List[int]]:
+    """Micro-batches of rollouts, as numbers of samples: a row for each process, none of them empty,
+    with at most `token_budget` tokens if each shared token counts once. Samples share tokens only
+    with samples of the same `group_id`. The second list has samples that fill no micro-batch: fewer
+    than `num_processes`, for the next call. A sample above the budget is an error."""
+    budget = whole_number(token_budget, "token_budget", 1)
+    ranks = whole_number(num_processes, "num_processes", 1)
+    sequences, keys = [], []
+    for place, sample in enumerate(samples):
+        for key in ("input_ids", "group_id"):
+            if key not in sample:
+                raise ValueError("omnibal: samples[%d] has no '%s'" % (place, key))
+        ids = whole_numbers(sample["input_ids"], "input_ids of samples[%d]" % place)
+        if ids.ndim != 1 or ids.size == 0:
+            raise ValueError("omnibal: input_ids of samples[%d] is no list with tokens" % place)
+        sequences.append(ids)
+        keys.append(sample["group_id"])
+    return _micro_batches(sequences, keys, budget, ranks, effort)
+
+
+@named
+def pack_generations(
+    prompt_ids: Sequence[Sequence[int]],
+    completion_ids: Sequence[Sequence[int]],
+    num_generations: int,
+    token_budget: int,
+    num_processes: int = 1,
+    effort: Any = "normal",
+) -> Tuple[MicroBatches, List[int]]:
+    """The same for rows in which each prompt stands `num_generations` times in a row, once for each
+    of its completions. Other prompts there are an error."""
+    generations = whole_number(num_generations, "num_generations", 1)
+    if len(prompt_ids) != len(completion_ids) or len(prompt_ids) % generations != 0:
+        raise ValueError(
+            "omnibal: there are %d prompts and %d completions, must be the same multiple of "
+            "num_generations, %d" % (len(prompt_ids), len(completion_ids), generations)
+        )
+    samples = []
+    for i in range(len(prompt_ids)):
+        prompt = list(prompt_ids[i])
+        first = i - i % generations
+        if prompt != list(prompt_ids[first]):
+            raise ValueError(
+                "omnibal: prompt_ids[%d] differs from prompt_ids[%d], must be the same prompt"
+                % (i, first)
+            )
+        samples.append({"input_ids": prompt + list(completion_ids[i]), "group_id": first})
+    return pack_rollouts(samples, token_budget, num_processes, effort)
