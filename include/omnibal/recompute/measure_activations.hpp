@@ -80,20 +80,21 @@ struct measure_activations_fn {
     detail::activation_table<time_type> table(name, link, options.in_flight);
     table.assign(layers);
     check_choices(table, choices);
-    detail::activation_replay<time_type> replay(table);
+    detail::saved_bytes saved(choices.size());
     activation_usage<time_type> result;
     for (std::size_t i = 0; i != choices.size(); ++i) {
       for (std::size_t j = 0; j != choices[i].size(); ++j) {
-        std::size_t const place = table.offsets[i] + j;
-        if (choices[i][j] == activation_choice::recompute) result.added_time += table.times[place];
-        if (choices[i][j] == activation_choice::keep) replay.kept[i] += table.bytes[place];
-        if (choices[i][j] == activation_choice::offload) replay.offloaded[i] += table.bytes[place];
+        std::size_t const index = table.offsets[i] + j;
+        if (choices[i][j] == activation_choice::recompute) result.added_time += table.times[index];
+        if (choices[i][j] == activation_choice::keep) saved.kept[i] += table.bytes[index];
+        if (choices[i][j] == activation_choice::offload) saved.offloaded[i] += table.bytes[index];
       }
-      result.kept_bytes += replay.kept[i];
-      result.offloaded_bytes += replay.offloaded[i];
+      result.kept_bytes += saved.kept[i];
+      result.offloaded_bytes += saved.offloaded[i];
     }
-    result.peak_bytes =
-        replay.peak([&](std::size_t, std::int64_t forward_bytes, std::int64_t backward_bytes) {
+    detail::activation_replay<time_type> replay(table);
+    result.peak_bytes = replay.peak(
+        saved, [&](std::size_t, std::int64_t forward_bytes, std::int64_t backward_bytes) {
           result.forward_bytes.push_back(forward_bytes);
           result.backward_bytes.push_back(backward_bytes);
         });

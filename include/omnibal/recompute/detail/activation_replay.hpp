@@ -14,22 +14,29 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The bytes that each layer keeps and offloads, and the recurrences of both queues.
+/// The bytes that each layer keeps and offloads.
+struct saved_bytes {
+  explicit saved_bytes(std::size_t layers) : kept(layers, 0), offloaded(layers, 0) {}
+
+  std::vector<std::int64_t> kept;
+  std::vector<std::int64_t> offloaded;
+};
+
+/// The recurrences of both queues. Memory for them is allocated once.
 template <class Time>
 class activation_replay {
  public:
   explicit activation_replay(activation_table<Time> const& table)
       : table_(table),
-        kept(table.layers_size(), 0),
-        offloaded(table.layers_size(), 0),
         sending_(table.layers_size() + 1, 0),
         fetching_(table.layers_size() + 1, 0) {}
 
   /// Returns the largest bytes on the device. Calls `visit(layer, forward_bytes, backward_bytes)`
   /// for each layer in order.
   template <class Visit>
-  std::int64_t peak(Visit const& visit) {
+  std::int64_t peak(saved_bytes const& saved, Visit const& visit) {
     std::size_t const count = table_.layers_size();
+    auto const& [kept, offloaded] = saved;
     std::int64_t all_kept = 0;
     for (std::size_t i = 0; i != count; ++i) {
       sending_[i + 1] =
@@ -58,19 +65,12 @@ class activation_replay {
     return result;
   }
 
-  [[nodiscard]] std::int64_t peak() {
-    return peak([](std::size_t, std::int64_t, std::int64_t) {});
+  std::int64_t peak(saved_bytes const& saved) {
+    return peak(saved, [](std::size_t, std::int64_t, std::int64_t) {});
   }
 
   /// Returns the bytes of a micro-batch between its passes. Precondition: `peak` was called.
   [[nodiscard]] std::int64_t held() const { return held_; }
-
- private:
-  activation_table<Time> const& table_;
-
- public:
-  std::vector<std::int64_t> kept;
-  std::vector<std::int64_t> offloaded;
 
  private:
   /// The offloaded bytes of the first layers on the device when their forward passes end: the bytes
@@ -85,6 +85,7 @@ class activation_replay {
                     sending_[layers] - table_.forward_rest[layers] - table_.backward_rest[layers]);
   }
 
+  activation_table<Time> const& table_;
   /// The bytes in the queues after each number of layers: the bytes still to be sent when the
   /// forward pass of these layers ends, and the bytes that must have been fetched when the backward
   /// pass of the last of these layers begins.

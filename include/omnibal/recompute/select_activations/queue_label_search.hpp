@@ -36,18 +36,18 @@ class queue_label_search {
     dropped_ = -1;
     max_labels_ = max_labels;
     find_rests();
-    nodes_.assign(1, {0, 0});
+    steps_.assign(1, {0, 0});
     labels_.assign(1, {0, 0, 0, 0});
     std::size_t item = 0;
     for (std::uint32_t layer = 0; layer != limits_.size() && !labels_.empty(); ++layer) {
       begin_layer(layer);
-      for (; item != limits_.offsets[layer + 1] && !labels_.empty(); ++item) decide(item);
+      for (; item != limits_.offsets[layer + 1] && !labels_.empty(); ++item) extend(item);
       end_layer(layer);
     }
     for (label const& one : labels_) {
       if (one.gain <= best_) continue;
       best_ = one.gain;
-      best_node_ = one.node;
+      best_origin_ = one.origin;
     }
     return best_ > known_;
   }
@@ -62,7 +62,8 @@ class queue_label_search {
   void write(std::vector<unsigned char>& saved) const {
     saved.assign(limits_.items.size(), 0);
     for (std::size_t j = 0; j != saved.size(); ++j) saved[j] = fixed_[j] == fixing::saved ? 1 : 0;
-    for (std::uint32_t at = best_node_; at != 0; at = nodes_[at].parent) saved[nodes_[at].item] = 1;
+    for (std::uint32_t at = best_origin_; at != 0; at = steps_[at].origin)
+      saved[steps_[at].item] = 1;
   }
 
  private:
@@ -72,12 +73,12 @@ class queue_label_search {
     std::int64_t sending;
     std::int64_t fetching;
     std::int64_t gain;
-    std::uint32_t node;
+    std::uint32_t origin;
   };
 
-  /// An item that is saved; the parent lists the other items. The first node is the end.
-  struct node {
-    std::uint32_t parent;
+  /// A saved item; the origin leads to the other saved items. The first step is the end.
+  struct saved_step {
+    std::uint32_t origin;
     std::uint32_t item;
   };
 
@@ -168,11 +169,11 @@ class queue_label_search {
   }
 
   /// Extends all labels by both choices of an item, or by the only one left.
-  void decide(std::size_t item) {
+  void extend(std::size_t item) {
     saved_item const& one = limits_.items[item];
     auto const with_item = [&](label const& from) {
       return label{from.sending + one.bytes, has_fetching_ ? from.fetching + one.bytes : 0,
-                   from.gain + one.gain, from.node};
+                   from.gain + one.gain, from.origin};
     };
     if (fixed_[item] == fixing::recomputed) return;
     if (fixed_[item] == fixing::saved) {
@@ -184,7 +185,7 @@ class queue_label_search {
       labels_.resize(kept);
       return;
     }
-    merged_.clear();
+    extended_.clear();
     bounds_.clear();
     std::size_t left = 0;
     std::size_t right = 0;
@@ -194,28 +195,28 @@ class queue_label_search {
           right == labels_.size() ||
           (left != labels_.size() && labels_[left].sending <= labels_[right].sending + one.bytes);
       if (is_left) {
-        push(labels_[left++], item, false);
+        keep(labels_[left++], item, false);
       } else {
         label const next = with_item(labels_[right++]);
-        if (fits(next, one.layer)) push(next, item, true);
+        if (fits(next, one.layer)) keep(next, item, true);
       }
     }
-    if (merged_.size() > max_labels_) shrink();
+    if (extended_.size() > max_labels_) drop_labels();
     labels_.clear();
-    for (auto const& [made, is_saved] : merged_) {
+    for (auto const& [made, is_saved] : extended_) {
       labels_.push_back(made);
       if (!is_saved) continue;
-      labels_.back().node = static_cast<std::uint32_t>(nodes_.size());
-      nodes_.push_back({made.node, static_cast<std::uint32_t>(item)});
+      labels_.back().origin = static_cast<std::uint32_t>(steps_.size());
+      steps_.push_back({made.origin, static_cast<std::uint32_t>(item)});
     }
   }
 
-  void push(label const& made, std::size_t item, bool is_saved) {
+  void keep(label const& made, std::size_t item, bool is_saved) {
     if (is_dominated(made)) return;
     int128 const bound = bound_of(made, item + 1);
     if (bound >> prices_.shift <= known_) return;
     best_seen_ = std::max(best_seen_, made.gain);
-    merged_.push_back({made, is_saved});
+    extended_.push_back({made, is_saved});
     bounds_.push_back(bound);
   }
 
@@ -224,16 +225,16 @@ class queue_label_search {
     if (made.gain > best_seen_) return false;
     if (!has_fetching_) return true;
     std::size_t const oldest =
-        merged_.size() > compared_labels ? merged_.size() - compared_labels : 0;
-    for (std::size_t k = merged_.size(); k-- != oldest;) {
-      if (merged_[k].made.fetching <= made.fetching && merged_[k].made.gain >= made.gain)
+        extended_.size() > compared_labels ? extended_.size() - compared_labels : 0;
+    for (std::size_t k = extended_.size(); k-- != oldest;) {
+      if (extended_[k].made.fetching <= made.fetching && extended_[k].made.gain >= made.gain)
         return true;
     }
     return false;
   }
 
   /// Keeps the labels with the largest bounds.
-  void shrink() {
+  void drop_labels() {
     sorted_ = bounds_;
     auto const last = sorted_.begin() + static_cast<std::ptrdiff_t>(max_labels_);
     std::nth_element(sorted_.begin(), last, sorted_.end(), std::greater<int128>{});
@@ -241,12 +242,12 @@ class queue_label_search {
     dropped_ = std::max(dropped_, limit);
     auto ties = static_cast<std::size_t>(std::count(sorted_.begin(), last, limit));
     std::size_t kept = 0;
-    for (std::size_t k = 0; k != merged_.size(); ++k) {
+    for (std::size_t k = 0; k != extended_.size(); ++k) {
       if (bounds_[k] < limit || (bounds_[k] == limit && ties == 0)) continue;
       if (bounds_[k] == limit) --ties;
-      merged_[kept++] = merged_[k];
+      extended_[kept++] = extended_[k];
     }
-    merged_.resize(kept);
+    extended_.resize(kept);
   }
 
   static constexpr std::size_t compared_labels = 64;
@@ -262,7 +263,7 @@ class queue_label_search {
   std::int64_t known_ = -1;
   std::int64_t best_ = -1;
   std::int64_t best_seen_ = -1;
-  std::uint32_t best_node_ = 0;
+  std::uint32_t best_origin_ = 0;
   int128 dropped_ = -1;
   std::size_t max_labels_ = 0;
   std::vector<int128> rests_;
@@ -270,9 +271,9 @@ class queue_label_search {
   std::int64_t sending_price_ = 0;
   std::int64_t fetching_price_ = 0;
   int128 room_ = 0;
-  std::vector<node> nodes_;
+  std::vector<saved_step> steps_;
   std::vector<label> labels_;
-  std::vector<extension> merged_;
+  std::vector<extension> extended_;
   std::vector<int128> bounds_;
   std::vector<int128> sorted_;
 };

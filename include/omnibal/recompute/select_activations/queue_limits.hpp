@@ -16,14 +16,15 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A module that may be saved, that is kept or offloaded.
+/// An item of the knapsack problem: an optional module that may be saved, that is kept or
+/// offloaded.
 struct saved_item {
   std::int64_t bytes;
   /// The time that the module does not add if it is saved.
   std::int64_t gain;
   std::uint32_t layer;
   /// The number of the module in the table.
-  std::uint32_t place;
+  std::uint32_t module_index;
 };
 
 /// Consecutive layers [first, last) whose saved bytes are limited, by the queue of bytes to send or
@@ -67,41 +68,44 @@ struct queue_limits {
   }
 
   /// Sets the limits for a micro-batch that has `budget` bytes, with at most `max_end` bytes in
-  /// both queues after the last layer. Precondition: the required modules are within these limits
-  /// if all of them are offloaded.
+  /// both queues after the last layer. `measure_activations` states the bytes at each moment.
+  /// Precondition: the required modules are within these limits if all of them are offloaded.
   template <class Time>
   void set_limits(activation_table<Time> const& table, std::int64_t budget, std::int64_t max_end) {
     std::size_t const count = table.layers_size();
-    auto const limit = [&](std::vector<std::int64_t>& limits, std::size_t i, std::int64_t room,
-                           int128 left) {
-      int128 const sum = room + left;
-      limits[i] = static_cast<std::int64_t>(std::min<int128>(limits[i], sum));
-    };
     max_sending.assign(count, total_bytes);
     max_fetching.assign(count, total_bytes);
     for (std::size_t i = 0; i != count; ++i) {
       int128 const forward_rest = table.forward_rest[i + 1];
       int128 const backward_rest = table.backward_rest[i + 1];
-      // The end of the passes of layer i, forward, and of layer i + 1, backward.
-      std::int64_t forward_room = budget - table.forward_transient[i];
-      std::int64_t backward_room = budget;
-      if (i + 1 != count) {
-        forward_room = std::min(forward_room, budget - table.forward_transient[i + 1]);
-        backward_room = budget - table.backward_transient[i + 1];
-        // The begin of the backward pass of layer i + 1, with all bytes of that layer.
-        std::int64_t const begin_room = backward_room - table.layer_bytes[i + 1];
-        limit(max_fetching, i, begin_room, table.backward_link[i + 1]);
-        limit(max_sending, i, begin_room, forward_rest + table.backward_rest[i + 2]);
-      }
-      limit(max_sending, i, forward_room, 0);
-      limit(max_fetching, i, forward_room, backward_rest);
-      limit(max_sending, i, backward_room, forward_rest + backward_rest);
-      limit(max_fetching, i, backward_room, 0);
+      std::int64_t const end_of_forward = budget - table.forward_transient[i];
+      limit_queues(i, end_of_forward, 0, backward_rest);
+      if (i + 1 == count) break;
+
+      std::int64_t const begin_of_next_forward = budget - table.forward_transient[i + 1];
+      limit_queues(i, begin_of_next_forward, 0, backward_rest);
+      std::int64_t const end_of_next_backward = budget - table.backward_transient[i + 1];
+      limit_queues(i, end_of_next_backward, forward_rest + backward_rest, 0);
+      // All bytes of the next layer are on the device, and its backward pass still transfers.
+      std::int64_t const begin_of_next_backward = end_of_next_backward - table.layer_bytes[i + 1];
+      limit_queues(i, begin_of_next_backward, forward_rest + table.backward_rest[i + 2],
+                   table.backward_link[i + 1]);
     }
     if (count == 0) return;
     max_sending.back() = std::min(max_sending.back(), max_end);
     max_fetching.back() = std::min(max_fetching.back(), max_end);
     for (std::size_t i = 0; i != count; ++i) max_fetching[i] -= table.required_bytes[i];
+  }
+
+ private:
+  /// Limits the queues after a layer by a moment at which they may hold `room` bytes. Until then
+  /// the link sends `sent_since` bytes. After it, the link can still fetch `fetched_later` bytes.
+  void limit_queues(std::size_t layer, std::int64_t room, int128 sent_since, int128 fetched_later) {
+    auto const limit = [&](std::int64_t& most, int128 bytes) {
+      most = static_cast<std::int64_t>(std::min<int128>(most, room + bytes));
+    };
+    limit(max_sending[layer], sent_since);
+    limit(max_fetching[layer], fetched_later);
   }
 };
 

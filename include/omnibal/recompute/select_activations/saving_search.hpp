@@ -37,24 +37,20 @@ class saving_search {
         budget_(budget),
         options_(options),
         replay_(table),
-        relaxation_(limits_),
-        knapsack_(limits_) {}
+        saved_(table.layers_size()) {}
 
   [[nodiscard]] activations_result<Time> run() {
-    replay_.offloaded = table_.required_bytes;
-    least_peak_ = replay_.peak();
+    saved_.offloaded = table_.required_bytes;
+    least_peak_ = replay_.peak(saved_);
     least_end_ = replay_.held();
     if (least_peak_ > budget_) return infeasible();
     budget_ = std::min(budget_, table_.most_bytes());
     find_items();
-    if (table_.in_flight() == 1) {
-      bound_ = solve(0, limits_.total_bytes);
-    } else {
-      search_ends();
-    }
-    choose_saved();
+    saved_solution const solution =
+        table_.in_flight() == 1 ? solve(0, limits_.total_bytes) : search_ends();
+    choose_saved(solution.saved);
     keep_all_that_fit();
-    return feasible();
+    return feasible(solution.bound);
   }
 
  private:
@@ -80,99 +76,123 @@ class saving_search {
       }
       limits_.offsets.push_back(static_cast<std::uint32_t>(limits_.items.size()));
     }
-    solution_.assign(limits_.items.size(), 0);
   }
 
-  /// Sets the limits for end bytes from `least` to `most`; returns an upper bound on the gain.
-  std::int64_t relax(std::int64_t least, std::int64_t most) {
+  /// Sets the limits for end bytes from `least` to `most`, and returns the prices of the
+  /// relaxation.
+  [[nodiscard]] window_prices relax(std::int64_t least, std::int64_t most) {
     limits_.set_limits(table_, budget_ - (table_.in_flight() - 1) * least, most);
-    relaxation_.solve(prices_);
-    return static_cast<std::int64_t>(prices_.bound >> prices_.shift);
+    return relaxation_.solve(limits_);
   }
 
-  /// Solves the problem for end bytes from `least` to `most`; returns an upper bound on the gain.
-  /// Precondition: solutions within these limits are within the budget.
-  std::int64_t solve(std::int64_t least, std::int64_t most) {
-    std::int64_t bound = relax(least, most);
-    round_down();
-    if (gain_ >= bound) return bound;
-    std::size_t const chosen = most_valuable([](window const&) { return true; });
-    if (chosen != prices_.windows.size()) {
-      knapsack_.solve(prices_.windows[chosen], options_.effort);
-      bound = std::min(bound, knapsack_.bound());
-      if (gain_ >= bound) return bound;
-      sum_layers(knapsack_.saved());
-      if (limits_.allow(sums_)) {
-        accept(knapsack_.saved(), knapsack_.gain());
-        return bound;
-      }
+  /// Solves the problem for end bytes from `least` to `most`. Precondition: solutions within these
+  /// limits are within the budget.
+  [[nodiscard]] saved_solution solve(std::int64_t least, std::int64_t most) {
+    window_prices const prices = relax(least, most);
+    saved_solution result = round_down();
+    result.bound = prices.max_gain();
+    if (result.gain >= result.bound) return result;
+    std::size_t const chosen = most_valuable(prices, [](window const&) { return true; });
+    if (chosen != prices.windows.size()) {
+      saved_solution own = knapsack_.solve(limits_, prices.windows[chosen], options_.effort);
+      own.bound = std::min(own.bound, result.bound);
+      result.bound = own.bound;
+      if (result.gain >= result.bound) return result;
+      if (limits_.allow(layer_bytes(own.saved))) return own.gain > result.gain ? own : result;
     }
-    queue_label_search labels(limits_, prices_);
-    if (labels.run(gain_, max_labels())) labels.write(solution_);
-    gain_ = labels.gain();
-    return std::min(bound, labels.bound());
+    queue_label_search labels(limits_, prices);
+    if (labels.run(result.gain, max_labels())) labels.write(result.saved);
+    return {std::move(result.saved), labels.gain(), std::min(result.bound, labels.bound())};
   }
 
-  /// Finds the end bytes with the largest bound by bisection, and solves the problem for them. The
-  /// relaxation is a concave function of the end bytes: more of them widen the windows that end
-  /// after the last layer, and narrow all others. Therefore its prices bound all smaller or all
-  /// larger end bytes too.
-  void search_ends() {
+  /// End bytes in two parts, and the bounds of the relaxation on the gains with them.
+  struct divided_ends {
+    /// The end bytes with the largest bound.
+    std::int64_t best;
+    /// The end bytes between the two parts, which bisection has left.
+    std::int64_t first_open;
+    std::int64_t last_open;
+    /// The bounds for fewer and for more end bytes.
+    std::int64_t bound_below;
+    std::int64_t bound_above;
+  };
+
+  /// Solves the problem for the end bytes with the largest bound.
+  [[nodiscard]] saved_solution search_ends() {
+    std::int64_t const most = most_end();
+    divided_ends const ends = divide_ends(most);
+    std::int64_t bound = 0;
+    if (ends.last_open >= least_end_) {
+      bool const is_open = ends.first_open <= ends.last_open;
+      window_prices const prices =
+          relax(is_open ? ends.first_open : ends.last_open, ends.last_open);
+      std::int64_t const relaxed =
+          is_open ? std::max(ends.bound_below, prices.max_gain()) : ends.bound_below;
+      bound = bound_by_window(prices, relaxed, true);
+    }
+    if (ends.last_open < most) {
+      window_prices const prices = relax(ends.last_open + 1, ends.last_open + 1);
+      bound = std::max(bound, bound_by_window(prices, ends.bound_above, false));
+    }
+    saved_solution result = solve(ends.best, ends.best);
+    result.bound = bound;
+    return result;
+  }
+
+  /// Returns the most end bytes with which the other micro-batches leave the required bytes of this
+  /// one.
+  [[nodiscard]] std::int64_t most_end() const {
     std::int64_t const others = table_.in_flight() - 1;
-    std::int64_t high = (budget_ - (least_peak_ - others * least_end_)) / others;
+    std::int64_t result = (budget_ - (least_peak_ - others * least_end_)) / others;
     if (table_.layers_size() != 0) {
-      high = std::min(high, (budget_ - table_.forward_transient.back()) / table_.in_flight());
+      result = std::min(result, (budget_ - table_.forward_transient.back()) / table_.in_flight());
     }
-    high = std::min(high, limits_.total_bytes);
-    std::int64_t const top = high;
-    std::int64_t low = least_end_;
-    std::int64_t best = high;
-    std::int64_t most = -1;
-    std::int64_t below = 0;
-    std::int64_t above = 0;
-    for (int count = 0; count != max_ends && low <= high; ++count) {
-      std::int64_t const end = count == 0 ? high : low + (high - low) / 2;
-      std::int64_t const bound = relax(end, end);
-      if (bound > most) best = end;
-      most = std::max(most, bound);
-      int128 const growth = prices_of_end();
+    return std::min(result, limits_.total_bytes);
+  }
+
+  /// Divides the end bytes up to `most` by bisection. The relaxation is a concave function of the
+  /// end bytes: more of them widen the windows that end after the last layer, and narrow all
+  /// others. Therefore its prices bound all smaller or all larger end bytes too.
+  [[nodiscard]] divided_ends divide_ends(std::int64_t most) {
+    divided_ends result{most, least_end_, most, 0, 0};
+    std::int64_t largest = -1;
+    for (int count = 0; count != max_ends && result.first_open <= result.last_open; ++count) {
+      std::int64_t const end =
+          count == 0 ? most : result.first_open + (result.last_open - result.first_open) / 2;
+      window_prices const prices = relax(end, end);
+      std::int64_t const bound = prices.max_gain();
+      if (bound > largest) result.best = end;
+      largest = std::max(largest, bound);
+      int128 const growth = growth_of_bound(prices);
       if (growth >= 0) {
-        low = end + 1;
-        below = bound;
+        result.first_open = end + 1;
+        result.bound_below = bound;
       }
       if (growth <= 0) {
-        high = end - 1;
-        above = bound;
+        result.last_open = end - 1;
+        result.bound_above = bound;
       }
     }
-    // All end bytes are at most `high` or above it.
-    if (low <= high) below = std::max(below, relax(low, high));
-    if (low > high && high >= least_end_) static_cast<void>(relax(high, high));
-    if (high >= least_end_) bound_ = bound_by_window(below, true);
-    if (high < top) {
-      static_cast<void>(relax(high + 1, high + 1));
-      bound_ = std::max(bound_, bound_by_window(above, false));
-    }
-    solve(best, best);
+    return result;
   }
 
   /// Returns the smaller one of a bound and of the bound by a window that ends after the last layer
   /// or by one that does not. Such a window is at its widest for the largest or for the smallest of
   /// the end bytes that the limits allow.
-  [[nodiscard]] std::int64_t bound_by_window(std::int64_t bound, bool is_last) {
-    std::size_t const chosen =
-        most_valuable([&](window const& one) { return (one.last == limits_.size()) == is_last; });
-    if (chosen == prices_.windows.size()) return bound;
-    knapsack_.solve(prices_.windows[chosen], options_.effort);
-    return std::min(bound, knapsack_.bound());
+  [[nodiscard]] std::int64_t bound_by_window(window_prices const& prices, std::int64_t bound,
+                                             bool is_last) {
+    std::size_t const chosen = most_valuable(
+        prices, [&](window const& one) { return (one.last == limits_.size()) == is_last; });
+    if (chosen == prices.windows.size()) return bound;
+    return std::min(bound, knapsack_.solve(limits_, prices.windows[chosen], options_.effort).bound);
   }
 
   /// Returns the change of the bound for one more end byte, times 2^shift.
-  [[nodiscard]] int128 prices_of_end() const {
+  [[nodiscard]] int128 growth_of_bound(window_prices const& prices) const {
     int128 result = 0;
-    for (std::size_t c = 0; c != prices_.windows.size(); ++c) {
-      bool const is_last = prices_.windows[c].last == limits_.size();
-      result += prices_.prices[c] * int128{is_last ? 1 : 1 - table_.in_flight()};
+    for (std::size_t c = 0; c != prices.windows.size(); ++c) {
+      bool const is_last = prices.windows[c].last == limits_.size();
+      result += prices.prices[c] * int128{is_last ? 1 : 1 - table_.in_flight()};
     }
     return result;
   }
@@ -182,36 +202,33 @@ class saving_search {
     return options_.labels.value_or(levels[static_cast<std::size_t>(options_.effort)]);
   }
 
-  /// The allowed window with the largest value, which is its price times its bytes, or the number
-  /// of windows.
+  /// Returns the allowed window with the largest value, which is its price times its bytes, or the
+  /// number of windows.
   template <class Allowed>
-  [[nodiscard]] std::size_t most_valuable(Allowed const& is_allowed) const {
-    std::size_t result = prices_.windows.size();
+  [[nodiscard]] static std::size_t most_valuable(window_prices const& prices,
+                                                 Allowed const& is_allowed) {
+    std::size_t result = prices.windows.size();
     int128 most = -1;
-    for (std::size_t c = 0; c != prices_.windows.size(); ++c) {
-      int128 const value = static_cast<int128>(prices_.prices[c]) * prices_.windows[c].bytes;
-      if (value <= most || !is_allowed(prices_.windows[c])) continue;
+    for (std::size_t c = 0; c != prices.windows.size(); ++c) {
+      int128 const value = static_cast<int128>(prices.prices[c]) * prices.windows[c].bytes;
+      if (value <= most || !is_allowed(prices.windows[c])) continue;
       most = value;
       result = c;
     }
     return result;
   }
 
-  void sum_layers(std::vector<unsigned char> const& saved) {
-    sums_.assign(limits_.size(), 0);
+  [[nodiscard]] std::vector<std::int64_t> layer_bytes(
+      std::vector<unsigned char> const& saved) const {
+    std::vector<std::int64_t> result(limits_.size(), 0);
     for (std::size_t j = 0; j != saved.size(); ++j) {
-      if (saved[j] != 0) sums_[limits_.items[j].layer] += limits_.items[j].bytes;
+      if (saved[j] != 0) result[limits_.items[j].layer] += limits_.items[j].bytes;
     }
-  }
-
-  void accept(std::vector<unsigned char> const& saved, std::int64_t gain) {
-    if (gain <= gain_) return;
-    gain_ = gain;
-    solution_ = saved;
+    return result;
   }
 
   /// Saves items if they fit, those with the largest part of the relaxed solution first.
-  void round_down() {
+  [[nodiscard]] saved_solution round_down() const {
     std::vector<std::uint32_t> order(limits_.items.size());
     std::iota(order.begin(), order.end(), 0u);
     auto const parts = relaxation_.parts();
@@ -221,42 +238,41 @@ class saving_search {
       auto const right = static_cast<int128>(limits_.items[b].gain) * limits_.items[a].bytes;
       return left != right ? left > right : a < b;
     });
-    std::vector<unsigned char> saved(order.size(), 0);
-    sums_.assign(limits_.size(), 0);
-    std::int64_t gain = 0;
+    saved_solution result{std::vector<unsigned char>(order.size(), 0)};
+    std::vector<std::int64_t> sums(limits_.size(), 0);
     for (std::uint32_t const j : order) {
       saved_item const& item = limits_.items[j];
-      sums_[item.layer] += item.bytes;
-      if (!limits_.allow(sums_)) {
-        sums_[item.layer] -= item.bytes;
+      sums[item.layer] += item.bytes;
+      if (!limits_.allow(sums)) {
+        sums[item.layer] -= item.bytes;
         continue;
       }
-      saved[j] = 1;
-      gain += item.gain;
+      result.saved[j] = 1;
+      result.gain += item.gain;
     }
-    accept(saved, gain);
+    return result;
   }
 
-  /// Offloads the modules of the solution, and then all other modules that fit.
-  void choose_saved() {
+  /// Offloads the saved modules, and then all other modules that fit.
+  void choose_saved(std::vector<unsigned char> const& saved) {
     choices_.assign(table_.bytes.size(), activation_choice::recompute);
     for (std::size_t k = 0; k != choices_.size(); ++k) {
       if (table_.needs[k] == module_need::required) choices_[k] = activation_choice::offload;
     }
-    replay_.offloaded = table_.required_bytes;
-    for (std::size_t j = 0; j != solution_.size(); ++j) {
-      if (solution_[j] == 0) continue;
+    saved_.offloaded = table_.required_bytes;
+    for (std::size_t j = 0; j != saved.size(); ++j) {
+      if (saved[j] == 0) continue;
       saved_item const& item = limits_.items[j];
-      choices_[item.place] = activation_choice::offload;
-      replay_.offloaded[item.layer] += item.bytes;
+      choices_[item.module_index] = activation_choice::offload;
+      saved_.offloaded[item.layer] += item.bytes;
     }
     for_each_module([&](std::size_t layer, std::size_t module) {
       if (choices_[module] != activation_choice::recompute) return;
-      replay_.offloaded[layer] += table_.bytes[module];
-      if (replay_.peak() <= budget_) {
+      saved_.offloaded[layer] += table_.bytes[module];
+      if (replay_.peak(saved_) <= budget_) {
         choices_[module] = activation_choice::offload;
       } else {
-        replay_.offloaded[layer] -= table_.bytes[module];
+        saved_.offloaded[layer] -= table_.bytes[module];
       }
     });
   }
@@ -267,13 +283,13 @@ class saving_search {
     for_each_module([&](std::size_t layer, std::size_t module) {
       if (choices_[module] != activation_choice::offload) return;
       std::int64_t const bytes = table_.bytes[module];
-      replay_.offloaded[layer] -= bytes;
-      replay_.kept[layer] += bytes;
-      if (replay_.peak() <= budget_) {
+      saved_.offloaded[layer] -= bytes;
+      saved_.kept[layer] += bytes;
+      if (replay_.peak(saved_) <= budget_) {
         choices_[module] = activation_choice::keep;
       } else {
-        replay_.offloaded[layer] += bytes;
-        replay_.kept[layer] -= bytes;
+        saved_.offloaded[layer] += bytes;
+        saved_.kept[layer] -= bytes;
       }
     });
   }
@@ -286,23 +302,23 @@ class saving_search {
     }
   }
 
-  [[nodiscard]] activations_result<Time> feasible() {
+  [[nodiscard]] activations_result<Time> feasible(std::int64_t bound) {
     activations_result<Time> result;
     std::int64_t recomputed = 0;
     for (std::size_t i = 0; i != table_.layers_size(); ++i) {
       auto const first = choices_.begin() + static_cast<std::ptrdiff_t>(table_.offsets[i]);
       auto const last = choices_.begin() + static_cast<std::ptrdiff_t>(table_.offsets[i + 1]);
       result.choices.emplace_back(first, last);
-      result.offloaded_bytes += replay_.offloaded[i];
+      result.offloaded_bytes += saved_.offloaded[i];
     }
     for (std::size_t k = 0; k != choices_.size(); ++k) {
       if (choices_[k] != activation_choice::recompute) continue;
       result.added_time += table_.times[k];
       if (table_.bytes[k] != 0) recomputed += table_.to_whole(table_.times[k]);
     }
-    std::int64_t const least = std::max<std::int64_t>(0, limits_.total_gain - bound_);
+    std::int64_t const least = std::max<std::int64_t>(0, limits_.total_gain - bound);
     std::int64_t const gap = std::max<std::int64_t>(0, recomputed - least);
-    result.peak_bytes = replay_.peak();
+    result.peak_bytes = replay_.peak(saved_);
     result.proven = gap == 0;
     result.lower_bound = std::max(Time{}, result.added_time - table_.from_whole(gap));
     return result;
@@ -326,14 +342,9 @@ class saving_search {
   select_activations_options const& options_;
   activation_replay<Time> replay_;
   queue_limits limits_;
-  window_prices prices_;
   window_relaxation relaxation_;
   window_knapsack knapsack_;
-  std::vector<std::int64_t> sums_;
-  /// Whether each item is saved in the best solution, and its gain.
-  std::vector<unsigned char> solution_;
-  std::int64_t gain_ = 0;
-  std::int64_t bound_ = 0;
+  saved_bytes saved_;
   std::vector<activation_choice> choices_;
 };
 

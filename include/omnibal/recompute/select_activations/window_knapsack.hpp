@@ -7,55 +7,58 @@
 #include <omnibal/activation_option.hpp>
 #include <omnibal/recompute/select_activations/queue_limits.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
-#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <tuple>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
+/// Saved items, their gain and an upper bound on the gain of all solutions.
+struct saved_solution {
+  /// Whether each item is saved.
+  std::vector<unsigned char> saved;
+  std::int64_t gain = 0;
+  std::int64_t bound = 0;
+};
+
 /// A knapsack problem: the window limits the bytes of the saved items in it, and all other items
 /// are saved. Its bound holds for the whole problem. `select_recompute` solves it.
 class window_knapsack {
  public:
-  explicit window_knapsack(queue_limits const& limits) : limits_(limits) {}
-
-  void solve(window const& one, omnibal::effort effort) {
-    first_ = limits_.offsets[one.first];
+  /// Returns a solution for this window, which may exceed other limits. Saved items of equal
+  /// modules are spread evenly over the layers, so that the solution probably keeps to them.
+  [[nodiscard]] saved_solution solve(queue_limits const& limits, window const& one,
+                                     omnibal::effort effort) {
+    std::uint32_t const first = limits.offsets[one.first];
+    std::uint32_t const last = limits.offsets[one.last];
+    std::span<saved_item const> const items(limits.items.data() + first, last - first);
     ways_.clear();
-    for (std::size_t j = first_; j != limits_.offsets[one.last]; ++j) {
-      saved_item const& item = limits_.items[j];
+    for (saved_item const& item : items) {
       ways_.push_back(
           {activation_option<>{0, item.bytes, 0}, activation_option<>{item.gain, 0, 0}});
     }
     auto const result = select_recompute(ways_, one.bytes, {.effort = effort});
-    gain_ = limits_.total_gain - result.time;
-    bound_ = limits_.total_gain - result.lower_bound;
-    saved_.assign(limits_.items.size(), 1);
-    spread(result.choices);
+    saved_solution solution{std::vector<unsigned char>(limits.items.size(), 1),
+                            limits.total_gain - result.time,
+                            limits.total_gain - result.lower_bound};
+    spread(items, result.choices,
+           std::span<unsigned char>(solution.saved.data() + first, items.size()));
+    return solution;
   }
 
-  [[nodiscard]] std::int64_t gain() const { return gain_; }
-  /// The upper bound: no solution gains more.
-  [[nodiscard]] std::int64_t bound() const { return bound_; }
-  /// Whether each item is saved. Saved items of equal modules are spread evenly over the layers, so
-  /// that the solution probably keeps to the other limits.
-  [[nodiscard]] std::vector<unsigned char> const& saved() const { return saved_; }
-
  private:
-  void spread(std::vector<std::uint32_t> const& choices) {
+  void spread(std::span<saved_item const> items, std::span<std::uint32_t const> choices,
+              std::span<unsigned char> saved) {
     constexpr std::uint32_t save = 0;
-    order_.resize(choices.size());
+    order_.resize(items.size());
     std::iota(order_.begin(), order_.end(), 0u);
-    auto const key = [&](std::uint32_t j) {
-      saved_item const& item = limits_.items[first_ + j];
-      return std::tuple(item.bytes, item.gain);
-    };
+    auto const key = [&](std::uint32_t j) { return std::tuple(items[j].bytes, items[j].gain); };
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t left, std::uint32_t right) {
       return std::tuple(key(left), left) < std::tuple(key(right), right);
     });
@@ -66,19 +69,13 @@ class window_knapsack {
       }
       std::uint64_t const size = end - begin;
       for (std::uint64_t t = 0; t != size; ++t) {
-        bool const is_saved = (t + 1) * count / size != t * count / size;
-        saved_[first_ + order_[begin + t]] = is_saved ? 1 : 0;
+        saved[order_[begin + t]] = (t + 1) * count / size != t * count / size ? 1 : 0;
       }
     }
   }
 
-  queue_limits const& limits_;
-  std::size_t first_ = 0;
-  std::int64_t gain_ = 0;
-  std::int64_t bound_ = 0;
   std::vector<std::array<activation_option<>, 2>> ways_;
   std::vector<std::uint32_t> order_;
-  std::vector<unsigned char> saved_;
 };
 
 }  // namespace omnibal::inline v0::detail

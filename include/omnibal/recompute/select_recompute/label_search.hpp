@@ -19,31 +19,31 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Label search, a dynamic program over the layers. A state is the bytes and the gain of some
-/// points of the first layers together. The search drops states with more bytes and less gain than
-/// another state. It also drops states whose linear relaxation over the other layers is no better
-/// than the best solution. The best solution grows greedily from every state.
+/// Label search, a dynamic program over the layers. A label is a partial solution: the bytes and
+/// the gain of some points of the first layers together. The search drops labels with more bytes
+/// and less gain than another label. It also drops labels whose linear relaxation over the other
+/// layers is no better than the best solution. The best solution grows greedily from every label.
 ///
-/// If too many states are left, neighbors merge into the one with the fewest bytes. That state
-/// remembers the largest gain of its neighbors as its ceiling. Because the other states require
+/// If too many labels are left, neighbors merge into the one with the fewest bytes. That label
+/// remembers the largest gain of its neighbors as its ceiling. Because the other labels require
 /// more bytes, no completion of them gains more than a completion from the ceiling. Therefore
 /// ceilings yield the bound.
 class label_search {
  public:
   /// Searches for a solution that gains more than `known`. If there is none, there are no points.
-  /// The search gives up if states would have to merge and `is_enough(gain)` is true, because no
+  /// The search gives up if labels would have to merge and `is_enough(gain)` is true, because no
   /// better bound is required then. Precondition: `relaxed` is solved for the same budget and its
   /// bound is above `known`.
   void run(pareto_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
-           std::size_t max_states, std::int64_t known, function_ref<bool(std::int64_t)> is_enough) {
+           std::size_t max_labels, std::int64_t known, function_ref<bool(std::int64_t)> is_enough) {
     budget_ = budget;
     order_.sort(fronts, relaxed.broken());
     best_ = {known, 0, 0, 0};
     points_.clear();
-    is_complete_ = decide_all(fronts, relaxed.steps(), max_states, is_enough);
+    is_complete_ = decide_all(fronts, relaxed.steps(), max_labels, is_enough);
     if (best_.gain > known) points_ = points_of_best(fronts.size(), relaxed.steps());
     bound_ = best_.gain;
-    for (state const& one : states_) bound_ = std::max(bound_, one.ceiling);
+    for (label const& one : labels_) bound_ = std::max(bound_, one.ceiling);
   }
 
   /// False if the search gave up.
@@ -55,11 +55,11 @@ class label_search {
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
-  struct state {
+  struct label {
     std::int64_t bytes;
     std::int64_t gain;
     std::int64_t ceiling;
-    /// The index of the extended state, shifted by 32 bits, and the point of the last layer.
+    /// The index of the extended label, shifted by 32 bits, and the point of the last layer.
     std::uint64_t origin;
   };
 
@@ -81,22 +81,22 @@ class label_search {
 
   /// Decides one layer after the other. False if the search gives up.
   [[nodiscard]] bool decide_all(pareto_fronts const& fronts, std::span<hull_step const> steps,
-                                std::size_t max_states,
+                                std::size_t max_labels,
                                 function_ref<bool(std::int64_t)> is_enough) {
     tolerance_ = 0;
-    states_.assign(1, {0, 0, 0, 0});
+    labels_.assign(1, {0, 0, 0, 0});
     origins_.assign(1, 0);
     starts_.assign(1, 0);
-    for (std::uint32_t place = 0; place != fronts.size() && !states_.empty(); ++place) {
+    for (std::uint32_t place = 0; place != fronts.size() && !labels_.empty(); ++place) {
       find_rest(steps, place + 1);
       extend(fronts[order_.layer_at(place)], place);
-      if (extended_.size() > max_states) {
+      if (extended_.size() > max_labels) {
         if (is_enough(best_.gain)) return false;
-        merge_neighbors(max_states);
+        merge_neighbors(max_labels);
       }
-      states_.swap(extended_);
+      labels_.swap(extended_);
       starts_.push_back(origins_.size());
-      for (state const& one : states_) origins_.push_back(one.origin);
+      for (label const& one : labels_) origins_.push_back(one.origin);
     }
     return true;
   }
@@ -117,17 +117,17 @@ class label_search {
     rest_.push_back({bytes, gain, 1, 0});
   }
 
-  /// The next state to which a point is added, and the sum of their bytes.
+  /// The next label to which a point is added, and the sum of their bytes.
   struct head {
     std::uint64_t bytes;
     std::size_t index;
   };
 
-  /// Adds every point of the layer at a place to every state. The results of one point ascend in
-  /// bytes like the states, so the results of all points are merged.
+  /// Adds every point of the layer at a place to every label. The results of one point ascend in
+  /// bytes like the labels, so the results of all points are merged.
   void extend(std::span<front_point const> front, std::uint32_t place) {
     auto const bytes_of = [&](std::size_t index, front_point const& point) {
-      return static_cast<std::uint64_t>(states_[index].bytes) +
+      return static_cast<std::uint64_t>(labels_[index].bytes) +
              static_cast<std::uint64_t>(point.bytes);
     };
     extended_.clear();
@@ -138,11 +138,11 @@ class label_search {
       std::size_t const point = least_head();
       head& taken = heads_[point];
       if (taken.bytes > static_cast<std::uint64_t>(budget_)) return;
-      state const& from = states_[taken.index];
-      state const next{static_cast<std::int64_t>(taken.bytes), from.gain + front[point].gain,
+      label const& from = labels_[taken.index];
+      label const next{static_cast<std::int64_t>(taken.bytes), from.gain + front[point].gain,
                        from.ceiling + front[point].gain, taken.index << 32 | point};
       ++taken.index;
-      taken.bytes = taken.index == states_.size() ? std::numeric_limits<std::uint64_t>::max()
+      taken.bytes = taken.index == labels_.size() ? std::numeric_limits<std::uint64_t>::max()
                                                   : bytes_of(taken.index, front[point]);
       while (rest_[step].bytes_before > budget_ - next.bytes) --step;
       complete(next, place, step);
@@ -163,24 +163,24 @@ class label_search {
     return least;
   }
 
-  /// Completes a state greedily, by the first `step` of the remaining steps. Keeps the solution if
+  /// Completes a label greedily, by the first `step` of the remaining steps. Keeps the solution if
   /// it is the best so far.
-  void complete(state const& next, std::uint32_t place, std::size_t step) {
+  void complete(label const& next, std::uint32_t place, std::size_t step) {
     std::int64_t const gain = next.gain + rest_[step].gain_before;
     if (gain > best_.gain) best_ = {gain, next.origin, place + std::size_t{1}, step};
   }
 
   /// Returns true if the linear relaxation of the other layers, whose step `broken` fits in part,
   /// allows a better solution than the best one.
-  [[nodiscard]] bool is_promising(state const& next, rest_step const& broken) const {
+  [[nodiscard]] bool is_promising(label const& next, rest_step const& broken) const {
     std::int64_t const missing = best_.gain - (next.ceiling + broken.gain_before);
     std::int64_t const room = budget_ - next.bytes - broken.bytes_before;
     return missing < 0 || static_cast<int128>(broken.gain) * room >=
                               (static_cast<int128>(missing) + 1) * broken.bytes;
   }
 
-  /// Keeps `next` unless the last state is at least equally good.
-  void keep(state const& next) {
+  /// Keeps `next` unless the last label is at least equally good.
+  void keep(label const& next) {
     if (!extended_.empty() && next.gain <= extended_.back().gain) {
       extended_.back().ceiling = std::max(extended_.back().ceiling, next.ceiling);
     } else {
@@ -188,37 +188,37 @@ class label_search {
     }
   }
 
-  /// Calls `visit(state, begins)`. A state begins a new run if its ceiling exceeds the gain of the
-  /// first state of the run by more than `tolerance`.
+  /// Calls `visit(label, begins)`. A label begins a new run if its ceiling exceeds the gain of the
+  /// first label of the run by more than `tolerance`.
   template <class Visit>
-  static void for_runs(std::vector<state> const& states, std::int64_t tolerance,
+  static void for_runs(std::vector<label> const& labels, std::int64_t tolerance,
                        Visit const& visit) {
     std::int64_t first_gain = 0;
-    for (state const& one : states) {
-      bool const begins = &one == states.data() || one.ceiling - first_gain > tolerance;
+    for (label const& one : labels) {
+      bool const begins = &one == labels.data() || one.ceiling - first_gain > tolerance;
       if (begins) first_gain = one.gain;
       visit(one, begins);
     }
   }
 
-  /// Merges runs of states. The runs are as short as possible with at most `max_states` states.
-  void merge_neighbors(std::size_t max_states) {
+  /// Merges runs of labels. The runs are as short as possible with at most `max_labels` labels.
+  void merge_neighbors(std::size_t max_labels) {
     auto const runs = [&] {
       std::size_t count = 0;
-      for_runs(extended_, tolerance_, [&](state const&, bool begins) { count += begins ? 1 : 0; });
+      for_runs(extended_, tolerance_, [&](label const&, bool begins) { count += begins ? 1 : 0; });
       return count;
     };
     std::int64_t highest = 0;
-    for (state const& one : extended_) highest = std::max(highest, one.ceiling);
+    for (label const& one : extended_) highest = std::max(highest, one.ceiling);
     std::int64_t const range = highest - extended_.front().gain;
     // The list changes little from layer to layer, so that the required tolerance changes little
     // too.
     if (tolerance_ == 0) tolerance_ = range / 64 / static_cast<std::int64_t>(extended_.size());
     tolerance_ = std::min(tolerance_ - tolerance_ / 16, range);
-    while (runs() > max_states) tolerance_ += std::min(range - tolerance_, tolerance_ / 4 + 1);
+    while (runs() > max_labels) tolerance_ += std::min(range - tolerance_, tolerance_ / 4 + 1);
 
     std::size_t kept = 0;
-    for_runs(extended_, tolerance_, [&](state const& one, bool begins) {
+    for_runs(extended_, tolerance_, [&](label const& one, bool begins) {
       if (begins) {
         extended_[kept++] = one;
       } else {
@@ -252,10 +252,10 @@ class label_search {
   solution best_{};
   layer_order order_;
   std::vector<rest_step> rest_;
-  std::vector<state> states_;
-  std::vector<state> extended_;
+  std::vector<label> labels_;
+  std::vector<label> extended_;
   std::vector<head> heads_;
-  /// The origins of the states after each number of layers, and their begins.
+  /// The origins of the labels after each number of layers, and their begins.
   std::vector<std::uint64_t> origins_;
   std::vector<std::size_t> starts_;
   std::vector<std::uint32_t> points_;
