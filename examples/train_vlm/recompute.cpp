@@ -60,7 +60,7 @@ struct recomputed_function : torch::autograd::Function<recomputed_function> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list const& gradients) {
-    if (counting != nullptr) counting->begin_phase();
+    begin_memory_phase();
     auto const holder = context->saved_data["layer"].toCapsule();
     auto const& layer = static_cast<held_layer const&>(*holder);
     at::Tensor const input = context->get_saved_variables()[0].detach().requires_grad_();
@@ -86,6 +86,12 @@ memory_use measure_memory(std::function<void()> const& body) {
   body();
   counting = nullptr;
   return {std::ranges::max(counter->phases()), counter->phases()};
+}
+
+std::size_t begin_memory_phase() {
+  if (counting == nullptr) return 0;
+  counting->begin_phase();
+  return counting->phases().size() - 1;
 }
 
 }  // namespace train_vlm

@@ -4,6 +4,7 @@
 /// \file
 /// Layers whose activations are computed again instead of kept, and the bytes that this saves.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -26,5 +27,8 @@ struct memory_use {
 };
 
 [[nodiscard]] memory_use measure_memory(std::function<void()> const& body);
+
+/// Begins a phase if the memory of this thread is measured; returns its number, otherwise zero.
+std::size_t begin_memory_phase();
 
 }  // namespace train_vlm

@@ -64,6 +64,11 @@ runs "long contexts" --task long --oversized own-group --runs 1 --replay 4
 awk -F '  +' '/ vision, / { if ($5 + 0 > 5 || $5 + 0 < -5) bad += 1; rows += 1 }
   END { exit !(rows >= 8 && bad == 0) }' output || complain "memory: a peak is 5 % off"
 
+# Fails where a peak is above its prediction or 5 % below it, or gradients differ.
+"$program" --synthetic 256 --oversized own-group --layers 8 --vision-layers 6 --task memory --offload \
+  >output 2>message || complain "offload: exit status $?"
+[ "$(grep -c ' equal  ' output)" -eq 8 ] || complain "offload: not eight rows"
+
 # A pipeline of three stages, on packs without images too: fails unless gradients are those of the
 # whole model. The cuts of omnibal are among the candidates, and search_cuts names the fastest.
 pipeline=(--task pipeline --capacity-tokens 512 --oversized own-group --micro-batches 8)

@@ -17,6 +17,9 @@ void compare_forms(train_options const& options, trainer& of);
 void replay_ranks(train_options const& options, trainer& of);
 /// Prints what layers `select_recompute` keeps under several budgets, and what that takes.
 void select_memory(train_options const& options, trainer& of);
+/// Keeps, recomputes and offloads saved tensors, and prints predicted and measured peaks. False
+/// where a peak is above its prediction or 5 % below it, or gradients differ.
+[[nodiscard]] bool check_offloading(train_options const& options, trainer& of);
 /// Cuts the model into a stage for each rank by several rules, and prints how long a step of such a
 /// pipeline takes and what was predicted. False where gradients differ from those without it.
 [[nodiscard]] bool compare_cuts(train_options const& options, trainer& of);

@@ -126,6 +126,8 @@ void add_measuring_options(CLI::App& app, train_options& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("LIST");
+  group.add_flag("--offload", options.offloads,
+                 "Keep, recompute or offload in --task memory, and check the predicted peaks");
   group
       .add_option("--svg", options.svg, "Draw --task learning into this file. Default: no picture")
       ->type_name("FILE");
@@ -213,6 +215,7 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
     throw std::runtime_error(std::string(option) + " has no effect in this --task");
   };
   check_task("--svg", options.task == task_kind::learning);
+  check_task("--offload", options.task == task_kind::memory);
   check_task("--replay",
              options.task == task_kind::replay || options.task == task_kind::long_contexts);
   model.tile_tokens = (256 + options.shrink - 1) / options.shrink;

@@ -111,6 +111,9 @@ struct train_options {
   std::size_t micro_batches = 8;
   std::vector<std::size_t> replayed_ranks{8, 32, 64};
 
+  /// In `task_kind::memory`, saved tensors may also leave the device.
+  bool offloads = false;
+
   std::filesystem::path checkpoint;
   std::uint64_t checkpoint_every = 0;
   bool resumes = false;

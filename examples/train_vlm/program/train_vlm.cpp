@@ -23,7 +23,10 @@ bool run(train_options const& options, place_in_world const& place) {
     case task_kind::compare: compare_forms(options, of); return true;
     case task_kind::replay: replay_ranks(options, of); return true;
     case task_kind::learning: compare_learning(options, of); return true;
-    case task_kind::memory: select_memory(options, of); return true;
+    case task_kind::memory:
+      if (options.offloads) return check_offloading(options, of);
+      select_memory(options, of);
+      return true;
     case task_kind::pipeline: return compare_cuts(options, of);
     case task_kind::long_contexts: return compare_long_contexts(options, of);
     case task_kind::gradients: return compare_gradients(options, of);
