@@ -8,6 +8,7 @@
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace examples {
 
@@ -18,7 +19,9 @@ void write_configuration_picture(std::string const& choices,
       .stages = static_cast<std::size_t>(step.degrees.pipeline),
       .micro_batches = static_cast<std::size_t>(step.micro_batches),
       .chunks = static_cast<std::size_t>(step.chunks)};
-  auto const simulated = omnibal::simulate_pipeline(schedule, planned.prediction.passes);
+  auto const simulated =
+      omnibal::simulate_pipeline(schedule, planned.prediction.passes, 0.0, std::int64_t{0},
+                                 {.timeline = omnibal::timeline_policy::recorded});
   double const behind = planned.prediction.total() - simulated.makespan;
   std::string const title = choices + ": passes " + fixed(simulated.makespan, 2) +
                             " s, then gradients and optimizer " + fixed(behind, 2) + " s";
