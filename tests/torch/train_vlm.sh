@@ -84,7 +84,8 @@ for i in $(seq 1 24); do echo "{\"tiles\": $((i % 3)), \"length\": $((i % 3 * 25
 own=("${tiny[@]:2}" --image-field tiles --token-field length --form unpadded)
 "$program" "${own[@]}" own --format jsonl --log named >losses 2>message || complain "own lengths"
 gzip -c own | "$program" "${own[@]}" - --log piped >output 2>message || complain "standard input"
-cmp -s losses output || complain "the standard input gives other losses"
+cmp -s <(grep '^epoch' losses) <(grep '^epoch' output) || complain "the standard input gives other losses"
+[ "$(grep -c '^epoch' losses)" -ge 2 ] || complain "own lengths: fewer than two steps"
 diff -r named piped >output || complain "the standard input gives other steps"
 echo '{"tiles": 1, "length": -5}' >>own
 "$program" "${own[@]}" - <own >output 2>message && complain "negative length: exit status 0"
