@@ -72,6 +72,15 @@ void with_few_bytes_moved() {
             << '\n';
 }
 
+void copies_of_experts() {
+  std::vector<int> const loads{600, 560, 120, 120, 20, 10, 10, 10};  // tokens of each expert
+  auto const first = omnibal::place_experts(loads, 2, 8);            // 2 slots on each of 8 ranks
+  std::vector<int> const later{90, 560, 120, 120, 20, 400, 10, 10};
+  auto const next = omnibal::place_experts(later, 2, 8, {.old = first.experts, .max_moved = 4});
+  std::cout << "largest load " << first.largest_loads[0] << ", then " << next.largest_loads[0]
+            << " with " << next.moved[0] << " moved copies\n";
+}
+
 void under_a_token_limit() {
   std::vector<std::int64_t> const tokens{900, 800, 700, 600, 500, 400, 300, 200};
   auto const even = omnibal::balance_under_capacity(tokens, 3, work, length, 1500);
@@ -105,6 +114,7 @@ int main() {
        {"several_costs_at_once", several_costs_at_once},
        {"padded_batches", padded_batches},
        {"with_few_bytes_moved", with_few_bytes_moved},
+       {"copies_of_experts", copies_of_experts},
        {"under_a_token_limit", under_a_token_limit},
        {"the_best_with_a_proof", the_best_with_a_proof}});
 }

@@ -74,6 +74,8 @@
 #include <omnibal/exchange/plan_dispatcher.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
 #include <omnibal/exchange/under_cap.hpp>
+#include <omnibal/experts/expert_placement.hpp>
+#include <omnibal/experts/place_experts.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Copies of experts on ranks with even loads and few moves.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/experts/expert_placement.hpp>
+#include <omnibal/experts/place_experts/first_placement.hpp>
+#include <omnibal/experts/place_experts/moved_budget.hpp>
+#include <omnibal/experts/place_experts/old_placement.hpp>
+#include <omnibal/experts/place_experts/placed_layer.hpp>
+#include <omnibal/experts/place_experts/placement_search.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct place_experts_options {
+  /// The number of layers; their loads follow one another.
+  std::size_t layers = 1;
+  /// The old placement, as `expert_placement::experts`; empty without one. The call reads it.
+  std::span<std::uint32_t const> old = {};
+  /// The most copies of all layers together that are on a rank which did not have them in the old
+  /// placement; unlimited without a value. Each move of a copy sends the weights of an expert.
+  std::optional<std::size_t> max_moved = {};
+  /// Groups of consecutive experts whose copies are all on one node, and nodes of consecutive
+  /// ranks. Every node has the same number of groups. With an old placement groups keep their
+  /// nodes.
+  std::size_t groups = 1;
+  std::size_t nodes = 1;
+  /// A layer is good enough if its heaviest rank exceeds the lower bound by at most this share.
+  double max_gap = 0.001;
+  omnibal::effort effort = omnibal::effort::normal;
+  /// The seed of random changes, which follow the local search unless `max_moved` has a value.
+  std::uint64_t seed = 0;
+};
+
+namespace detail {
+
+/// Plans the placement of all layers.
+class expert_planner {
+ public:
+  expert_planner(expert_shape const& shape, place_experts_options const& options)
+      : shape_(shape), options_(options), limits_(options.effort) {}
+
+  /// Places a layer whose loads have a sum below 2^60. `old` is empty without an old placement.
+  void add_layer(std::vector<std::int64_t> loads, std::vector<std::uint32_t> old) {
+    auto const bound = placement_bound<std::int64_t>(shape_, loads);
+    auto const slack = static_cast<double>(bound) * options_.max_gap;
+    std::int64_t const goal = bound + static_cast<std::int64_t>(slack);
+    bool const has_old = !old.empty();
+    if (!has_old) old = first_placement(shape_, loads, nodes_of_groups(shape_, loads));
+    std::size_t const repaired = has_old ? repair_duplicates(shape_, loads, old) : 0;
+    placed_layer layer(shape_, std::move(loads), std::move(old));
+    placement_search search(layer, limits_, has_old);
+    std::vector<placement_point> points;
+    auto const add_point = [&] {
+      points.push_back({repaired + layer.moved(), search.largest_load(), layer.changes().size()});
+    };
+    add_point();
+    std::size_t const slots = layer.slots().size();
+    if (options_.max_moved) {
+      // A layer may use several times its share of the budget.
+      std::size_t const limit = 4 * std::min(*options_.max_moved / options_.layers, slots) + 4;
+      search.descend(goal, std::min(limit, slots), add_point);
+    } else {
+      search.descend(goal, slots, [] {});
+      search.kick(goal, options_.seed + layers_.size());
+      add_point();
+    }
+    layers_.push_back(std::move(layer));
+    points_.push_back(std::move(points));
+  }
+
+  /// Writes the placements with at most `max_moved` moved copies.
+  void write(expert_placement& result) const {
+    std::vector<std::size_t> chosen;
+    if (options_.max_moved) {
+      chosen = moved_budget(points_, *options_.max_moved).chosen();
+    } else {
+      for (auto const& points : points_) chosen.push_back(points.size() - 1);
+    }
+    for (std::size_t l = 0; l != layers_.size(); ++l) {
+      placement_point const& point = points_[l][chosen[l]];
+      auto const slots = layers_[l].slots_after(point.changes);
+      result.experts.insert(result.experts.end(), slots.begin(), slots.end());
+    }
+  }
+
+ private:
+  expert_shape shape_;
+  place_experts_options const& options_;
+  placement_effort limits_;
+  std::vector<placed_layer> layers_;
+  std::vector<std::vector<placement_point>> points_;
+};
+
+}  // namespace detail
+
+struct place_experts_fn {
+  /// Places copies of experts into the slots of ranks so that the heaviest rank of each layer is
+  /// light. `loads` has the load of each expert, such as the tokens of the last steps, experts
+  /// fastest, then layers. Each rank has `slots` slots, all of which are used, and no rank has two
+  /// copies of one expert. Each copy serves an equal share of the load of its expert.
+  ///
+  /// Without an old placement, copies go one by one to the expert with the largest share, and the
+  /// shares to the lightest ranks, from the largest. Local search then moves copies from the
+  /// heaviest rank: two ranks exchange experts, or a slot takes another expert. With an old
+  /// placement the search begins there, and `options.max_moved` limits the moved copies. The search
+  /// makes the moves with the most gain for a moved copy first. The budget is divided among the
+  /// layers so that the sum of their heaviest ranks is small. If ranks of the old placement have
+  /// two copies of one expert, one of them is replaced, also beyond the budget.
+  ///
+  /// Complexity: 288 slots and 256 experts take about 0.1 ms for each layer; a move evaluates light
+  /// ranks * slots^2 exchanges. Memory: 8 bytes for each expert and 64 ranks, and the moves.
+  /// Determinism: portable; loads are rounded to 59 bits of the largest layer. Errors:
+  /// `std::invalid_argument` that names the argument for loads that are negative, not finite or no
+  /// multiple of the layers, for slots that are too few or too many for the experts, for groups and
+  /// nodes that do not divide them, and for an old placement of other sizes or without an expert;
+  /// `std::overflow_error` if the sum of the loads leaves its type. Source: DeepSeek-AI, EPLB,
+  /// 2025, for the first placement; the search and the budget are our own.
+  template <sample_range Loads>
+    requires cost_function<std::identity, sample_reference<Loads>>
+  [[nodiscard]] expert_placement operator()(Loads const& loads, std::size_t slots,
+                                            std::size_t ranks,
+                                            place_experts_options const& options = {}) const {
+    std::size_t const count = std::ranges::size(loads);
+    detail::expert_shape const shape = checked_shape(count, slots, ranks, options);
+    detail::integer_costs<1> all;
+    auto const first = std::ranges::begin(loads);
+    auto const load_at = [&](std::size_t index) {
+      return static_cast<std::ranges::range_value_t<Loads>>(
+          first[static_cast<std::ranges::range_difference_t<Loads const>>(index)]);
+    };
+    detail::measure_costs_into(name, {"load", "the sum of the loads"}, count, load_at, all);
+    expert_placement result{.layers = options.layers, .ranks = ranks, .slots = slots};
+    detail::expert_planner planner(shape, options);
+    int const shift = shift_of(all, shape.experts);
+    for (std::size_t l = 0; l != options.layers; ++l) {
+      std::vector<std::int64_t> own;
+      for (std::size_t e = 0; e != shape.experts; ++e) {
+        std::int64_t const load = all[l * shape.experts + e][0];
+        own.push_back(shift >= 0 ? load << shift : load >> -shift);
+      }
+      planner.add_layer(std::move(own), detail::old_layer(name, shape, options.old, l));
+    }
+    planner.write(result);
+    result.moved = detail::moved_copies(shape, options.old, result.experts);
+    find_loads(loads, shape, result);
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "place_experts";
+
+  [[nodiscard]] static detail::expert_shape checked_shape(std::size_t count, std::size_t slots,
+                                                          std::size_t ranks,
+                                                          place_experts_options const& options) {
+    detail::check_positive(name, "slots", slots);
+    detail::check_positive(name, "ranks", ranks);
+    detail::check_positive(name, "options.layers", options.layers);
+    detail::check_positive(name, "options.groups", options.groups);
+    detail::check_positive(name, "options.nodes", options.nodes);
+    detail::check_share(name, "options.max_gap", options.max_gap);
+    detail::check_number(name, "slots", slots);
+    detail::check_number(name, "ranks", ranks);
+    if (count == 0 || count % options.layers != 0) {
+      detail::throw_invalid(name, "loads has ", count, " values, must have a multiple of ",
+                            options.layers, " layers");
+    }
+    detail::expert_shape const shape{count / options.layers, ranks, slots, options.groups,
+                                     options.nodes};
+    check_divides("options.groups", options.groups, "experts", shape.experts);
+    check_divides("options.nodes", options.nodes, "ranks", ranks);
+    check_divides("options.nodes", options.nodes, "groups", options.groups);
+    if (slots > shape.node_experts() || shape.node_ranks() * slots < shape.node_experts()) {
+      detail::throw_invalid(name, "slots is ", slots, ", must be from ",
+                            (shape.node_experts() - 1) / shape.node_ranks() + 1, " to ",
+                            shape.node_experts(), " for ", shape.node_experts(), " experts on ",
+                            shape.node_ranks(), " ranks");
+    }
+    std::size_t const all_slots =
+        detail::checked_product(name, "layers * ranks * slots", ranks * slots, options.layers);
+    detail::check_number(name, "layers * ranks * slots", all_slots);
+    if (options.max_moved && options.old.empty()) {
+      detail::throw_invalid(name, "options.max_moved is ", *options.max_moved,
+                            ", must have no value without an old placement");
+    }
+    if (!options.old.empty() && options.old.size() != all_slots) {
+      detail::throw_invalid(name, "options.old has ", options.old.size(),
+                            " values, must have layers * ranks * slots = ", all_slots);
+    }
+    return shape;
+  }
+
+  static void check_divides(std::string_view argument, std::size_t value, std::string_view what,
+                            std::size_t count) {
+    if (count % value == 0) return;
+    detail::throw_invalid(name, argument, " is ", value, ", must divide the ", count, " ", what);
+  }
+
+  /// Returns the shift with which the sum of the largest layer has 59 bits.
+  [[nodiscard]] static int shift_of(detail::integer_costs<1> const& all, std::size_t experts) {
+    std::uint64_t most = 1;
+    for (std::size_t first = 0; first != all.size(); first += experts) {
+      std::uint64_t sum = 0;
+      for (std::size_t e = 0; e != experts; ++e) {
+        sum += static_cast<std::uint64_t>(all[first + e][0]);
+      }
+      most = std::max(most, sum);
+    }
+    return 59 - static_cast<int>(std::bit_width(most));
+  }
+
+  /// Sets the loads of the heaviest ranks and their bounds in the unit of the caller.
+  template <class Loads>
+  static void find_loads(Loads const& loads, detail::expert_shape const& shape,
+                         expert_placement& result) {
+    auto next = std::ranges::begin(loads);
+    for (std::size_t l = 0; l != result.layers; ++l) {
+      std::vector<double> shares;
+      for (std::size_t e = 0; e != shape.experts; ++e, ++next) {
+        shares.push_back(static_cast<double>(*next));
+      }
+      std::vector<double> copies(shape.experts, 0);
+      for (std::size_t r = 0; r != shape.ranks; ++r) {
+        for (std::uint32_t const expert : result(l, r)) ++copies[expert];
+      }
+      double largest = 0;
+      for (std::size_t r = 0; r != shape.ranks; ++r) {
+        double load = 0;
+        for (std::uint32_t const expert : result(l, r)) load += shares[expert] / copies[expert];
+        largest = std::max(largest, load);
+      }
+      auto const bound = detail::placement_bound<double>(shape, shares);
+      result.largest_loads.push_back(largest);
+      result.lower_bounds.push_back(std::min(bound, largest));
+    }
+  }
+};
+
+/// Places copies of experts into the slots of ranks so that the heaviest rank of each layer is
+/// light; see `place_experts_fn`.
+inline constexpr place_experts_fn place_experts{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Local search for the placement of the experts of a layer.
+
+#include <omnibal/experts/place_experts/placed_layer.hpp>
+#include <omnibal/rng/engine.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The limits of a search.
+struct placement_effort {
+  /// The number of lightest ranks among which a move is the best one.
+  std::size_t light_ranks;
+  /// Whether the other ranks follow if none of these helps.
+  bool may_widen;
+  /// The number of random changes, each of which a descent follows, times the slots.
+  std::size_t kicks;
+
+  explicit constexpr placement_effort(effort level)
+      : light_ranks(level == effort::thorough ? 8 : 2),
+        may_widen(level != effort::fast),
+        kicks(level == effort::fast     ? 0
+              : level == effort::normal ? std::size_t{1} << 13
+                                        : std::size_t{1} << 18) {}
+};
+
+/// A state on the way of a search.
+struct placement_point {
+  std::size_t moved;
+  std::int64_t largest_load;
+  /// The number of changes up to this state.
+  std::size_t changes;
+};
+
+/// Moves that make the heaviest rank lighter without making another one as heavy: two ranks
+/// exchange experts, or a slot takes a further copy of an expert in place of a copy of another one.
+/// A move with more gain for a moved copy comes first. The gain is the decrease of the larger load
+/// of the heaviest rank and of the ranks that become heavier, down to the mean.
+class placement_search {
+ public:
+  placement_search(placed_layer& layer, placement_effort const& limits, bool counts_moved)
+      : layer_(layer),
+        limits_(limits),
+        counts_moved_(counts_moved),
+        ranks_(layer.shape().node_ranks()) {}
+
+  /// Makes moves until the largest load is at most `goal`, none is left, or the search has moved
+  /// `max_moved` copies. `reached` receives each state.
+  template <class Reached>
+  void descend(std::int64_t goal, std::size_t max_moved, Reached const& reached) {
+    while (layer_.rank_loads()[layer_.heaviest_rank()] > goal && layer_.moved() <= max_moved) {
+      if (!move()) return;
+      reached();
+    }
+  }
+
+  /// Replaces the experts of random slots and descends; keeps what is no worse. The states between
+  /// are not on the way.
+  void kick(std::int64_t goal, std::uint64_t seed) {
+    rng::engine random(seed);
+    std::size_t const slots = layer_.slots().size();
+    std::size_t best = layer_.changes().size();
+    std::int64_t least = largest_load();
+    for (std::size_t left = limits_.kicks / slots; left != 0 && least > goal; --left) {
+      for (std::uint64_t i = 0, count = 1 + rng::below(random, 3); i != count; ++i) {
+        change_at_random(random);
+      }
+      descend(goal, slots, [] {});
+      if (largest_load() > least) {
+        layer_.undo_to(best);
+        continue;
+      }
+      best = layer_.changes().size();
+      least = largest_load();
+    }
+  }
+
+  [[nodiscard]] std::int64_t largest_load() const {
+    return layer_.rank_loads()[layer_.heaviest_rank()];
+  }
+
+ private:
+  /// An exchange of two slots, or one slot that takes another expert.
+  struct candidate {
+    bool is_swap = false;
+    std::size_t slot = 0;
+    std::size_t other_slot = 0;
+    std::uint32_t expert = 0;
+    double score = 0;
+  };
+
+  /// One over the number of moved copies and a quarter.
+  static constexpr double weights[]{4.0, 0.8, 4.0 / 9};
+
+  /// A slot whose expert a move may change.
+  struct movable {
+    std::size_t slot;
+    std::uint32_t expert;
+    /// The load of a copy of the expert, and with one copy more or less.
+    std::int64_t share;
+    std::int64_t with_more;
+    std::int64_t with_less;
+    /// The change of the moved copies if the rank of the slot gives up the expert.
+    std::ptrdiff_t cost;
+  };
+
+  /// Makes the best move; returns false if there is none.
+  [[nodiscard]] bool move() {
+    sort_ranks();
+    list_slots(heavy_, given_);
+    best_ = {};
+    needed_ = 0;
+    std::size_t const light = std::min(limits_.light_ranks, ranks_);
+    for (std::size_t i = 0; i != light; ++i) evaluate_rank(order_[i].rank);
+    evaluate_own_slots();
+    // If none of these helps, the first rank that helps.
+    std::size_t const last = limits_.may_widen ? ranks_ : light;
+    for (std::size_t i = light; i != last && best_.score == 0; ++i) evaluate_rank(order_[i].rank);
+    if (best_.score == 0) return false;
+    if (best_.is_swap) {
+      layer_.swap(best_.slot, best_.other_slot);
+    } else {
+      layer_.replace(best_.slot, best_.expert);
+    }
+    return true;
+  }
+
+  struct ranked {
+    std::int64_t load;
+    std::size_t rank;
+
+    [[nodiscard]] bool operator<(ranked const& other) const {
+      return load != other.load ? load < other.load : rank > other.rank;
+    }
+  };
+
+  /// Orders the ranks of the node of the heaviest rank by ascending loads.
+  void sort_ranks() {
+    auto const loads = layer_.rank_loads();
+    heavy_ = layer_.heaviest_rank();
+    std::size_t const first = heavy_ / ranks_ * ranks_;
+    if (order_.empty() || first != first_rank_) {
+      first_rank_ = first;
+      order_.clear();
+      for (std::size_t r = first; r != first + ranks_; ++r) order_.push_back({0, r});
+    }
+    // A move changes few loads, so that insertion takes about one comparison for each rank.
+    std::int64_t sum = 0;
+    for (ranked& own : order_) {
+      own.load = loads[own.rank];
+      sum += own.load;
+    }
+    for (std::size_t i = 1; i != order_.size(); ++i) {
+      ranked const own = order_[i];
+      std::size_t place = i;
+      for (; place != 0 && own < order_[place - 1]; --place) order_[place] = order_[place - 1];
+      order_[place] = own;
+    }
+    top_ = loads[heavy_];
+    most_gain_ = std::max<std::int64_t>(top_ - sum / static_cast<std::int64_t>(ranks_), 1);
+  }
+
+  void list_slots(std::size_t rank, std::vector<movable>& result) const {
+    std::size_t const slots = layer_.shape().slots;
+    result.clear();
+    for (std::size_t s = rank * slots; s != (rank + 1) * slots; ++s) {
+      std::uint32_t const expert = layer_.slots()[s];
+      result.push_back({s, expert, layer_.share(expert), layer_.share_with_more(expert),
+                        layer_.share_with_less(expert),
+                        counts_moved_ ? layer_.cost_to_give(rank, expert) : 0});
+    }
+  }
+
+  [[nodiscard]] std::ptrdiff_t cost_to_take(std::size_t rank, std::uint32_t expert) const {
+    return counts_moved_ ? layer_.cost_to_take(rank, expert) : 0;
+  }
+
+  /// Evaluates exchanges with a lighter rank, and copies of experts of the heaviest rank on it.
+  void evaluate_rank(std::size_t rank) {
+    std::int64_t const room = top_ - layer_.rank_loads()[rank];
+    if (room <= 0) return;
+    list_slots(rank, taken_);
+    for (movable const& taken : taken_) {
+      if (layer_.copies(taken.expert) != 1) evaluate_copies(rank, taken);
+    }
+    std::erase_if(taken_, [&](movable const& taken) { return layer_.has(heavy_, taken.expert); });
+    for (movable const& given : given_) {
+      if (layer_.has(rank, given.expert)) continue;
+      for (movable const& taken : taken_) {
+        std::int64_t const difference = given.share - taken.share;
+        std::int64_t const gain = std::min(difference, room - difference);
+        if (gain <= needed_) continue;
+        std::ptrdiff_t const cost = given.cost + cost_to_take(rank, given.expert) + taken.cost +
+                                    cost_to_take(heavy_, taken.expert);
+        offer({true, given.slot, taken.slot, 0, score_of(gain, cost)});
+      }
+    }
+  }
+
+  /// Evaluates copies of the experts of the heaviest rank in place of an expert of a lighter rank.
+  void evaluate_copies(std::size_t rank, movable const& before) {
+    holder_limit const limit = limit_of(rank, before);
+    std::int64_t const load = layer_.rank_loads()[rank] - before.share;
+    std::int64_t const burden = layer_.has(heavy_, before.expert) ? limit.burden : 0;
+    for (movable const& given : given_) {
+      std::int64_t const relief = given.share - given.with_more;
+      std::int64_t const gain = std::min(top_ - load - given.with_more, relief - burden);
+      if (gain <= needed_ || layer_.has(rank, given.expert)) continue;
+      evaluate_replacement(rank, before, limit, given.expert, gain);
+    }
+  }
+
+  /// Evaluates copies of experts of the second heaviest rank in place of experts of the heaviest.
+  void evaluate_own_slots() {
+    if (ranks_ == 1) return;
+    std::size_t const second = order_[ranks_ - 2].rank;
+    for (movable const& before : given_) {
+      if (layer_.copies(before.expert) == 1 || before.share <= needed_) continue;
+      holder_limit const limit = limit_of(heavy_, before);
+      for (std::uint32_t const expert : layer_.slots_of(second)) {
+        std::int64_t const gain = before.share - layer_.share_with_more(expert);
+        if (gain <= needed_ || layer_.has(heavy_, expert)) continue;
+        evaluate_replacement(heavy_, before, limit, expert, gain);
+      }
+    }
+  }
+
+  /// The gain that the other ranks with an expert allow if it has one copy less.
+  struct holder_limit {
+    /// The growth of the share of the expert.
+    std::int64_t burden;
+    /// The gain if none of these ranks becomes lighter otherwise.
+    std::int64_t sure_gain;
+  };
+
+  [[nodiscard]] holder_limit limit_of(std::size_t rank, movable const& before) const {
+    auto const loads = layer_.rank_loads();
+    std::int64_t const burden = before.with_less - before.share;
+    std::int64_t most = 0;
+    layer_.for_each_holder(before.expert, [&](std::size_t holder) {
+      if (holder != rank && holder != heavy_) most = std::max(most, loads[holder]);
+    });
+    return {burden, top_ - burden - most};
+  }
+
+  /// Evaluates an expert in place of one with several copies. `gain` is the decrease of the load of
+  /// the heaviest rank and the rank of the slot; the other ranks with the old expert may lower it.
+  void evaluate_replacement(std::size_t rank, movable const& before, holder_limit const& limit,
+                            std::uint32_t expert, std::int64_t gain) {
+    std::ptrdiff_t const cost = before.cost + cost_to_take(rank, expert);
+    if (!(score_of(gain, cost) > best_.score)) return;
+    if (gain > limit.sure_gain) {
+      std::int64_t const relief = layer_.share(expert) - layer_.share_with_more(expert);
+      if (limit.sure_gain + relief <= needed_) return;
+      auto const loads = layer_.rank_loads();
+      layer_.for_each_holder(before.expert, [&](std::size_t holder) {
+        if (holder == rank || holder == heavy_) return;
+        std::int64_t const own = layer_.has(holder, expert) ? relief : 0;
+        gain = std::min(gain, top_ - (loads[holder] + limit.burden - own));
+      });
+      if (gain <= needed_) return;
+    }
+    offer({false, before.slot, 0, expert, score_of(gain, cost)});
+  }
+
+  /// Keeps a move that is better than the best one so far.
+  void offer(candidate const& move) {
+    if (!(move.score > best_.score)) return;
+    best_ = move;
+    needed_ = static_cast<std::int64_t>(best_.score / weights[0]);
+  }
+
+  /// Returns the gain for a moved copy.
+  [[nodiscard]] double score_of(std::int64_t gain, std::ptrdiff_t cost) const {
+    return static_cast<double>(std::min(gain, most_gain_)) *
+           weights[std::max<std::ptrdiff_t>(cost, 0)];
+  }
+
+  /// Gives a random slot a random expert that its rank does not have.
+  void change_at_random(rng::engine& random) {
+    constexpr std::size_t max_tries = 16;
+    expert_shape const& shape = layer_.shape();
+    for (std::size_t i = 0; i != max_tries; ++i) {
+      auto const slot = static_cast<std::size_t>(rng::below(random, layer_.slots().size()));
+      std::size_t const rank = slot / shape.slots;
+      std::size_t const first = rank / ranks_ * ranks_ * shape.slots;
+      // An expert of the same node, the more copies the likelier.
+      auto const other = static_cast<std::size_t>(rng::below(random, ranks_ * shape.slots));
+      std::uint32_t const expert = layer_.slots()[first + other];
+      if (layer_.has(rank, expert) || layer_.copies(layer_.slots()[slot]) == 1) continue;
+      return layer_.replace(slot, expert);
+    }
+  }
+
+  placed_layer& layer_;
+  placement_effort limits_;
+  bool counts_moved_;
+  std::size_t ranks_;
+  std::size_t heavy_ = 0;
+  std::size_t first_rank_ = 0;
+  std::int64_t top_ = 0;
+  std::int64_t most_gain_ = 0;
+  candidate best_;
+  /// A move with this gain or less is no better than the best one, whatever it costs.
+  std::int64_t needed_ = 0;
+  std::vector<ranked> order_;
+  std::vector<movable> given_;
+  std::vector<movable> taken_;
+};
+
+}  // namespace omnibal::inline v0::detail
