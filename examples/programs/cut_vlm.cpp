@@ -61,34 +61,17 @@ void print_rules(model_cuts const& model, std::int64_t memory_bytes) {
                                   : "needs: the search found no cuts for devices with less\n");
 }
 
-/// The estimated steps of stages with several chunks.
-void print_steps(model_cuts const& model) {
-  if (model.chunks == 1) return;
-  std::vector<std::string> header{"ms of a step, estimated"};
+/// A number of each plan that is feasible, in millions, for each number of stages and each rule.
+void print_millions(model_cuts const& model, std::string const& title,
+                    std::int64_t stage_plan::*number) {
+  std::vector<std::string> header{title};
   for (named_rule const& one : cut_rules) header.emplace_back(one.name);
   table shown(header);
   for (stage_comparison const& one : model.by_stages) {
     std::vector<std::string> row{std::to_string(one.stages) + " stages"};
     for (stage_plan const& plan : one.plans) {
-      row.push_back(plan.is_feasible() ? fixed(static_cast<double>(plan.step_nanoseconds) / 1e6, 1)
-                                       : "-");
-    }
-    shown.add(std::move(row));
-  }
-  std::cout << '\n';
-  shown.print(std::cout);
-}
-
-/// What a micro-batch sends through the cuts of each rule.
-void print_traffic(model_cuts const& model) {
-  std::vector<std::string> header{"MB a micro-batch sends, each way"};
-  for (named_rule const& one : cut_rules) header.emplace_back(one.name);
-  table shown(header);
-  for (stage_comparison const& one : model.by_stages) {
-    std::vector<std::string> row{std::to_string(one.stages) + " stages"};
-    for (stage_plan const& plan : one.plans) {
-      row.push_back(plan.is_feasible() ? fixed(static_cast<double>(plan.sent_bytes) / 1e6, 1)
-                                       : "-");
+      double const millions = static_cast<double>(plan.*number) / 1e6;
+      row.push_back(plan.is_feasible() ? fixed(millions, 1) : "-");
     }
     shown.add(std::move(row));
   }
@@ -224,8 +207,10 @@ void run(cut_options const& options) {
     print_clips(options.models[m], options);
     std::cout << '\n';
     print_rules(models[m], options.machine.memory_bytes);
-    print_steps(models[m]);
-    print_traffic(models[m]);
+    if (models[m].chunks != 1) {
+      print_millions(models[m], "ms of a step, estimated", &stage_plan::step_nanoseconds);
+    }
+    print_millions(models[m], "MB a micro-batch sends, each way", &stage_plan::sent_bytes);
     print_cuts(models[m]);
   }
   if (!options.svg.empty()) std::cout << "\nPicture: " << options.svg.string() << '\n';

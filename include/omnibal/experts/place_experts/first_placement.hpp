@@ -4,6 +4,7 @@
 /// \file
 /// A placement of the experts of a layer without an old one.
 
+#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/experts/place_experts/placed_layer.hpp>
 
 #include <algorithm>
@@ -20,12 +21,7 @@ namespace omnibal::inline v0::detail {
 
 /// Returns the numbers of `keys` by descending key, then ascending.
 [[nodiscard]] inline std::vector<std::uint32_t> by_descending(std::span<std::int64_t const> keys) {
-  std::vector<std::uint32_t> order(keys.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
-    return keys[left] != keys[right] ? keys[left] > keys[right] : left < right;
-  });
-  return order;
+  return order_descending(keys.size(), [&](std::size_t i) { return keys[i]; });
 }
 
 /// Returns the node of each group: the heaviest group first, to the lightest node with room, then
