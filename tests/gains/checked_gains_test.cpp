@@ -116,11 +116,13 @@ void rebalance_all() {
     std::size_t const ranks = 2 + seed % 7;
     auto const home = random_parts(random, count, ranks, ranks / (1 + seed % 2));
     for (std::size_t const of_node : {1u, 2u}) {
-      auto const moved = omnibal::rebalance(
-          home, [&](std::uint32_t i) { return samples[i]; },
-          [&](std::uint32_t i) { return bytes[i]; },
-          {.max_overload = 0.0, .ranks_per_node = of_node});
-      CHECK(moved.item_count() == count);
+      for (auto const rule : {omnibal::rank_counts::any, omnibal::rank_counts::kept}) {
+        auto const moved = omnibal::rebalance(
+            home, [&](std::uint32_t i) { return samples[i]; },
+            [&](std::uint32_t i) { return bytes[i]; },
+            {.max_overload = 0.0, .ranks_per_node = of_node, .counts = rule});
+        CHECK(moved.item_count() == count);
+      }
     }
   });
 }

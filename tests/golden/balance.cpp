@@ -135,6 +135,11 @@ void print_balancers_with_conditions(std::size_t count) {
     for (double const tolerance : {0.0, 0.05}) {
       add("rebalance", omnibal::rebalance(home, set.samples, bytes, {.max_overload = tolerance}));
     }
+    for (auto const rule : {omnibal::rank_counts::kept, omnibal::rank_counts::at_most_one_apart}) {
+      add("rebalance, counts", omnibal::rebalance(home, set.samples, bytes, {.counts = rule}));
+    }
+    add("rebalance, budget",
+        omnibal::rebalance(home, set.samples, bytes, {.max_overload = 0.0, .max_moved_bytes = 60}));
     add("balance_set_cost",
         omnibal::balance_set_cost(set.samples, 4, omnibal::padded_batch{first}));
     add("balance_set_cost, attention",

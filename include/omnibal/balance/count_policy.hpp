@@ -25,4 +25,17 @@ struct lpt_options {
 /// Whether the number of samples in a part may change.
 enum class part_counts { free, kept };
 
+/// The rule of `rebalance` for the number of samples on each rank.
+enum class rank_counts {
+  /// No rule; only loads count.
+  any,
+  /// Each rank keeps its number of samples, so that samples are only exchanged.
+  kept,
+  /// All ranks have the same number of samples. The number of samples must be a multiple of the
+  /// number of ranks.
+  equal,
+  /// The counts of any two ranks differ by at most one.
+  at_most_one_apart,
+};
+
 }  // namespace omnibal::inline v0

@@ -135,7 +135,7 @@ class make_plan_workspace {
   std::vector<std::uint32_t> indices_;
   std::vector<std::uint32_t> home_of_;
   std::vector<std::uint32_t> part_of_;
-  rebalance_workspace<R> keeper_;
+  rebalance_workspace<R> rebalance_;
   detail::rank_placer placer_;
   exchange_plan result_;
 };
@@ -269,8 +269,8 @@ struct make_plan_fn {
     grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
     if constexpr (std::same_as<Balance, rebalance_fn>) {
       place(function,
-            rebalance_fn::keep({function, "costs"}, home, costs, workspace.bytes_of(),
-                               rebalance_options_of(options), workspace.keeper_),
+            rebalance_fn::balance({function, "costs"}, home, costs, workspace.bytes_of(),
+                                  rebalance_options_of(options), workspace.rebalance_),
             home, options, workspace);
     } else {
       place(function, make_parts(function, home, costs, options, balance, workspace.bytes_), home,

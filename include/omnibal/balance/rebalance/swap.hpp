@@ -2,119 +2,25 @@
 #pragma once
 
 /// \file
-/// The present ranks of samples in `rebalance`, and swaps of samples between two ranks.
+/// Swaps of samples between two ranks in `rebalance`.
 
 #include <omnibal/balance/detail/part_refiner.hpp>
+#include <omnibal/balance/rebalance/assignment_state.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/checked_gain.hpp>
-#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/load_order.hpp>
 #include <omnibal/detail/node_layout.hpp>
-#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// Returns the excess of a load over a limit.
-template <std::size_t R>
-[[nodiscard]] constexpr resources<R> excess_above(resources<R> const& load, std::int64_t limit) {
-  resources<R> result{};
-  for (std::size_t r = 0; r != R; ++r) result[r] = std::max<std::int64_t>(0, load[r] - limit);
-  return result;
-}
-
-/// The present rank of each sample and the load of each rank. Keeps its memory.
-template <std::size_t R>
-struct assignment_state {
-  integer_costs<R> costs;
-  integer_costs<1> bytes;
-  /// The rank of each sample before the exchange.
-  std::vector<std::uint32_t> home_of;
-  /// The present rank of each sample.
-  std::vector<std::uint32_t> rank_of;
-  /// The load of each rank.
-  integer_costs<R> loads;
-
-  [[nodiscard]] std::size_t ranks() const { return loads.size(); }
-  [[nodiscard]] bool is_home(std::uint32_t sample) const {
-    return rank_of[sample] == home_of[sample];
-  }
-
-  void start_at_home() {
-    rank_of = home_of;
-    sum_loads();
-  }
-  void sum_loads() {
-    loads.assign(loads.size(), resources<R>{});
-    for (std::size_t i = 0; i != rank_of.size(); ++i) loads[rank_of[i]] += costs[i];
-  }
-  void move(std::uint32_t sample, std::uint32_t rank) {
-    loads[rank_of[sample]] -= costs[sample];
-    loads[rank] += costs[sample];
-    rank_of[sample] = rank;
-  }
-
-  [[nodiscard]] std::int64_t largest_load() const {
-    std::int64_t result = 0;
-    for (resources<R> const& load : loads) result = std::max(result, largest_amount(load));
-    return result;
-  }
-  /// Returns the lowest rank with the largest load. Precondition: there is a rank.
-  [[nodiscard]] std::uint32_t heaviest() const {
-    std::size_t result = 0;
-    for (std::size_t rank = 1; rank < loads.size(); ++rank) {
-      if (largest_amount(loads[rank]) > largest_amount(loads[result])) result = rank;
-    }
-    return static_cast<std::uint32_t>(result);
-  }
-  [[nodiscard]] std::int64_t moved_bytes() const {
-    std::int64_t result = 0;
-    for (std::uint32_t i = 0; i != rank_of.size(); ++i) {
-      if (!is_home(i)) result += bytes[i][0];
-    }
-    return result;
-  }
-
-  /// Returns a comparison that sorts samples by descending cost, summed over the kinds, and equal
-  /// ones by index.
-  [[nodiscard]] auto costs_more() const {
-    return [this](std::uint32_t a, std::uint32_t b) {
-      std::int64_t const cost_a = sum_of(costs[a]);
-      std::int64_t const cost_b = sum_of(costs[b]);
-      return cost_a > cost_b || (cost_a == cost_b && a < b);
-    };
-  }
-};
-
-/// Sorts the indices 0 .. count - 1 from the largest to the smallest `key(index)`. The order uses
-/// the 32 bits from the leading bit of the largest key on; equal ones are in the order of their
-/// indices. Keys are integers that are not negative and not all zero. `words` and `spare` are
-/// scratch memory.
-template <class Key>
-void order_by_leading_bits(std::size_t count, Key const& key, std::vector<std::uint64_t>& words,
-                           std::vector<std::uint64_t>& spare, std::vector<std::uint32_t>& order) {
-  std::uint64_t largest = 0;
-  for (std::uint32_t i = 0; i != count; ++i) {
-    largest = std::max(largest, static_cast<std::uint64_t>(key(i)));
-  }
-  int const shift = static_cast<int>(std::countl_zero(largest));
-  words.resize(count);
-  for (std::uint32_t i = 0; i != count; ++i) {
-    words[i] = ~(static_cast<std::uint64_t>(key(i)) << shift) >> 32 << 32 | i;
-  }
-  radix_sort(words, spare, 32, 32);
-  order.resize(count);
-  for (std::size_t i = 0; i != count; ++i) order[i] = static_cast<std::uint32_t>(words[i]);
-}
 
 /// A sample that may be exchanged. `bytes` is the increase of the moved bytes if the sample leaves
 /// its rank: zero if it is already away from home.
@@ -130,6 +36,11 @@ template <std::size_t R>
 struct open_rank {
   std::vector<movable_sample<R>> samples;
   resources<R> load;
+  /// Whether the limits on counts allow one sample less, and one sample more.
+  bool may_lose = true;
+  bool may_gain = true;
+  /// Whether counts are limited at all.
+  bool is_counted = false;
 };
 
 /// Returns the excess of a load over the target, summed over the kinds.
@@ -151,12 +62,16 @@ struct home_exchange {
   std::int64_t relief = 0;
   /// The increase of the moved bytes.
   std::int64_t bytes = 0;
+  /// The decrease of the load of the heavy rank, if counts are limited.
+  std::int64_t moved = 0;
 
-  /// Returns whether this exchange has more relief per byte or, if equal, more relief.
+  /// Returns whether this exchange has more relief per byte or, if equal, more relief or, if equal,
+  /// moves less load. Then more room remains for other ranks.
   [[nodiscard]] bool is_better_than(home_exchange const& other) const {
     int128 const value = static_cast<int128>(relief) * (static_cast<int128>(other.bytes) + 1);
     int128 const other_value = static_cast<int128>(other.relief) * (static_cast<int128>(bytes) + 1);
-    return value > other_value || (value == other_value && relief > other.relief);
+    if (value != other_value) return value > other_value;
+    return relief != other.relief ? relief > other.relief : moved < other.moved;
   }
 };
 
@@ -192,9 +107,12 @@ template <std::size_t R>
                          if (j != home_exchange::nothing) {
                            moved -= comes(j);
                            found.bytes += light.samples[j].bytes;
+                         } else if (!heavy.may_lose || !light.may_gain) {
+                           return;
                          }
                          if (R == 1 && (moved[0] <= 0 || moved[0] > room)) return;
                          found.relief = evaluate_exchange(heavy, light, moved, target, before);
+                         if (heavy.is_counted) found.moved = sum_of(moved);
                          keep_better(best, found);
                        });
   return best;
@@ -267,14 +185,20 @@ class swap_search {
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t few = 4;
+  /// The number of partners that are compared if counts are limited. Exchanges then have fewer
+  /// forms and fit fewer partners.
+  static constexpr std::size_t most_counted = 64;
 
   /// Carries out the exchange that lowers the excess most per byte. The partner is one of the
   /// lightest ranks of the same node, or else one of the lightest of all ranks, or else one of the
   /// next ones: `few` at a time are compared until an exchange helps. If an exchange of single
-  /// samples leaves some excess, an exchange of one sample for several is also considered.
+  /// samples leaves some excess, an exchange of one sample for several is also considered. If
+  /// counts are limited, the partner is one of the `most_counted` lightest of all ranks.
   [[nodiscard]] bool relieve(assignment_state<R>& state, node_layout const& layout,
                              std::uint32_t heavy, std::int64_t target) {
     open(state, heavy, heavy_);
+    std::int64_t const excess_of_heavy = excess_of(state.loads[heavy], target);
+    bool const is_counted = state.counts.is_limited();
     home_exchange best;
     std::uint32_t partner = none;
     auto const consider = [&](std::uint32_t light, home_exchange const& found) {
@@ -288,7 +212,7 @@ class swap_search {
         open(state, partners_[first + p], opened_[p]);
         consider(partners_[first + p], best_home_exchange(heavy_, opened_[p], target, best));
       }
-      if (best.relief >= excess_of(state.loads[heavy], target)) return;
+      if (is_counted || best.relief >= excess_of_heavy) return;
       for (std::size_t p = 0; p != count; ++p) {
         consider(partners_[first + p], best_set_exchange(heavy_, opened_[p], target, best));
       }
@@ -300,7 +224,12 @@ class swap_search {
       try_from(0);
     }
     index_range const all{0, state.ranks()};
-    if (partner == none) {
+    if (is_counted) {
+      order_partners(state, all, heavy, target, most_counted);
+      for (std::size_t first = 0; first < partners_.size(); first += few) {
+        try_from(first);
+      }
+    } else if (partner == none) {
       order_partners(state, all, heavy, target, few);
       try_from(0);
     }
@@ -369,6 +298,9 @@ class swap_search {
 
   void open(assignment_state<R> const& state, std::uint32_t rank, open_rank<R>& result) const {
     result.load = state.loads[rank];
+    result.may_lose = state.counts.may_leave(rank);
+    result.may_gain = state.counts.may_arrive(rank);
+    result.is_counted = state.counts.is_limited();
     result.samples.clear();
     lists_.for_each(rank, [&](std::uint32_t i) {
       // Samples that are away from home cost no more bytes.

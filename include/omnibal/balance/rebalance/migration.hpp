@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The moves of `rebalance`.
+
+#include <omnibal/balance/count_policy.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/part_refiner.hpp>
+#include <omnibal/balance/rebalance/assignment_state.hpp>
+#include <omnibal/balance/rebalance/excess_sender.hpp>
+#include <omnibal/balance/rebalance/swap.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/node_layout.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/rank_placer.hpp>
+#include <omnibal/detail/search_budget.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Ranks with at least a number of samples each.
+struct counted_ranks {
+  std::size_t ranks;
+  std::size_t min_count;
+};
+
+/// Returns a lower bound on the largest load of ranks. Some rank has the largest sample, and some
+/// rank has two of the `ranks + 1` largest. Up to the minimum count, the other samples of these
+/// ranks cost at least as much as the smallest samples. `order` begins with the `ranks + 1` largest
+/// samples, if there are so many.
+[[nodiscard]] inline std::int64_t min_load_of_counts(integer_costs<1> const& costs,
+                                                     std::span<std::uint32_t const> order,
+                                                     counted_ranks given) {
+  if (given.min_count == 0) return 0;
+  std::int64_t pair = 0;
+  if (given.ranks < order.size()) {
+    pair = costs[order[given.ranks - 1]][0] + costs[order[given.ranks]][0];
+  }
+  std::vector<std::int64_t> values;
+  values.reserve(costs.size());
+  for (auto const& cost : costs) values.push_back(cost[0]);
+  auto const others = values.begin() + static_cast<std::ptrdiff_t>(given.min_count - 1);
+  std::nth_element(values.begin(), others, values.end());
+  std::int64_t const beside_one = std::accumulate(values.begin(), others, std::int64_t{0});
+  std::int64_t const with_largest = *std::max_element(others, values.end()) + beside_one;
+  if (given.min_count == 1) return with_largest;
+  return std::max(with_largest, pair + beside_one - *std::max_element(values.begin(), others));
+}
+
+/// What `rebalance` asks of a migration.
+struct migration_rules {
+  double max_overload;
+  given_nodes nodes;
+  rank_counts counts;
+  std::int64_t max_moved_bytes;
+};
+
+/// Moves samples from their ranks until no load is above a target. Keeps its memory.
+template <std::size_t R>
+class migration {
+ public:
+  /// The loads of the ranks. The caller fills the costs and bytes before `run`.
+  assignment_state<R> state;
+
+  /// Finds the rank of each sample.
+  void run(std::string_view function, grouping_view home, migration_rules const& rules) {
+    layout_.set(rules.nodes, home.size());
+    part_of_samples(function, "rank", home, state.costs.size(), state.home_of);
+    if (!layout_.is_sorted()) {
+      for (std::uint32_t& rank : state.home_of) rank = layout_.place_of(rank);
+    }
+    state.loads.resize(home.size());
+    state.counts.set(function, rules.counts, state.home_of, home.size());
+    state.start_at_home();
+    if (home.empty()) return;
+    std::int64_t const target = with_overload(lower_bound(), rules.max_overload);
+    if (!settle(target)) choose_fallback(target);
+    if (state.moved_bytes() > rules.max_moved_bytes) spend(rules.max_moved_bytes, target);
+  }
+
+  /// Writes the samples of each rank by ascending index.
+  void write(grouping& result) {
+    collect_parts(state.rank_of, state.ranks(), offsets_, order_);
+    result.clear();
+    result.reserve(state.ranks(), order_.size());
+    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
+      std::size_t const place = layout_.place_of(rank);
+      for (std::size_t i = offsets_[place]; i != offsets_[place + 1]; ++i) result.push(order_[i]);
+      result.close();
+    }
+  }
+
+ private:
+  using sender = excess_sender<R>;
+  /// The step limit of `relabel`, lower than the default because `rebalance` runs in every step.
+  static constexpr std::uint64_t placer_steps = rank_placer::max_steps >> 5;
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  /// The maximum number of exchanges of `refine`.
+  static constexpr std::size_t refine_exchanges = 1'000'000;
+  /// The number of targets that are tried for a budget of moved bytes.
+  static constexpr int budget_targets = 20;
+
+  /// Returns `min_load`, for which only the largest samples must be in order. If counts are
+  /// limited, the largest sample, or the two samples that share a rank, also have the smallest
+  /// samples beside them up to the minimum count.
+  [[nodiscard]] std::int64_t lower_bound() {
+    order_.resize(state.costs.size());
+    std::iota(order_.begin(), order_.end(), 0u);
+    if (state.ranks() < order_.size()) {
+      auto const after = order_.begin() + static_cast<std::ptrdiff_t>(state.ranks());
+      std::nth_element(order_.begin(), after, order_.end(), state.costs_more());
+      std::nth_element(order_.begin(), after - 1, after, state.costs_more());
+    }
+    std::int64_t const bound =
+        min_load(state.costs, std::span(std::as_const(order_)), state.ranks());
+    if constexpr (R == 1) {
+      if (state.counts.is_limited()) {
+        return std::max(bound, min_load_of_counts(state.costs, std::span(std::as_const(order_)),
+                                                  {state.ranks(), state.counts.min_count()}));
+      }
+    }
+    return bound;
+  }
+
+  /// Starts with the samples at home and moves samples; returns whether no load is above the
+  /// target.
+  [[nodiscard]] bool settle(std::int64_t target) {
+    if (state.counts.is_limited()) {
+      move_for_counts(target);
+    } else if (state.largest_load() > target) {
+      if (layout_.ranks_per_node() != 1) {
+        sender_.send_between_nodes(state, layout_, target);
+        sender_.send_inside_nodes(state, layout_, target);
+      }
+      sender_.send_between_nodes(state, single_ranks{state.ranks()}, target);
+    }
+    if (state.largest_load() <= target) return true;
+    swaps_.run(state, layout_, target);
+    bring_back(target);
+    return state.largest_load() <= target;
+  }
+
+  /// Moves samples until the number of samples on each rank is within its limits. A sample leaves
+  /// the rank with the largest load that may lose one, for the rank with the smallest load that may
+  /// gain one. Ranks outside of their limits go first.
+  void move_for_counts(std::int64_t target) {
+    rank_count_limits const& counts = state.counts;
+    for (;;) {
+      auto const above = best_rank([&](std::size_t rank) { return counts.is_above(rank); }, true);
+      auto const below = best_rank([&](std::size_t rank) { return counts.is_below(rank); }, false);
+      if (above == none && below == none) return;
+      auto const from =
+          above != none ? above
+                        : best_rank([&](std::size_t rank) { return counts.may_leave(rank); }, true);
+      auto const to =
+          below != none
+              ? below
+              : best_rank([&](std::size_t rank) { return counts.may_arrive(rank); }, false);
+      state.move(best_to_move(from, to, target), to);
+    }
+  }
+
+  /// Returns the rank with the largest or the smallest load among the ranks that are `eligible`, or
+  /// `none`.
+  template <class Eligible>
+  [[nodiscard]] std::uint32_t best_rank(Eligible const& eligible, bool is_largest) const {
+    std::uint32_t result = none;
+    for (std::uint32_t rank = 0; rank != state.ranks(); ++rank) {
+      if (!eligible(rank)) continue;
+      std::int64_t const load = largest_amount(state.loads[rank]);
+      if (result == none || (is_largest ? load > largest_amount(state.loads[result])
+                                        : load < largest_amount(state.loads[result]))) {
+        result = rank;
+      }
+    }
+    return result;
+  }
+
+  /// Returns the sample of a rank whose move to another rank leaves least excess on both, then
+  /// moves fewest bytes.
+  [[nodiscard]] std::uint32_t best_to_move(std::uint32_t from, std::uint32_t to,
+                                           std::int64_t target) const {
+    std::uint32_t best = none;
+    std::pair<std::int64_t, std::int64_t> least;
+    for (std::uint32_t i = 0; i != state.rank_of.size(); ++i) {
+      if (state.rank_of[i] != from) continue;
+      std::pair const key{excess_of(state.loads[from] - state.costs[i], target) +
+                              excess_of(state.loads[to] + state.costs[i], target),
+                          state.home_of[i] == from ? state.bytes[i][0] : 0};
+      if (best != none && key >= least) continue;
+      best = i;
+      least = key;
+    }
+    return best;
+  }
+
+  /// Returns moved samples that fit at home, or else on their node; samples with most bytes go
+  /// first.
+  void bring_back(std::int64_t target) {
+    order_.clear();
+    for (std::uint32_t i = 0; i != state.rank_of.size(); ++i) {
+      if (!state.is_home(i)) order_.push_back(i);
+    }
+    std::sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
+      auto const& bytes = state.bytes;
+      return bytes[a][0] > bytes[b][0] || (bytes[a] == bytes[b] && a < b);
+    });
+    for (std::uint32_t const sample : order_) {
+      std::uint32_t const home = state.home_of[sample];
+      if (try_move(sample, home, target)) continue;
+      std::size_t const node = layout_.node_of(home);
+      if (layout_.node_of(state.rank_of[sample]) == node) continue;
+      try_move(sample, sender::lightest_on_node(state, layout_, node, sample), target);
+    }
+  }
+
+  bool try_move(std::uint32_t sample, std::uint32_t rank, std::int64_t target) {
+    if (!sender::fits(state.loads[rank], state.costs[sample], target)) return false;
+    if (!state.counts.may_leave(state.rank_of[sample]) || !state.counts.may_arrive(rank)) {
+      return false;
+    }
+    state.move(sample, rank);
+    return true;
+  }
+
+  /// Tries the parts of `lpt` if the target was not reached. The present parts stay unless the
+  /// parts of `lpt` are more even. If these are above the target too, moves from home up to the
+  /// same largest load replace them, unless such moves send more bytes.
+  void choose_fallback(std::int64_t target) {
+    if (state.counts.is_limited()) {
+      refine(target);
+      return;
+    }
+    std::int64_t const reached = state.largest_load();
+    kept_.swap(state.rank_of);
+    place_afresh();
+    std::int64_t const fresh = state.largest_load();
+    if (fresh >= reached) {
+      state.rank_of.swap(kept_);
+      return;
+    }
+    std::int64_t const limit = std::max(target, fresh);
+    relabel();
+    bring_back(limit);
+    if (limit == target) return;
+    std::int64_t const moved = state.moved_bytes();
+    kept_.swap(state.rank_of);
+    state.start_at_home();
+    if (!settle(limit) || state.moved_bytes() > moved) state.rank_of.swap(kept_);
+  }
+
+  /// Exchanges samples as `refine_parts` does, until no load is above the target or no exchange
+  /// lowers the largest load.
+  void refine(std::int64_t target) {
+    auto const order = largest_first(state.costs);
+    std::vector<std::uint32_t> part_of = state.rank_of;
+    search_budget budget(refine_exchanges);
+    part_refiner refiner(state.costs, order, part_of, state.ranks());
+    refiner.run(target, budget, false);
+    refiner.for_each_sample(
+        [&](std::uint32_t place, std::uint32_t rank) { state.rank_of[order[place]] = rank; });
+    state.sum_loads();
+  }
+
+  /// Finds parts that move at most `max_bytes`, or only what the counts require, with the least
+  /// largest load of some targets between `target` and the largest load at home.
+  void spend(std::int64_t max_bytes, std::int64_t target) {
+    state.start_at_home();
+    if (state.counts.is_limited()) move_for_counts(target);
+    kept_ = state.rank_of;
+    std::int64_t least = state.largest_load();
+    std::int64_t low = target;
+    std::int64_t high = least;
+    for (int i = 0; i != budget_targets && high - low > 1; ++i) {
+      std::int64_t const middle = low + (high - low) / 2;
+      state.start_at_home();
+      static_cast<void>(settle(middle));
+      if (state.moved_bytes() > max_bytes) {
+        low = middle;
+        continue;
+      }
+      high = middle;
+      if (state.largest_load() >= least) continue;
+      least = state.largest_load();
+      kept_ = state.rank_of;
+    }
+    state.rank_of.swap(kept_);
+  }
+
+  /// Computes the parts of `lpt`.
+  void place_afresh() {
+    order_.resize(state.costs.size());
+    std::iota(order_.begin(), order_.end(), 0u);
+    std::sort(order_.begin(), order_.end(), state.costs_more());
+    lightest_.reset(state.ranks());
+    state.rank_of.resize(state.costs.size());
+    for (std::uint32_t const sample : order_) {
+      state.rank_of[sample] = lightest_.best(state.costs[sample]);
+      lightest_.add(state.rank_of[sample], state.costs[sample]);
+    }
+    state.sum_loads();
+  }
+
+  /// Assigns each part to a rank such that few bytes move.
+  void relabel() {
+    collect_parts(state.rank_of, state.ranks(), offsets_, order_);
+    grouping_view const parts(offsets_.data(), order_.data(), state.ranks());
+    auto const bytes_of = [this](std::uint32_t sample) { return state.bytes[sample][0]; };
+    placer_.run(state.home_of, parts, bytes_of, {.node_of = layout_.node_of()}, placer_steps);
+    for (std::uint32_t& rank : state.rank_of) rank = placer_.rank_of(rank);
+    state.sum_loads();
+  }
+
+  /// The layout of the nodes; ranks are numbered by their places in the layout.
+  node_layout layout_;
+  sender sender_;
+  swap_search<R> swaps_;
+  part_loads<R> lightest_{0};
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> offsets_;
+  std::vector<std::uint32_t> kept_;
+  rank_placer placer_;
+};
+
+}  // namespace omnibal::inline v0::detail
