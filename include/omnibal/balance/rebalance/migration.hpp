@@ -59,7 +59,7 @@ struct counted_ranks {
   return std::max(with_largest, pair + beside_one - *std::max_element(values.begin(), others));
 }
 
-/// What `rebalance` asks of a migration.
+/// The options of a migration.
 struct migration_rules {
   double max_overload;
   given_nodes nodes;
