@@ -5,36 +5,21 @@
 /// The ranks of each node.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/list_view.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <ranges>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
 /// A view of the node of each rank. Ranks with equal numbers are on the same node; any numbers are
-/// allowed. The view is empty if nodes have equal sizes. The array must outlive the view, which
-/// cannot be created from a temporary array.
-class node_numbers : public std::span<std::uint32_t const> {
- public:
-  node_numbers() = default;
-
-  template <std::ranges::contiguous_range Range>
-    requires std::ranges::sized_range<Range> &&
-        (std::is_lvalue_reference_v<Range> ||
-         std::ranges::borrowed_range<Range>)&&std::same_as<std::ranges::range_value_t<Range>,
-                                                           std::uint32_t> &&
-        (!std::same_as<std::remove_cvref_t<Range>, node_numbers>)constexpr node_numbers(
-            Range&& range)
-        : std::span<std::uint32_t const>(range) {}
-};
+/// allowed. The view is empty if nodes have equal sizes.
+using node_numbers = list_view<std::uint32_t>;
 
 /// The nodes of options: `node_of` if it is given, otherwise equal nodes.
 struct given_nodes {

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Lower bounds on the largest load over speed, and the largest load over speed of given parts.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/load_order.hpp>
+#include <omnibal/detail/part_speeds.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Returns the smallest time in which parts can have a total load in whole numbers. All parts fill
+/// up to total / sum of speeds, rounded down; the remaining units go to the parts that are first
+/// ready for one more.
+[[nodiscard]] inline part_time mean_time(std::int64_t total, part_speeds const& speeds) {
+  std::int64_t const sum = speeds.sum();
+  std::int64_t rest = total;
+  std::vector<load_order<part_time>> next;
+  next.reserve(speeds.size());
+  for (std::uint32_t part = 0; part != speeds.size(); ++part) {
+    auto const load = static_cast<std::int64_t>(int128{total} * speeds[part] / sum);
+    rest -= load;
+    next.push_back({speeds.time_of(part, load + 1), part});
+  }
+  part_time result{total, sum};
+  auto const is_later = [](load_order<part_time> a, load_order<part_time> b) { return b < a; };
+  std::make_heap(next.begin(), next.end(), is_later);
+  for (; rest != 0; --rest) {
+    std::pop_heap(next.begin(), next.end(), is_later);
+    result = next.back().load;
+    ++next.back().load.load;
+    std::push_heap(next.begin(), next.end(), is_later);
+  }
+  return result;
+}
+
+/// Returns a lower bound on the largest load over speed: the largest of the mean and of the k
+/// largest costs over the k largest speeds for each k below the number of parts. With one kind, two
+/// of the `parts + 1` largest costs share a part, so the two smallest of these over the largest
+/// speed are also a bound. With several kinds, k is one. `order` is the order of `largest_first`.
+template <std::size_t R>
+[[nodiscard]] part_time min_time(integer_costs<R> const& costs,
+                                 std::span<std::uint32_t const> order, part_speeds const& speeds) {
+  part_time result;
+  for (std::int64_t const total : total_of(costs).amounts) {
+    result = std::max(result, mean_time(total, speeds));
+  }
+  std::int64_t const fastest = speeds.largest();
+  for (resources<R> const& cost : costs) {
+    result = std::max(result, part_time{largest_amount(cost), fastest});
+  }
+  if constexpr (R == 1) {
+    std::vector<std::int64_t> sorted;
+    sorted.reserve(speeds.size());
+    for (std::size_t part = 0; part != speeds.size(); ++part) sorted.push_back(speeds[part]);
+    std::sort(sorted.begin(), sorted.end(), std::greater<>{});
+    part_time largest{0, 0};
+    std::size_t const most = std::min(order.size(), speeds.size() - 1);
+    for (std::size_t k = 0; k != most; ++k) {
+      largest.load += costs[order[k]][0];
+      largest.speed += sorted[k];
+      result = std::max(result, largest);
+    }
+    if (std::size_t const parts = speeds.size(); order.size() > parts) {
+      std::int64_t const two = costs[order[parts - 1]][0] + costs[order[parts]][0];
+      result = std::max(result, part_time{two, fastest});
+    }
+  }
+  return result;
+}
+
+/// Returns the bound plus the share `max_overload` of it; see `with_overload` of a load.
+[[nodiscard]] inline part_time with_overload(part_time bound, double max_overload) {
+  return {with_overload(bound.load, max_overload), bound.speed};
+}
+
+/// Returns the largest load over speed; `part_of` contains the part of each sample.
+template <std::size_t R>
+[[nodiscard]] part_time largest_time(integer_costs<R> const& costs,
+                                     std::span<std::uint32_t const> part_of,
+                                     part_speeds const& speeds) {
+  integer_costs<R> loads(speeds.size(), resources<R>{});
+  for (std::size_t i = 0; i != part_of.size(); ++i) loads[part_of[i]] += costs[i];
+  part_time result;
+  for (std::size_t part = 0; part != loads.size(); ++part) {
+    result = std::max(result, speeds.time_of(part, largest_amount(loads[part])));
+  }
+  return result;
+}
+
+}  // namespace omnibal::inline v0::detail

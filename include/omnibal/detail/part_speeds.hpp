@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The speeds of parts as whole numbers, and exact comparisons of loads over speeds.
+
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/list_view.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A view of the speed of each part in an option. No value means equal speeds, one value is the
+/// speed of all parts.
+using speed_list = list_view<double>;
+
+/// A load over a speed: the time of a part. Comparisons are exact.
+struct part_time {
+  std::int64_t load = 0;
+  /// The speed of the part, or the sum of several speeds.
+  std::int64_t speed = 1;
+
+  [[nodiscard]] constexpr double value() const {
+    return static_cast<double>(load) / static_cast<double>(speed);
+  }
+
+  [[nodiscard]] friend constexpr bool operator<(part_time const& a, part_time const& b) {
+    return int128{a.load} * b.speed < int128{b.load} * a.speed;
+  }
+  [[nodiscard]] friend constexpr bool operator>(part_time const& a, part_time const& b) {
+    return b < a;
+  }
+  [[nodiscard]] friend constexpr bool operator<=(part_time const& a, part_time const& b) {
+    return !(b < a);
+  }
+  [[nodiscard]] friend constexpr bool operator==(part_time const& a, part_time const& b) {
+    return int128{a.load} * b.speed == int128{b.load} * a.speed;
+  }
+};
+
+/// The speeds of parts as whole numbers of at most 2^31 without a common divisor. Speeds are scaled
+/// by a power of two such that the largest is from 2^30 to 2^31, and rounded to the nearest whole
+/// number. Whole numbers below 2^31 and numbers such as 1.5 and 1 therefore keep their ratios.
+/// Otherwise a speed changes by at most 2^-31 of the largest speed.
+class part_speeds {
+ public:
+  /// Creates the speeds of parts; `things` names the parts in error texts. Errors:
+  /// `std::invalid_argument` if there are several speeds and not one for each part, or if a speed
+  /// is not positive, not finite, or rounds to zero.
+  part_speeds(std::string_view function, speed_list given, std::size_t parts,
+              std::string_view things = "parts")
+      : parts_(parts) {
+    std::string_view const argument = "options.speeds";
+    if (given.size() > 1) check_size(function, argument, given.size(), parts, things);
+    double largest = 0.0;
+    for (std::size_t k = 0; k != given.size(); ++k) {
+      check_positive(function, argument, k, given[k]);
+      largest = std::max(largest, given[k]);
+    }
+    if (given.size() < 2) return;
+    int exponent = 0;
+    static_cast<void>(std::frexp(largest, &exponent));
+    std::int64_t divisor = 0;
+    whole_.reserve(parts);
+    for (std::size_t k = 0; k != parts; ++k) {
+      auto const whole = static_cast<std::int64_t>(std::round(std::ldexp(given[k], 31 - exponent)));
+      if (whole == 0) {
+        throw_invalid(function, argument, "[", k, "] is ", given[k],
+                      ", must be at least 2^-31 of the largest speed, which is ", largest);
+      }
+      whole_.push_back(whole);
+      divisor = std::gcd(divisor, whole);
+    }
+    for (std::int64_t& speed : whole_) speed /= divisor;
+    // Equal speeds are all one now, and are not stored.
+    if (*std::max_element(whole_.begin(), whole_.end()) == 1) whole_.clear();
+  }
+
+  [[nodiscard]] bool are_equal() const { return whole_.empty(); }
+  [[nodiscard]] std::size_t size() const { return parts_; }
+  [[nodiscard]] std::int64_t operator[](std::size_t part) const {
+    return are_equal() ? 1 : whole_[part];
+  }
+  /// Returns the sum of all speeds, which is below 2^63.
+  [[nodiscard]] std::int64_t sum() const {
+    return are_equal() ? static_cast<std::int64_t>(parts_)
+                       : std::accumulate(whole_.begin(), whole_.end(), std::int64_t{0});
+  }
+  [[nodiscard]] std::int64_t largest() const {
+    return are_equal() ? 1 : *std::max_element(whole_.begin(), whole_.end());
+  }
+
+  [[nodiscard]] part_time time_of(std::size_t part, std::int64_t load) const {
+    return {load, (*this)[part]};
+  }
+
+ private:
+  std::size_t parts_;
+  std::vector<std::int64_t> whole_;
+};
+
+}  // namespace omnibal::inline v0::detail

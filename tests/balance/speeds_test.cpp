@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Balancers of parts with different speeds: the mechanism that they share, and each of them.
+#include "error_text.hpp"
+
+#include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/part_times.hpp>
+#include <omnibal/detail/part_speeds.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::detail::integer_costs;
+using omnibal::detail::part_speeds;
+using omnibal::detail::part_time;
+using omnibal::detail::speed_list;
+
+std::vector<std::int64_t> whole(std::vector<double> const& speeds) {
+  part_speeds const result("f", speeds, speeds.size());
+  std::vector<std::int64_t> values;
+  for (std::size_t part = 0; part != result.size(); ++part) values.push_back(result[part]);
+  return values;
+}
+
+std::string speed_error(std::vector<double> const& speeds, std::size_t parts) {
+  return test::error_text<std::invalid_argument>(
+      [&] { static_cast<void>(part_speeds("f", speeds, parts, "ranks")); });
+}
+
+/// Calls `body(part_of)` for each way to assign samples to parts.
+template <class Body>
+void for_each_assignment(std::size_t samples, std::size_t parts, Body const& body) {
+  std::vector<std::uint32_t> part_of(samples, 0);
+  while (true) {
+    body(part_of);
+    std::size_t i = 0;
+    while (i != samples && ++part_of[i] == parts) part_of[i++] = 0;
+    if (i == samples) return;
+  }
+}
+
+/// The smallest largest load over speed of all assignments.
+part_time least_time(integer_costs<1> const& costs, part_speeds const& speeds) {
+  part_time least{std::numeric_limits<std::int64_t>::max(), 1};
+  for_each_assignment(costs.size(), speeds.size(), [&](std::vector<std::uint32_t> const& part_of) {
+    least = std::min(least, omnibal::detail::largest_time(costs, std::span(part_of), speeds));
+  });
+  return least;
+}
+
+/// Small costs and speeds for all ways to assign the samples.
+struct small_instance {
+  explicit small_instance(std::uint64_t seed) {
+    omnibal::rng::engine words(seed);
+    auto const draw = [&](std::int64_t most) {
+      return static_cast<std::int64_t>(
+          omnibal::rng::below(words, static_cast<std::uint64_t>(most)));
+    };
+    std::size_t const parts = 2 + static_cast<std::size_t>(draw(3));
+    std::size_t const samples = static_cast<std::size_t>(draw(7));
+    std::int64_t const largest = std::int64_t{1} << draw(8);
+    for (std::size_t i = 0; i != samples; ++i) costs.push_back({draw(1 + 2 * largest)});
+    for (std::size_t p = 0; p != parts; ++p) {
+      speeds.push_back(static_cast<double>(1 + draw(4)) / 2.0);
+    }
+  }
+
+  integer_costs<1> costs;
+  std::vector<double> speeds;
+};
+
+}  // namespace
+
+// An option must not keep a view of a temporary array, and takes no other type than double.
+static_assert(std::is_constructible_v<speed_list, std::vector<double> const&>);
+static_assert(std::is_constructible_v<speed_list, std::span<double const>>);
+static_assert(!std::is_constructible_v<speed_list, std::vector<double>>);
+static_assert(!std::is_constructible_v<speed_list, std::vector<float> const&>);
+
+// Ratios that users write must be exact, so that ties between parts are real ties.
+TEST_CASE("speeds keep the ratios of whole numbers and of multiples of powers of two") {
+  CHECK(whole({1.5, 1.5, 1.0, 1.0}) == std::vector<std::int64_t>{3, 3, 2, 2});
+  CHECK(whole({73, 100, 12}) == std::vector<std::int64_t>{73, 100, 12});
+  CHECK(whole({0x1p-1060, 0x3p-1060}) == std::vector<std::int64_t>{1, 3});
+  CHECK(whole({0x1p1000, 0x3p1000}) == std::vector<std::int64_t>{1, 3});
+  CHECK(whole({2147483647.0, 2147483646.0}) == std::vector<std::int64_t>{2147483647, 2147483646});
+  // Rounded to the nearest multiple of the largest / 2^31.
+  CHECK(whole({1.0, 0x1p-30}) == std::vector<std::int64_t>{0x40000000, 1});
+  CHECK(whole({1.0, 0x2.8p-30}) == std::vector<std::int64_t>{0x40000000, 3});
+}
+
+// Equal speeds must take the code of parts without speeds.
+TEST_CASE("speeds are equal without a value, with one value, and with equal values") {
+  for (std::vector<double> const& speeds :
+       {std::vector<double>{}, {3.0}, {0.1, 0.1, 0.1}, {1.0, 1.0 + 0x1p-40, 1.0}}) {
+    part_speeds const equal("f", speeds, 3);
+    CHECK(equal.are_equal());
+    CHECK(equal[2] == 1);
+    CHECK(equal.sum() == 3);
+    CHECK(equal.largest() == 1);
+    CHECK(equal.size() == 3);
+  }
+  std::vector<double> const unequal{1.0, 1.0, 2.0};
+  CHECK_FALSE(part_speeds("f", unequal, 3).are_equal());
+}
+
+// A wrong speed must be named, also if it is the only one.
+TEST_CASE("speeds that are no speeds are refused by name") {
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(speed_error({1, 2}, 3) == "omnibal::f: options.speeds has 2 values for 3 ranks");
+  CHECK(speed_error({1, 2, 3, -1}, 4) ==
+        "omnibal::f: options.speeds[3] is -1, must be positive and finite");
+  CHECK(speed_error({0}, 4) == "omnibal::f: options.speeds[0] is 0, must be positive and finite");
+  CHECK(speed_error({1, nan}, 2).find("options.speeds[1] is nan") != std::string::npos);
+  CHECK(speed_error({std::numeric_limits<double>::infinity(), 1}, 2).find("speeds[0] is inf") !=
+        std::string::npos);
+  CHECK(speed_error({1, 0x1p-33}, 2) ==
+        "omnibal::f: options.speeds[1] is 1.1641532182693481e-10, must be at least 2^-31 of the "
+        "largest speed, which is 1");
+}
+
+// Products of the largest loads and speeds must not overflow.
+TEST_CASE("times compare exactly") {
+  std::int64_t const most = std::numeric_limits<std::int64_t>::max();
+  CHECK(part_time{most - 1, most} < part_time{most, most});
+  CHECK(part_time{most, 3} > part_time{most - 1, 3});
+  CHECK(part_time{2, 4} == part_time{1, 2});
+  CHECK(part_time{2, 4} <= part_time{1, 2});
+  CHECK_FALSE(part_time{2, 3} <= part_time{1, 2});
+}
+
+// A bound above the best parts would end searches early and prove what is wrong.
+TEST_CASE("min_time is at most the smallest largest time") {
+  std::size_t tight = 0;
+  std::size_t unequal = 0;
+  for (std::uint64_t seed = 0; seed != 1500; ++seed) {
+    small_instance const small(seed);
+    part_speeds const speeds("f", small.speeds, small.speeds.size());
+    auto const order = omnibal::detail::largest_first(small.costs);
+    part_time const bound = omnibal::detail::min_time(small.costs, std::span(order), speeds);
+    part_time const least = least_time(small.costs, speeds);
+    INFO("seed " << seed);
+    REQUIRE(bound <= least);
+    unequal += speeds.are_equal() ? 0u : 1u;
+    tight += bound == least ? 1u : 0u;
+    if (!speeds.are_equal()) continue;
+    // Without speeds, the bound is the one that all balancers have.
+    REQUIRE(bound ==
+            part_time{omnibal::detail::min_load(small.costs, std::span(order), speeds.size()), 1});
+  }
+  CHECK(unequal > 1000);
+  CHECK(tight > 900);
+}
+
+// Each of the bounds must be there, because each is the largest for some samples.
+TEST_CASE("min_time is the largest of four bounds") {
+  auto const bound = [](integer_costs<1> const& costs, std::vector<double> const& given) {
+    auto const order = omnibal::detail::largest_first(costs);
+    return omnibal::detail::min_time(costs, std::span(order),
+                                     part_speeds("f", given, given.size()));
+  };
+  // The mean in whole numbers: 7 units on speeds 3 and 2 are 4 and 3, or 5 and 2.
+  CHECK(bound({{1}, {1}, {1}, {1}, {1}, {1}, {1}}, {3, 2}) == part_time{3, 2});
+  // One large cost, and two large costs on the two fastest of three parts.
+  CHECK(bound({{10}, {1}}, {1, 4}) == part_time{10, 4});
+  CHECK(bound({{10}, {9}, {1}}, {1, 4, 2}) == part_time{19, 6});
+  // Two of three equal costs share a part.
+  CHECK(bound({{4}, {4}, {4}}, {5, 4}) == part_time{8, 5});
+}
