@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch.hpp>
@@ -24,6 +25,24 @@ using omnibal::prefix_nodes;
 namespace {
 
 constexpr std::uint32_t none = prefix_forest::no_parent;
+
+// Arrays of arguments must have names, because a temporary array would end before the call.
+template <class Parents, class Lengths>
+concept nodes_of = requires(Parents&& parents, Lengths&& lengths) {
+  prefix_nodes{std::forward<Parents>(parents), std::forward<Lengths>(lengths), {}};
+};
+template <class Lengths>
+concept blocks_of = requires(Lengths&& lengths) {
+  prefix_blocks{8, std::forward<Lengths>(lengths)};
+};
+using numbers = std::vector<std::uint32_t>;
+using tokens_list = std::vector<std::uint64_t>;
+static_assert(nodes_of<numbers&, tokens_list const&>);
+static_assert(nodes_of<std::span<std::uint32_t>, std::span<std::uint64_t const>>);
+static_assert(!nodes_of<numbers, tokens_list&>);
+static_assert(!nodes_of<numbers&, tokens_list>);
+static_assert(!nodes_of<numbers&, tokens_list const>);
+static_assert(blocks_of<tokens_list&> && !blocks_of<tokens_list>);
 
 template <class Token>
 std::vector<std::vector<Token>> random_sequences(omnibal::rng::engine& random) {

@@ -5,7 +5,7 @@
 /// The ranks of each node.
 
 #include <omnibal/check.hpp>
-#include <omnibal/detail/list_view.hpp>
+#include <omnibal/detail/lvalue_span.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,9 +17,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A view of the node of each rank. Ranks with equal numbers are on the same node; any numbers are
-/// allowed. The view is empty if nodes have equal sizes.
-using node_numbers = list_view<std::uint32_t>;
+/// The node of each rank. Ranks with equal numbers are on the same node; any numbers are allowed.
+/// The view is empty if nodes have equal sizes.
+using node_numbers = lvalue_span<std::uint32_t>;
 
 /// The nodes of options: `node_of` if it is given, otherwise equal nodes.
 struct given_nodes {

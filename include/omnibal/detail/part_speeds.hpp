@@ -6,7 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/list_view.hpp>
+#include <omnibal/detail/lvalue_span.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace omnibal::inline v0::detail {
 
 /// A view of the speed of each part in an option. No value means equal speeds, one value is the
 /// speed of all parts.
-using speed_list = list_view<double>;
+using speed_list = lvalue_span<double>;
 
 /// A load over a speed: the time of a part. Comparisons are exact.
 struct part_time {

@@ -6,6 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/lvalue_span.hpp>
 #include <omnibal/prefix/build_prefix_forest/prefix_trie.hpp>
 #include <omnibal/prefix/prefix_forest.hpp>
 
@@ -36,11 +37,11 @@ concept token_sequences = sample_range<Sequences> &&
 /// to the node in `ends`.
 struct prefix_nodes {
   /// The parent of each node, `prefix_forest::no_parent` for a root.
-  std::span<std::uint32_t const> parents;
+  detail::lvalue_span<std::uint32_t> parents = {};
   /// The number of tokens of each node.
-  std::span<std::uint64_t const> lengths;
+  detail::lvalue_span<std::uint64_t> lengths = {};
   /// The node at which each sequence ends.
-  std::span<std::uint32_t const> ends;
+  detail::lvalue_span<std::uint32_t> ends = {};
 };
 
 /// The form of sequences that consist of hashed blocks, such as the blocks of a cache of keys and
@@ -49,7 +50,7 @@ struct prefix_blocks {
   /// The number of tokens of a block; the last block of a sequence may have fewer.
   std::uint64_t block_tokens = 0;
   /// The number of tokens of each sequence.
-  std::span<std::uint64_t const> lengths;
+  detail::lvalue_span<std::uint64_t> lengths = {};
 };
 
 struct build_prefix_forest_fn {
