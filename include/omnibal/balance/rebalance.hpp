@@ -75,8 +75,8 @@ struct rebalance_fn {
   ///
   /// With rules for the counts, samples first move from ranks with too many samples to ranks with
   /// too few. The largest samples that share a rank with the minimum number of samples also bound
-  /// the largest load. Ranks above the limit then exchange single samples; the exchange that moves
-  /// least load is preferred. If the limit is still not reached, samples are exchanged as in
+  /// the largest load. Ranks above the limit then exchange single samples with up to 64 of the
+  /// least loaded ranks. If the limit is still not reached, samples are exchanged as in
   /// `refine_parts` instead of the parts of `lpt`. These exchanges allocate.
   ///
   /// If more than `options.max_moved_bytes` would move, up to 20 higher limits are tried, and the

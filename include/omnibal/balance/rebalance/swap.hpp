@@ -39,8 +39,6 @@ struct open_rank {
   /// Whether the limits on counts allow one sample less, and one sample more.
   bool may_lose = true;
   bool may_gain = true;
-  /// Whether counts are limited at all.
-  bool is_counted = false;
 };
 
 /// Returns the excess of a load over the target, summed over the kinds.
@@ -62,16 +60,12 @@ struct home_exchange {
   std::int64_t relief = 0;
   /// The increase of the moved bytes.
   std::int64_t bytes = 0;
-  /// The decrease of the load of the heavy rank, if counts are limited.
-  std::int64_t moved = 0;
 
-  /// Returns whether this exchange has more relief per byte or, if equal, more relief or, if equal,
-  /// moves less load. Then more room remains for other ranks.
+  /// Returns whether this exchange has more relief per byte or, if equal, more relief.
   [[nodiscard]] bool is_better_than(home_exchange const& other) const {
     int128 const value = static_cast<int128>(relief) * (static_cast<int128>(other.bytes) + 1);
     int128 const other_value = static_cast<int128>(other.relief) * (static_cast<int128>(bytes) + 1);
-    if (value != other_value) return value > other_value;
-    return relief != other.relief ? relief > other.relief : moved < other.moved;
+    return value > other_value || (value == other_value && relief > other.relief);
   }
 };
 
@@ -112,7 +106,6 @@ template <std::size_t R>
                          }
                          if (R == 1 && (moved[0] <= 0 || moved[0] > room)) return;
                          found.relief = evaluate_exchange(heavy, light, moved, target, before);
-                         if (heavy.is_counted) found.moved = sum_of(moved);
                          keep_better(best, found);
                        });
   return best;
@@ -300,7 +293,6 @@ class swap_search {
     result.load = state.loads[rank];
     result.may_lose = state.counts.may_leave(rank);
     result.may_gain = state.counts.may_arrive(rank);
-    result.is_counted = state.counts.is_limited();
     result.samples.clear();
     lists_.for_each(rank, [&](std::uint32_t i) {
       // Samples that are away from home cost no more bytes.
