@@ -4,17 +4,21 @@
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_times.hpp>
+#include <omnibal/balance/lpt.hpp>
 #include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <catch.hpp>
@@ -79,6 +83,70 @@ struct small_instance {
   integer_costs<1> costs;
   std::vector<double> speeds;
 };
+
+/// Random costs and speeds for many samples. The type of mixture follows from the seed: all speeds
+/// differ, or a few are repeated.
+template <std::size_t R>
+struct random_instance {
+  random_instance(std::uint64_t seed, std::size_t samples, std::size_t parts, int bits) {
+    omnibal::rng::engine words(seed);
+    for (std::size_t i = 0; i != samples; ++i) {
+      omnibal::resources<R> cost;
+      for (std::int64_t& amount : cost.amounts) {
+        amount = static_cast<std::int64_t>(words() >> (64 - bits) >> omnibal::rng::below(words, 9));
+      }
+      costs.push_back(cost);
+    }
+    std::uint64_t const kinds = seed % 2 == 0 ? 1u << 20 : 3;
+    for (std::size_t p = 0; p != parts; ++p) {
+      speeds.push_back(0.5 + static_cast<double>(omnibal::rng::below(words, kinds)) * 0x1p-20);
+      if (seed % 2 != 0) speeds.back() = speeds.back() * 0x1p20 - 0x1p19 + 1.0;
+    }
+  }
+
+  integer_costs<R> costs;
+  std::vector<double> speeds;
+};
+
+/// The contract of `lpt` with speeds, part by part; the costs are whole numbers of one scale.
+template <std::size_t R>
+omnibal::grouping naive_lpt(integer_costs<R> const& costs, part_speeds const& speeds,
+                            omnibal::count_policy policy) {
+  std::vector<std::uint32_t> order(costs.size());
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return omnibal::detail::sum_of(costs[a]) > omnibal::detail::sum_of(costs[b]);
+  });
+  std::size_t const floor = costs.size() / speeds.size();
+  std::vector<std::vector<std::uint32_t>> parts(speeds.size());
+  integer_costs<R> loads(speeds.size(), omnibal::resources<R>{});
+  for (std::uint32_t const sample : order) {
+    std::size_t above = 0;
+    for (auto const& part : parts) above += part.size() > floor ? 1u : 0u;
+    std::size_t best = speeds.size();
+    auto const key = [&](std::size_t part) {
+      if (omnibal::detail::sum_of(costs[sample]) == 0) {
+        return part_time{static_cast<std::int64_t>(parts[part].size()), 1};
+      }
+      return speeds.time_of(part, omnibal::detail::largest_amount(loads[part] + costs[sample]));
+    };
+    for (std::size_t part = 0; part != speeds.size(); ++part) {
+      bool const may_exceed = above != costs.size() % speeds.size();
+      bool const has_room = policy == omnibal::count_policy::any || parts[part].size() < floor ||
+                            (parts[part].size() == floor && may_exceed);
+      if (has_room && (best == speeds.size() || key(part) < key(best))) best = part;
+    }
+    parts[best].push_back(sample);
+    loads[best] += costs[sample];
+  }
+  omnibal::grouping result;
+  for (auto& part : parts) {
+    std::sort(part.begin(), part.end());
+    for (std::uint32_t const sample : part) result.push(sample);
+    result.close();
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -177,4 +245,64 @@ TEST_CASE("min_time is the largest of four bounds") {
   CHECK(bound({{10}, {9}, {1}}, {1, 4, 2}) == part_time{19, 6});
   // Two of three equal costs share a part.
   CHECK(bound({{4}, {4}, {4}}, {5, 4}) == part_time{8, 5});
+}
+
+// The tournaments and bounds must find the part of the contract, also among equal times, under
+// limits of the counts, and with loads that leave 64 bits.
+TEMPLATE_TEST_CASE_SIG("lpt places each sample where its time is smallest", "",
+                       ((std::size_t R), R), 1, 2) {
+  std::size_t unequal = 0;
+  for (std::uint64_t seed = 0; seed != 120; ++seed) {
+    int const bits = seed % 3 == 0 ? 3 : (seed % 3 == 1 ? 20 : 55);
+    random_instance<R> const given(seed, 7 + seed % 90, 2 + seed % 23, bits);
+    part_speeds const speeds("f", given.speeds, given.speeds.size());
+    if (speeds.are_equal()) continue;
+    ++unequal;
+    // The shares of the sums, which are the costs of several kinds.
+    auto const costs = omnibal::detail::measure_costs("f", given.costs, std::identity{});
+    for (auto const policy :
+         {omnibal::count_policy::any, omnibal::count_policy::at_most_one_apart}) {
+      INFO("seed " << seed);
+      REQUIRE(omnibal::lpt(given.costs, speeds.size(), std::identity{},
+                           {.count = policy, .speeds = given.speeds}) ==
+              naive_lpt(costs, speeds, policy));
+    }
+  }
+  CHECK(unequal > 80);
+}
+
+// Speeds that do not differ must change nothing.
+TEST_CASE("lpt with equal speeds is lpt") {
+  for (std::uint64_t seed = 0; seed != 50; ++seed) {
+    random_instance<1> const given(seed, 60, 1 + seed % 9, 20);
+    std::size_t const parts = given.speeds.size();
+    std::vector<double> const one{0.3};
+    std::vector<double> const all(parts, 0.3);
+    auto const expected = omnibal::lpt(given.costs, parts);
+    CHECK(omnibal::lpt(given.costs, parts, std::identity{}, {.speeds = one}) == expected);
+    CHECK(omnibal::lpt(given.costs, parts, std::identity{}, {.speeds = all}) == expected);
+  }
+}
+
+// The errors of speeds must name the function.
+TEST_CASE("lpt refuses wrong speeds by name") {
+  std::vector<int> const costs{1, 2, 3};
+  std::vector<double> const speeds{1.0, 0.0};
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(omnibal::lpt(costs, 2, std::identity{}, {.speeds = speeds}));
+        }) == "omnibal::lpt: options.speeds[1] is 0, must be positive and finite");
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(omnibal::lpt(costs, 3, std::identity{}, {.speeds = speeds}));
+        }) == "omnibal::lpt: options.speeds has 2 values for 3 parts");
+}
+
+// The counts of equal samples must be in proportion to the speeds, rounded so that the largest time is
+// smallest.
+TEST_CASE("lpt with speeds brings the largest time to the bound") {
+  std::vector<int> const costs(65, 10);
+  std::vector<double> const speeds{1.5, 1.5, 1.0, 1.0};
+  auto const parts = omnibal::lpt(costs, 4, std::identity{}, {.speeds = speeds});
+  std::vector<std::size_t> counts;
+  for (auto const& part : parts) counts.push_back(part.size());
+  CHECK(counts == std::vector<std::size_t>{20, 19, 13, 13});
 }

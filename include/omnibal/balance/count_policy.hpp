@@ -4,6 +4,8 @@
 /// \file
 /// Limits on the number of samples in a part.
 
+#include <omnibal/detail/part_speeds.hpp>
+
 namespace omnibal::inline v0 {
 
 /// A balancer's promise about the number of samples in each part.
@@ -20,6 +22,9 @@ enum class count_policy {
 /// Options of `lpt`, on a host and on a device.
 struct lpt_options {
   count_policy count = count_policy::any;
+  /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive
+  /// the option. A device accepts only equal speeds.
+  detail::speed_list speeds = {};
 };
 
 /// Whether the number of samples in a part may change.

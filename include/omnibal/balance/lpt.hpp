@@ -6,8 +6,10 @@
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
@@ -33,22 +35,36 @@ struct lpt_fn {
   /// of their sums over all samples. The size of a sample is then the sum of its shares. Each
   /// sample goes to the part whose largest share with the sample is smallest.
   ///
+  /// With `options.speeds`, each sample goes to the part whose load with the sample over the speed
+  /// is smallest, and of equal parts to the lowest. Speeds are rounded to whole multiples of a
+  /// power of two, with an error of at most 2^-31 of the largest; comparisons are exact. The
+  /// largest load over speed is at most 1.58 times the smallest possible without limits on the
+  /// counts. Parts of equal speed cost no more comparisons than without speeds. Several resources
+  /// cost a comparison for each part.
+  ///
   /// Complexity: linear for the sort, and for each sample a comparison for each doubling of the
   /// parts. For several resources, each sample costs a comparison for each of up to 256 parts.
   /// Above 256 parts it costs one comparison for every 64 parts and some blocks of 64. Memory: 24 +
   /// 16R bytes per sample and 80 + 8R per part at most, result included. Determinism: portable for
   /// integers. Errors: `std::invalid_argument` if there are no parts, if a cost is negative, not
-  /// finite or above 2^63 - 1, or if counts must be equal and the number of parts does not divide
-  /// the number of samples. `std::overflow_error` if the sum of all costs exceeds its type;
+  /// finite or above 2^63 - 1, if counts must be equal and the number of parts does not divide the
+  /// number of samples, or if a speed is not positive, not finite or below 2^-31 of the largest.
+  /// `std::overflow_error` if the sum of all costs exceeds its type;
   /// `std::length_error` above 2^32 - 1 samples or parts. Source: Graham, "Bounds on
-  /// multiprocessing timing anomalies", 1969.
+  /// multiprocessing timing anomalies", 1969; with speeds, Kovacs, "New approximation bounds for
+  /// LPT scheduling", 2010.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,
                                     Cost const& cost = {}, lpt_options const& options = {}) const {
     detail::check_parts(name, parts);
+    detail::part_speeds const speeds(name, options.speeds, parts);
     auto const costs = detail::measure_costs(name, samples, cost);
     detail::count_limits room(name, options.count, costs.size(), parts);
+    if (!speeds.are_equal()) {
+      return detail::collect_parts(detail::place_longest_first(costs, std::move(room), speeds),
+                                   parts);
+    }
     return detail::collect_parts(detail::place_longest_first(costs, std::move(room)), parts);
   }
 

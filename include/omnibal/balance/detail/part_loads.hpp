@@ -24,6 +24,7 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -232,29 +233,40 @@ inline void place_zero_cost(std::span<std::uint32_t const> samples, count_limits
   place(samples, one, counts, room, part_of);
 }
 
-/// Returns the part of each sample. Samples with zero cost are placed last.
-template <std::size_t R>
-[[nodiscard]] std::vector<std::uint32_t> place_longest_first(integer_costs<R> const& costs,
-                                                             count_limits room) {
+/// Returns the part of each sample. Samples with zero cost are placed last. `with_loads(body)`
+/// calls `body(loads)` once with the loads of empty parts.
+template <std::size_t R, class WithLoads>
+[[nodiscard]] std::vector<std::uint32_t> place_sorted(integer_costs<R> const& costs,
+                                                      count_limits room,
+                                                      WithLoads const& with_loads) {
   std::vector<std::uint32_t> const order = largest_first(costs);
   std::vector<std::uint32_t> part_of(order.size());
   std::size_t const costly = count_costly(costs, std::span(order));
-  auto const place_costly = [&](auto loads) {
+  with_loads([&](auto loads) {
     auto const cost = [&costs](std::uint32_t sample) -> resources<R> const& {
       return costs[sample];
     };
     place(std::span(order).first(costly), cost, loads, room, part_of);
-  };
-  if constexpr (R > 1) {
-    place_costly(vector_load_index<R>(room.parts()));
-  } else if (std::int64_t const total = sum_of(total_of(costs));
-             load_key<std::uint64_t>::can_hold(total, room.parts())) {
-    place_costly(load_heap<std::uint64_t>(room.parts()));
-  } else {
-    place_costly(load_heap<uint128>(room.parts()));
-  }
+  });
   place_zero_cost(std::span(order).subspan(costly), room, part_of);
   return part_of;
+}
+
+/// Returns the part of each sample by longest processing time first.
+template <std::size_t R>
+[[nodiscard]] std::vector<std::uint32_t> place_longest_first(integer_costs<R> const& costs,
+                                                             count_limits room) {
+  std::size_t const parts = room.parts();
+  return place_sorted(costs, std::move(room), [&](auto const& place_costly) {
+    if constexpr (R > 1) {
+      place_costly(vector_load_index<R>(parts));
+    } else if (std::int64_t const total = sum_of(total_of(costs));
+               load_key<std::uint64_t>::can_hold(total, parts)) {
+      place_costly(load_heap<std::uint64_t>(parts));
+    } else {
+      place_costly(load_heap<uint128>(parts));
+    }
+  });
 }
 
 /// Returns a lower bound on the largest amount in any of some parts. The bound is the largest of
