@@ -38,6 +38,9 @@ struct rebalance_options {
   /// this is the maximum number of samples that move. If the limit of `max_overload` requires more,
   /// the largest load is higher.
   std::int64_t max_moved_bytes = std::numeric_limits<std::int64_t>::max();
+  /// The speed of each rank, or one value for all; empty for equal speeds. The largest load over
+  /// speed then takes the place of the largest load. The array must outlive the option.
+  detail::speed_list speeds = {};
 };
 
 /// Memory of `rebalance` for a cost of `R` kinds, and its last result. Keep one workspace from step
@@ -150,7 +153,7 @@ struct rebalance_fn {
     detail::measure_bytes_into(name, bytes, count, migration.state.bytes);
     migration.run(name, home,
                   {options.max_overload, detail::given_nodes::of(options), options.counts,
-                   options.max_moved_bytes});
+                   options.max_moved_bytes, options.speeds});
     migration.write(workspace.result_);
     return workspace.result_;
   }

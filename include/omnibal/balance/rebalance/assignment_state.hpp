@@ -94,7 +94,10 @@ struct assignment_state {
   std::vector<std::uint32_t> home_of;
   /// The present rank of each sample.
   std::vector<std::uint32_t> rank_of;
-  /// The load of each rank.
+  /// An amount that is added to the load of each rank, or nothing. It turns a smaller limit of a
+  /// slower rank into the same limit for all.
+  std::vector<std::int64_t> offsets;
+  /// The load of each rank, with the offset.
   integer_costs<R> loads;
   /// The number of samples on each rank.
   rank_count_limits counts;
@@ -110,6 +113,9 @@ struct assignment_state {
   }
   void sum_loads() {
     loads.assign(loads.size(), resources<R>{});
+    for (std::size_t rank = 0; rank != offsets.size(); ++rank) {
+      for (std::int64_t& amount : loads[rank].amounts) amount = offsets[rank];
+    }
     for (std::size_t i = 0; i != rank_of.size(); ++i) loads[rank_of[i]] += costs[i];
     counts.count(rank_of);
   }

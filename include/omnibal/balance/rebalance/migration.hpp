@@ -7,11 +7,16 @@
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
+#include <omnibal/balance/detail/part_times.hpp>
+#include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/balance/rebalance/assignment_state.hpp>
 #include <omnibal/balance/rebalance/excess_sender.hpp>
 #include <omnibal/balance/rebalance/swap.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/node_layout.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/rank_placer.hpp>
 #include <omnibal/detail/search_budget.hpp>
@@ -65,6 +70,7 @@ struct migration_rules {
   given_nodes nodes;
   rank_counts counts;
   std::int64_t max_moved_bytes;
+  speed_list speeds;
 };
 
 /// Moves samples from their ranks until no load is above a target. Keeps its memory.
@@ -83,11 +89,12 @@ class migration {
     }
     state.loads.resize(home.size());
     state.counts.set(function, rules.counts, state.home_of, home.size());
+    set_speeds(function, rules.speeds);
     state.start_at_home();
     if (home.empty()) return;
-    std::int64_t const target = with_overload(lower_bound(), rules.max_overload);
-    if (!settle(target)) choose_fallback(target);
-    if (state.moved_bytes() > rules.max_moved_bytes) spend(rules.max_moved_bytes, target);
+    part_time const limit = with_overload(lower_bound(), rules.max_overload);
+    if (!settle(limit)) choose_fallback(limit);
+    if (state.moved_bytes() > rules.max_moved_bytes) spend(rules.max_moved_bytes, limit);
   }
 
   /// Writes the samples of each rank by ascending index.
@@ -106,37 +113,94 @@ class migration {
   using sender = excess_sender<R>;
   /// The step limit of `relabel`, lower than the default because `rebalance` runs in every step.
   static constexpr std::uint64_t placer_steps = rank_placer::max_steps >> 5;
+  /// The largest sum of costs for which a load and an offset fit into a number.
+  static constexpr std::int64_t most_with_speeds = std::int64_t{1} << 62;
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   /// The maximum number of exchanges of `refine`.
   static constexpr std::size_t refine_exchanges = 1'000'000;
   /// The number of targets that are tried for a budget of moved bytes.
   static constexpr int budget_targets = 20;
 
-  /// Returns `min_load`, for which only the largest samples must be in order. If counts are
-  /// limited, the largest sample, or the two samples that share a rank, also have the smallest
-  /// samples beside them up to the minimum count.
-  [[nodiscard]] std::int64_t lower_bound() {
+  /// Sets the speeds of the ranks in the order of the layout.
+  void set_speeds(std::string_view function, speed_list given) {
+    state.offsets.clear();
+    speeds_ = part_speeds(function, given, state.ranks(), "ranks");
+    if (speeds_.are_equal()) return;
+    total_ = 0;
+    for (std::int64_t const amount : total_of(state.costs).amounts) {
+      total_ = std::max(total_, amount);
+    }
+    if (total_ > most_with_speeds) throw_overflow(function, "twice the sum of the costs");
+    std::vector<double> by_place;
+    by_place.reserve(state.ranks());
+    for (std::size_t place = 0; place != state.ranks(); ++place) {
+      by_place.push_back(given[layout_.rank_at(place)]);
+    }
+    speeds_ = part_speeds(function, by_place, state.ranks(), "ranks");
+    state.offsets.assign(state.ranks(), 0);
+  }
+
+  /// Returns the limit on the load of each rank. With different speeds, this is the limit of the
+  /// fastest rank, and the offsets reduce the limits of the others.
+  [[nodiscard]] std::int64_t use(part_time limit) {
+    if (speeds_.are_equal()) return limit.load;
+    std::int64_t target = 0;
+    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
+      target = std::max(target, std::min(load_at(limit, speeds_[rank]), total_));
+    }
+    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
+      std::int64_t const offset =
+          std::min(target - std::min(load_at(limit, speeds_[rank]), total_), most_with_speeds - 1);
+      for (std::int64_t& amount : state.loads[rank].amounts) amount += offset - state.offsets[rank];
+      state.offsets[rank] = offset;
+    }
+    return target;
+  }
+
+  /// Returns the largest load over speed.
+  [[nodiscard]] part_time largest_time() const {
+    if (speeds_.are_equal()) return {state.largest_load(), 1};
+    part_time result;
+    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
+      std::int64_t const load = largest_amount(state.loads[rank]) - state.offsets[rank];
+      result = std::max(result, speeds_.time_of(rank, load));
+    }
+    return result;
+  }
+
+  /// Returns `min_load` or, with different speeds, `min_time`. If counts are limited, the largest
+  /// sample, or the two samples that share a rank, also have the smallest samples beside them up to
+  /// the minimum count.
+  [[nodiscard]] part_time lower_bound() {
     order_.resize(state.costs.size());
     std::iota(order_.begin(), order_.end(), 0u);
-    if (state.ranks() < order_.size()) {
-      auto const after = order_.begin() + static_cast<std::ptrdiff_t>(state.ranks());
-      std::nth_element(order_.begin(), after, order_.end(), state.costs_more());
-      std::nth_element(order_.begin(), after - 1, after, state.costs_more());
+    part_time bound;
+    if (speeds_.are_equal()) {
+      // Only the largest samples must be in order.
+      if (state.ranks() < order_.size()) {
+        auto const after = order_.begin() + static_cast<std::ptrdiff_t>(state.ranks());
+        std::nth_element(order_.begin(), after, order_.end(), state.costs_more());
+        std::nth_element(order_.begin(), after - 1, after, state.costs_more());
+      }
+      bound.load = min_load(state.costs, std::span(std::as_const(order_)), state.ranks());
+    } else {
+      std::sort(order_.begin(), order_.end(), state.costs_more());
+      bound = min_time(state.costs, std::span(std::as_const(order_)), speeds_);
     }
-    std::int64_t const bound =
-        min_load(state.costs, std::span(std::as_const(order_)), state.ranks());
     if constexpr (R == 1) {
       if (state.counts.is_limited()) {
-        return std::max(bound, min_load_of_counts(state.costs, std::span(std::as_const(order_)),
-                                                  {state.ranks(), state.counts.min_count()}));
+        std::int64_t const load = min_load_of_counts(state.costs, std::span(std::as_const(order_)),
+                                                     {state.ranks(), state.counts.min_count()});
+        bound = std::max(bound, part_time{load, speeds_.largest()});
       }
     }
     return bound;
   }
 
-  /// Starts with the samples at home and moves samples; returns whether no load is above the
-  /// target.
-  [[nodiscard]] bool settle(std::int64_t target) {
+  /// Starts with the samples at home and moves samples; returns whether no load over speed is above
+  /// the limit.
+  [[nodiscard]] bool settle(part_time limit) {
+    std::int64_t const target = use(limit);
     if (state.counts.is_limited()) {
       move_for_counts(target);
     } else if (state.largest_load() > target) {
@@ -235,72 +299,87 @@ class migration {
     return true;
   }
 
-  /// Tries the parts of `lpt` if the target was not reached. The present parts stay unless the
-  /// parts of `lpt` are more even. If these are above the target too, moves from home up to the
-  /// same largest load replace them, unless such moves send more bytes.
-  void choose_fallback(std::int64_t target) {
+  /// Tries the parts of `lpt` if the limit was not reached. The present parts stay unless the parts
+  /// of `lpt` are more even. If these are above the limit too, moves from home up to the same
+  /// largest load replace them, unless such moves send more bytes.
+  void choose_fallback(part_time limit) {
     if (state.counts.is_limited()) {
-      refine(target);
+      refine(limit);
       return;
     }
-    std::int64_t const reached = state.largest_load();
+    part_time const reached = largest_time();
     kept_.swap(state.rank_of);
     place_afresh();
-    std::int64_t const fresh = state.largest_load();
-    if (fresh >= reached) {
+    part_time const fresh = largest_time();
+    if (!(fresh < reached)) {
       state.rank_of.swap(kept_);
       return;
     }
-    std::int64_t const limit = std::max(target, fresh);
-    relabel();
-    bring_back(limit);
-    if (limit == target) return;
+    part_time const next = std::max(limit, fresh);
+    if (speeds_.are_equal()) relabel();
+    bring_back(use(next));
+    if (next == limit) return;
     std::int64_t const moved = state.moved_bytes();
     kept_.swap(state.rank_of);
     state.start_at_home();
-    if (!settle(limit) || state.moved_bytes() > moved) state.rank_of.swap(kept_);
+    if (!settle(next) || state.moved_bytes() > moved) state.rank_of.swap(kept_);
   }
 
-  /// Exchanges samples as `refine_parts` does, until no load is above the target or no exchange
+  /// Exchanges samples as `refine_parts` does, until no load is above the limit or no exchange
   /// lowers the largest load.
-  void refine(std::int64_t target) {
+  void refine(part_time limit) {
+    if (!speeds_.are_equal()) return;
     auto const order = largest_first(state.costs);
     std::vector<std::uint32_t> part_of = state.rank_of;
     search_budget budget(refine_exchanges);
     part_refiner refiner(state.costs, order, part_of, state.ranks());
-    refiner.run(target, budget, false);
+    refiner.run(limit.load, budget, false);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t rank) { state.rank_of[order[place]] = rank; });
     state.sum_loads();
   }
 
   /// Finds parts that move at most `max_bytes`, or only what the counts require, with the least
-  /// largest load of some targets between `target` and the largest load at home.
-  void spend(std::int64_t max_bytes, std::int64_t target) {
+  /// largest load over speed for some limits between the given one and that at home.
+  void spend(std::int64_t max_bytes, part_time limit) {
     state.start_at_home();
-    if (state.counts.is_limited()) move_for_counts(target);
+    if (state.counts.is_limited()) move_for_counts(use(limit));
     kept_ = state.rank_of;
-    std::int64_t least = state.largest_load();
-    std::int64_t low = target;
-    std::int64_t high = least;
+    part_time least = largest_time();
+    // Limits are those of the fastest rank.
+    std::int64_t const fastest = speeds_.largest();
+    std::int64_t low = load_at(limit, fastest);
+    std::int64_t high = load_at(least, fastest) + 1;
     for (int i = 0; i != budget_targets && high - low > 1; ++i) {
       std::int64_t const middle = low + (high - low) / 2;
       state.start_at_home();
-      static_cast<void>(settle(middle));
+      static_cast<void>(settle({middle, fastest}));
       if (state.moved_bytes() > max_bytes) {
         low = middle;
         continue;
       }
       high = middle;
-      if (state.largest_load() >= least) continue;
-      least = state.largest_load();
+      part_time const reached = largest_time();
+      if (!(reached < least)) continue;
+      least = reached;
       kept_ = state.rank_of;
     }
     state.rank_of.swap(kept_);
   }
 
+  /// Returns the load of a speed within a time.
+  [[nodiscard]] static std::int64_t load_at(part_time time, std::int64_t speed) {
+    return static_cast<std::int64_t>(std::min<int128>(
+        int128{time.load} * speed / time.speed, std::numeric_limits<std::int64_t>::max() - 1));
+  }
+
   /// Computes the parts of `lpt`.
   void place_afresh() {
+    if (!speeds_.are_equal()) {
+      state.rank_of = place_longest_first(state.costs, count_limits(state.ranks()), speeds_);
+      state.sum_loads();
+      return;
+    }
     order_.resize(state.costs.size());
     std::iota(order_.begin(), order_.end(), 0u);
     std::sort(order_.begin(), order_.end(), state.costs_more());
@@ -325,6 +404,9 @@ class migration {
 
   /// The layout of the nodes; ranks are numbered by their places in the layout.
   node_layout layout_;
+  /// The speeds of the ranks by their places and, if they differ, the largest sum of a kind.
+  part_speeds speeds_{"", {}, 0};
+  std::int64_t total_ = 0;
   sender sender_;
   swap_search<R> swaps_;
   part_loads<R> lightest_{0};

@@ -4,12 +4,15 @@
 #include "parts.hpp"
 #include "samples.hpp"
 
+#include <omnibal/balance/detail/part_times.hpp>
+#include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/rebalance/assignment_state.hpp>
 #include <omnibal/balance/rebalance/swap.hpp>
 #include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/node_layout.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -333,6 +336,80 @@ TEST_CASE("rebalance with a budget is near the least load of all placements with
   CHECK(reached <= 1.06 * least);
 }
 
+// A slow rank must get less work, and the promises about moves must hold for speeds too.
+TEST_CASE("rebalance with speeds is within its limit or as even as lpt with speeds") {
+  test::random_amounts random(9);
+  for (std::size_t trial = 0; trial != 300; ++trial) {
+    std::size_t const ranks = 1 + trial % 7;
+    std::size_t const count = 1 + trial % 40;
+    auto const home = random_home(random, count, ranks);
+    auto const costs = random_costs(random, count, 1000);
+    auto const bytes = random_costs(random, count, 50);
+    std::vector<double> speeds(ranks);
+    for (double& speed : speeds) speed = static_cast<double>(random.between(1, 4)) / 2;
+    std::vector<std::uint32_t> node_of(ranks);
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      node_of[rank] = static_cast<std::uint32_t>(rank % 2);
+    }
+    double const tolerance = trial % 3 == 0 ? 0.0 : 0.05;
+    for (bool const has_nodes : {false, true}) {
+      omnibal::rebalance_options options{.max_overload = tolerance, .speeds = speeds};
+      if (has_nodes) options.node_of = node_of;
+      auto const parts = rebalance(home, costs, bytes, options);
+      REQUIRE(test::parts_fault(parts, count, ranks) == "");
+      auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
+      auto const order = omnibal::detail::largest_first(whole);
+      omnibal::detail::part_speeds const exact("test", speeds, ranks);
+      auto const limit = omnibal::detail::with_overload(
+          omnibal::detail::min_time(whole, std::span(order), exact), tolerance);
+      auto const time_of = [&](grouping const& some) {
+        omnibal::detail::part_time largest;
+        for (std::size_t rank = 0; rank != ranks; ++rank) {
+          std::int64_t load = 0;
+          for (std::uint32_t const i : some[rank]) load += costs[i];
+          largest = std::max(largest, exact.time_of(rank, load));
+        }
+        return largest;
+      };
+      auto const of_lpt = time_of(omnibal::lpt(costs, ranks, std::identity{}, {.speeds = speeds}));
+      CAPTURE(trial, has_nodes);
+      REQUIRE(time_of(parts) <= std::max(limit, of_lpt));
+      if (time_of(home) <= limit) REQUIRE(test::moved_bytes(home, parts, bytes) == 0);
+      options.max_moved_bytes = 40;
+      auto const frugal = rebalance(home, costs, bytes, options);
+      REQUIRE(test::moved_bytes(home, frugal, bytes) <= 40);
+      REQUIRE(time_of(frugal) <= time_of(home));
+    }
+  }
+}
+
+// The size of a rank's share is exact for speeds with exact ratios.
+TEST_CASE("rebalance with speeds of 3 and 2 gives shares of 3 and 2") {
+  grouping home;
+  for (std::uint32_t i = 0; i != 50; ++i) home.push(i);
+  home.close();
+  home.close();
+  cost_list const one(50, 1);
+  std::vector<double> const speeds{1.0, 1.5};
+  auto const parts = rebalance(home, one, one, {.max_overload = 0.0, .speeds = speeds});
+  CHECK(parts[0].size() == 20);
+  CHECK(parts[1].size() == 30);
+}
+
+// Users pass speeds always, also for clusters of one kind: nothing may change then.
+TEST_CASE("rebalance with equal speeds is rebalance without speeds") {
+  test::random_amounts random(10);
+  for (std::size_t trial = 0; trial != 100; ++trial) {
+    auto const home = random_home(random, 40, 8);
+    auto const costs = random_costs(random, 40, 1000);
+    auto const plain = rebalance(home, costs, costs);
+    std::vector<double> const all(8, 0.3);
+    std::vector<double> const one{7.0};
+    REQUIRE(rebalance(home, costs, costs, {.speeds = all}) == plain);
+    REQUIRE(rebalance(home, costs, costs, {.speeds = one}) == plain);
+  }
+}
+
 TEST_CASE("rebalance refuses counts that are not possible and negative budgets") {
   grouping home;
   for (std::uint32_t const i : {0u, 1u, 2u}) home.push(i);
@@ -345,5 +422,16 @@ TEST_CASE("rebalance refuses counts that are not possible and negative budgets")
   CHECK(test::error_text<std::invalid_argument>([&] {
           (void)rebalance(home, costs, costs, {.max_moved_bytes = -1});
         }) == "omnibal::rebalance: options.max_moved_bytes is -1, must be finite and not negative");
+  std::vector<double> const three(3, 1.0);
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          (void)rebalance(home, costs, costs, {.speeds = three});
+        }) == "omnibal::rebalance: options.speeds has 3 values for 2 ranks");
+  std::vector<double> const zero{1.0, 0.0};
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          (void)rebalance(home, costs, costs, {.speeds = zero});
+        }) == "omnibal::rebalance: options.speeds[1] is 0, must be positive and finite");
+  std::vector<double> const two{1.0, 2.0};
+  cost_list const huge{std::int64_t{1} << 62, 1, 1};
+  CHECK_THROWS_AS(rebalance(home, huge, costs, {.speeds = two}), std::overflow_error);
   CHECK(rebalance(grouping{}, cost_list{}, cost_list{}, {.counts = rank_counts::equal}).empty());
 }
