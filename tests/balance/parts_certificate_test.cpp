@@ -8,11 +8,13 @@
 
 #include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -23,8 +25,10 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <catch.hpp>
@@ -279,6 +283,141 @@ std::string refined_fault(engine& random, problem<Weight> const& given) {
                                      {.max_overload = tolerance, .counts = counts}));
 }
 
+/// Speeds of parts that are multiples of 1/4, as whole numbers, and the times of sets: sums over
+/// speeds, multiplied by 12, which all speeds divide.
+template <class Weight>
+struct speed_problem {
+  using load = working_of<Weight>;
+  using time = std::conditional_t<std::integral<load>, omnibal::detail::int128, double>;
+
+  speed_problem(engine& random, problem<Weight> const& costs) : given(costs) {
+    std::int64_t const most = number_between(random, 2, 4);
+    for (std::size_t p = 0; p != given.parts; ++p) {
+      whole.push_back(number_between(random, 1, most));
+      speeds.push_back(0.25 * static_cast<double>(whole.back()));
+    }
+  }
+
+  [[nodiscard]] time time_of(std::size_t part, std::size_t set) const {
+    return static_cast<time>(given.sums[set]) * static_cast<time>(12 / whole[part]);
+  }
+  [[nodiscard]] time slack() const { return static_cast<time>(given.slack()) * 12; }
+  [[nodiscard]] std::vector<std::size_t> sets_of(grouping const& result) const {
+    std::vector<std::size_t> sets(result.size(), 0);
+    for (std::size_t p = 0; p != result.size(); ++p) {
+      for (std::uint32_t const item : result[p]) sets[p] |= std::size_t{1} << item;
+    }
+    return sets;
+  }
+  [[nodiscard]] time largest_time(std::vector<std::size_t> const& sets) const {
+    time largest{};
+    for (std::size_t p = 0; p != sets.size(); ++p) largest = std::max(largest, time_of(p, sets[p]));
+    return largest;
+  }
+  /// The smallest largest time of all ways to fill the parts.
+  [[nodiscard]] time min_largest(count_policy policy) const {
+    time const none = time_of(0, given.sums.size() - 1) * 12 + 1;
+    std::size_t const floor = given.count() / given.parts;
+    std::size_t const most = floor + (given.count() % given.parts != 0 ? 1 : 0);
+    auto const value = [&](std::size_t part, std::size_t set) {
+      auto const size = static_cast<std::size_t>(std::popcount(set));
+      bool const may_be = policy == count_policy::any || (size >= floor && size <= most);
+      return may_be ? time_of(part, set) : none;
+    };
+    std::vector<time> least;
+    for (std::size_t set = 0; set != given.sums.size(); ++set) least.push_back(value(0, set));
+    for (std::size_t part = 1; part < given.parts; ++part) {
+      std::vector<time> next(least.size(), none);
+      for (std::size_t set = 0; set != least.size(); ++set) {
+        for (std::size_t taken = set;; taken = (taken - 1) & set) {
+          next[set] = std::min(next[set], std::max(least[set ^ taken], value(part, taken)));
+          if (taken == 0) break;
+        }
+      }
+      least = std::move(next);
+    }
+    return least.back();
+  }
+  /// True where moving a sample from a part with the largest time, or swapping two, leaves both
+  /// parts below it.
+  [[nodiscard]] bool can_be_evened(std::vector<std::size_t> const& sets, bool may_move) const {
+    time const largest = largest_time(sets);
+    auto const lowers = [&](std::size_t from, std::size_t to, std::size_t exchanged) {
+      auto after = sets;
+      after[from] ^= exchanged;
+      after[to] ^= exchanged;
+      return largest_time(after) < largest;
+    };
+    for (std::size_t from = 0; from != sets.size(); ++from) {
+      for (std::size_t to = 0; to != sets.size(); ++to) {
+        for (std::size_t i = sets[from]; i != 0 && to != from; i &= i - 1) {
+          std::size_t const one = i & (~i + 1);
+          if (may_move && lowers(from, to, one)) return true;
+          for (std::size_t k = sets[to]; k != 0; k &= k - 1) {
+            if (lowers(from, to, one | (k & (~k + 1)))) return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  problem<Weight> const& given;
+  std::vector<std::int64_t> whole;
+  std::vector<double> speeds;
+};
+
+template <class Weight>
+std::string speeds_fault(engine& random, problem<Weight> const& costs) {
+  speed_problem<Weight> const given(random, costs);
+  for (count_policy const policy : {count_policy::any, count_policy::at_most_one_apart}) {
+    auto const best = given.min_largest(policy);
+    auto const placed = omnibal::lpt(costs.costs, costs.parts, std::identity{},
+                                     {.count = policy, .speeds = given.speeds});
+    std::string const found = test::parts_fault(placed, costs.count(), costs.parts, policy);
+    if (!found.empty()) return "lpt with speeds: " + found;
+    auto const largest = given.largest_time(given.sets_of(placed));
+    if (largest < best - given.slack()) return "the oracle is wrong";
+    if (policy == count_policy::any &&
+        largest / 1000 > best / 1000 * 1578 / 1000 + 2 + given.slack()) {
+      return "lpt with speeds is worse than 1.578 times the best";
+    }
+    if (policy != count_policy::any) continue;
+    // The bound, whose speeds have no common divisor.
+    if constexpr (std::integral<working_of<Weight>>) {
+      omnibal::detail::part_speeds const speeds("test", given.speeds, costs.parts);
+      auto const whole = omnibal::detail::measure_costs("test", costs.costs, std::identity{});
+      auto const order = omnibal::detail::largest_first(whole);
+      auto const bound = omnibal::detail::min_time(whole, std::span(order), speeds);
+      std::int64_t const divisor = given.whole[0] / speeds[0];
+      if (omnibal::detail::int128{bound.load} * 12 > bound.speed * best * divisor) {
+        return "min_time is above the best";
+      }
+    }
+  }
+  auto const start = random_parts(random, costs.count(), costs.parts);
+  bool const may_move = number_between(random, 0, 1) == 0;
+  auto const counts = may_move ? omnibal::part_counts::free : omnibal::part_counts::kept;
+  auto const refined = omnibal::refine_parts(costs.costs, start, std::identity{},
+                                             {.counts = counts, .speeds = given.speeds});
+  std::string const found = test::parts_fault(refined, costs.count(), costs.parts);
+  if (!found.empty()) return "refine_parts with speeds: " + found;
+  auto const sets = given.sets_of(refined);
+  if (given.largest_time(sets) > given.largest_time(given.sets_of(start)) + given.slack()) {
+    return "refine_parts with speeds raises a time";
+  }
+  for (std::size_t p = 0; p != costs.parts && !may_move; ++p) {
+    if (refined[p].size() != start[p].size()) return "refine_parts with speeds changes a count";
+  }
+  if constexpr (std::integral<working_of<Weight>>) {
+    if (given.largest_time(sets) > given.min_largest(count_policy::any) &&
+        given.can_be_evened(sets, may_move)) {
+      return "refine_parts with speeds ends where an exchange lowers the largest time";
+    }
+  }
+  return "";
+}
+
 template <class Weight>
 std::string home_fault(engine& random, problem<Weight> const& given) {
   auto const home = random_parts(random, given.count(), given.parts);
@@ -403,6 +542,13 @@ TEMPLATE_TEST_CASE("refine_parts and rebalance end where they promise", "[certif
     auto const given = make_problem<TestType>(random);
     std::string const found = refined_fault(random, given);
     return found.empty() ? home_fault(random, given) : found;
+  });
+}
+
+TEMPLATE_TEST_CASE("parts of different speeds are as even as the balancers promise",
+                   "[certificate]", TEST_CERTIFIED_WEIGHTS) {
+  test::certify<TestType>("speeds", [](engine& random) {
+    return speeds_fault(random, make_problem<TestType>(random));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -296,8 +297,8 @@ TEST_CASE("lpt refuses wrong speeds by name") {
         }) == "omnibal::lpt: options.speeds has 2 values for 3 parts");
 }
 
-// The counts of equal samples must be in proportion to the speeds, rounded so that the largest time is
-// smallest.
+// The counts of equal samples must be in proportion to the speeds, rounded so that the largest time
+// is smallest.
 TEST_CASE("lpt with speeds brings the largest time to the bound") {
   std::vector<int> const costs(65, 10);
   std::vector<double> const speeds{1.5, 1.5, 1.0, 1.0};
@@ -305,4 +306,58 @@ TEST_CASE("lpt with speeds brings the largest time to the bound") {
   std::vector<std::size_t> counts;
   for (auto const& part : parts) counts.push_back(part.size());
   CHECK(counts == std::vector<std::size_t>{20, 19, 13, 13});
+}
+
+// Any start must end at the bound if there are many samples, for three mixes of speeds, and the
+// share of the bound must be the one that the pages state.
+TEST_CASE("refine_parts with speeds ends within 1e-4 of the bound") {
+  std::vector<std::vector<double>> const mixes{
+      {1.5, 1.0}, {1, 1, 1, 1, 1, 1, 1, 0.8}, {0.51, 0.77, 1.93, 1.2, 1.41, 0.93, 1.66, 1.08}};
+  for (auto const& mix : mixes) {
+    random_instance<1> given(mix.size(), 64 * 16, 16, 20);
+    for (std::size_t p = 0; p != 16; ++p) given.speeds[p] = mix[p % mix.size()];
+    part_speeds const speeds("f", given.speeds, 16);
+    auto const order = omnibal::detail::largest_first(given.costs);
+    part_time const bound = omnibal::detail::min_time(given.costs, std::span(order), speeds);
+    for (bool const is_lpt : {true, false}) {
+      auto const start =
+          is_lpt ? omnibal::lpt(given.costs, 16, std::identity{}, {.speeds = given.speeds})
+                 : omnibal::lpt(given.costs, 16);
+      auto const refined =
+          omnibal::refine_parts(given.costs, start, std::identity{}, {.speeds = given.speeds});
+      std::vector<std::uint32_t> part_of(given.costs.size());
+      for (std::uint32_t p = 0; p != 16; ++p) {
+        for (std::uint32_t const sample : refined[p]) part_of[sample] = p;
+      }
+      part_time const largest =
+          omnibal::detail::largest_time(given.costs, std::span(part_of), speeds);
+      CHECK(largest.value() <= 1.0001 * bound.value());
+    }
+  }
+}
+
+// Speeds that do not differ must change nothing, with splits and with several kinds too.
+TEMPLATE_TEST_CASE_SIG("refine_parts with equal speeds is refine_parts", "", ((std::size_t R), R),
+                       1, 2) {
+  for (std::uint64_t seed = 0; seed != 20; ++seed) {
+    random_instance<R> const given(seed, 60, 1 + seed % 9, 20);
+    std::size_t const parts = given.speeds.size();
+    std::vector<double> const one{7.0};
+    std::vector<double> const all(parts, 0.3);
+    auto const start = omnibal::lpt(given.costs, parts, std::identity{}, {.speeds = given.speeds});
+    auto const expected = omnibal::refine_parts(given.costs, start);
+    CHECK(omnibal::refine_parts(given.costs, start, std::identity{}, {.speeds = one}) == expected);
+    CHECK(omnibal::refine_parts(given.costs, start, std::identity{}, {.speeds = all}) == expected);
+  }
+}
+
+// The errors of speeds must name the function.
+TEST_CASE("refine_parts refuses wrong speeds by name") {
+  std::vector<int> const costs{1, 2, 3};
+  std::vector<double> const speeds{1.0, -2.0};
+  auto const start = omnibal::lpt(costs, 2);
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(
+              omnibal::refine_parts(costs, start, std::identity{}, {.speeds = speeds}));
+        }) == "omnibal::refine_parts: options.speeds[1] is -2, must be positive and finite");
 }

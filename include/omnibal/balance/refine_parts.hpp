@@ -8,8 +8,10 @@
 #include <omnibal/balance/detail/pair_repartition.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
+#include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
@@ -26,21 +28,27 @@ namespace omnibal::inline v0 {
 namespace detail {
 
 /// Checks and measures samples in given parts, and collects the parts after a search.
-/// `search(costs, order, part_of, limit, put)` may stop when the largest load is at most the limit.
-/// It calls `put(place, part)` for each place of the order.
+/// `search(costs, order, part_of, limit, put, speeds)` may stop when the largest load, or load over
+/// speed, is at most the limit. It calls `put(place, part)` for each place of the order.
 template <class Samples, class Cost, class Search>
 [[nodiscard]] grouping refined_parts(std::string_view function, Samples const& samples,
                                      grouping_view parts, Cost const& cost, double max_overload,
-                                     Search const& search) {
+                                     speed_list given, Search const& search) {
   check_max_overload(function, max_overload);
   auto const costs = measure_costs(function, samples, cost);
   std::vector<std::uint32_t> part_of;
   part_of_samples(function, "part", parts, costs.size(), part_of);
+  part_speeds const speeds(function, given, parts.size());
   if (parts.empty()) return {};
   auto const order = largest_first(costs);
-  std::int64_t const bound = min_load(costs, std::span(order), parts.size());
-  search(costs, order, part_of, with_overload(bound, max_overload),
-         [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
+  auto const put = [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; };
+  if (speeds.are_equal()) {
+    std::int64_t const bound = min_load(costs, std::span(order), parts.size());
+    search(costs, order, part_of, with_overload(bound, max_overload), put, equal_speeds{});
+  } else {
+    part_time const bound = min_time(costs, std::span(order), speeds);
+    search(costs, order, part_of, with_overload(bound, max_overload), put, speeds);
+  }
   return collect_parts(part_of, parts.size());
 }
 
@@ -61,6 +69,9 @@ struct refine_parts_options {
   std::size_t splits = 2048;
   /// The seed of the search; other seeds split other samples.
   std::uint64_t seed = 0;
+  /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive
+  /// the option.
+  detail::speed_list speeds = {};
 };
 
 struct refine_parts_fn {
@@ -77,6 +88,11 @@ struct refine_parts_fn {
   /// exchanges are made between the part with the largest load and any other. With several kinds of
   /// cost, the search makes only these last exchanges, until none lowers the largest load.
   ///
+  /// With `options.speeds`, the load of a part is its load over its speed, and an exchange
+  /// minimizes the larger of these times. The bound is then the largest of the total over all
+  /// speeds, the k largest costs over the k largest speeds, and two costs that share a part. Speeds
+  /// are rounded as in `lpt`.
+  ///
   /// The parts keep their order, and the samples of a part have ascending indices. Costs may be
   /// resources as in `lpt`. The load of a part is then its largest share, and the search looks at
   /// no more than 64 evenly spaced samples of a part. Floating-point costs and shares are compared
@@ -90,9 +106,10 @@ struct refine_parts_fn {
   /// 1000 comparisons for each split. For several resources, 64^2 pairs for each part that is
   /// tried. Memory: 40 + 16R bytes per sample and 200 + 8R per part at most, result included.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` if a cost is negative, not
-  /// finite or above 2^63 - 1, if `max_overload` is negative or not finite, or if parts name an
-  /// index twice, not at all or above the samples. `std::overflow_error` if the sum of all costs
-  /// exceeds its type; `std::length_error` above 2^32
+  /// finite or above 2^63 - 1, if `max_overload` is negative or not finite, if a speed is not
+  /// positive, not finite or below 2^-31 of the largest, or if parts name an index twice, not at
+  /// all or above the samples. `std::overflow_error` if the sum of all costs exceeds its type;
+  /// `std::length_error` above 2^32
   /// - 1 samples.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
@@ -100,21 +117,23 @@ struct refine_parts_fn {
                                     Cost const& cost = {},
                                     refine_parts_options const& options = {}) const {
     bool const may_move = options.counts == part_counts::free;
-    auto const search = [&](auto const& costs, auto const& order, auto& part_of, std::int64_t limit,
-                            auto const& put) {
+    auto const search = [&](auto const& costs, auto const& order, auto& part_of, auto limit,
+                            auto const& put, auto const& speeds) {
       detail::search_budget budget(options.exchanges);
       if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
         auto const largest = detail::even_parts(costs, order, part_of, parts.size(), limit,
                                                 {budget, options.splits, options.seed}, may_move,
-                                                detail::free_exchanges{});
+                                                detail::free_exchanges{}, speeds);
         if (largest <= limit) return;
         budget = detail::search_budget(std::min(options.exchanges, max_last_exchanges));
       }
-      detail::part_refiner refiner(costs, order, part_of, parts.size());
+      detail::part_refiner refiner(costs, order, part_of, parts.size(), detail::free_exchanges{},
+                                   speeds);
       refiner.run(limit, budget, may_move);
       refiner.for_each_sample(put);
     };
-    return detail::refined_parts(name, samples, parts, cost, options.max_overload, search);
+    return detail::refined_parts(name, samples, parts, cost, options.max_overload, options.speeds,
+                                 search);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/lvalue_span.hpp>
+#include <omnibal/detail/quotients.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -46,12 +47,64 @@ struct part_time {
   }
 };
 
+/// Two parts of equal speed that share a load.
+struct even_pair {
+  /// Returns the larger load.
+  [[nodiscard]] static constexpr std::int64_t larger(std::int64_t load, std::int64_t other) {
+    return std::max(load, other);
+  }
+  /// Returns the amount that moves to the other part until loads are equal, rounded to zero.
+  [[nodiscard]] static constexpr std::int64_t gap(std::int64_t load, std::int64_t other) {
+    return (load - other) / 2;
+  }
+  /// Returns the share of the first part at equal loads, rounded up.
+  [[nodiscard]] static constexpr std::int64_t share(std::int64_t both) { return both - both / 2; }
+  /// Returns the smallest possible larger load.
+  [[nodiscard]] static constexpr std::int64_t least(std::int64_t both) { return share(both); }
+};
+
+/// Two parts of different speed that share a load. Times are multiplied by the speeds of both
+/// parts, so that they are whole numbers.
+struct timed_pair {
+  std::int64_t speed;
+  std::int64_t other_speed;
+
+  [[nodiscard]] constexpr int128 larger(std::int64_t load, std::int64_t other) const {
+    return std::max(int128{load} * other_speed, int128{other} * speed);
+  }
+  [[nodiscard]] constexpr std::int64_t gap(std::int64_t load, std::int64_t other) const {
+    return static_cast<std::int64_t>((int128{load} * other_speed - int128{other} * speed) /
+                                     (speed + other_speed));
+  }
+  [[nodiscard]] constexpr std::int64_t share(std::int64_t both) const {
+    return static_cast<std::int64_t>(
+        ceiled_quotient(int128{both} * speed, int128{speed} + other_speed));
+  }
+  [[nodiscard]] constexpr int128 least(std::int64_t both) const {
+    std::int64_t const first = share(both);
+    int128 const up = larger(first, both - first);
+    return first == 0 ? up : std::min(up, larger(first - 1, both - first + 1));
+  }
+};
+
+/// The speeds of parts without different speeds: the load of a part is its time.
+struct equal_speeds {
+  using time = std::int64_t;
+
+  [[nodiscard]] static constexpr std::int64_t time_of(std::size_t, std::int64_t load) {
+    return load;
+  }
+  [[nodiscard]] static constexpr even_pair pair(std::size_t, std::size_t) { return {}; }
+};
+
 /// The speeds of parts as whole numbers of at most 2^31 without a common divisor. Speeds are scaled
 /// by a power of two such that the largest is from 2^30 to 2^31, and rounded to the nearest whole
 /// number. Whole numbers below 2^31 and numbers such as 1.5 and 1 therefore keep their ratios.
 /// Otherwise a speed changes by at most 2^-31 of the largest speed.
 class part_speeds {
  public:
+  using time = part_time;
+
   /// Creates the speeds of parts; `things` names the parts in error texts. Errors:
   /// `std::invalid_argument` if there are several speeds and not one for each part, or if a speed
   /// is not positive, not finite, or rounds to zero.
@@ -100,6 +153,9 @@ class part_speeds {
 
   [[nodiscard]] part_time time_of(std::size_t part, std::int64_t load) const {
     return {load, (*this)[part]};
+  }
+  [[nodiscard]] timed_pair pair(std::size_t part, std::size_t other) const {
+    return {(*this)[part], (*this)[other]};
   }
 
  private:

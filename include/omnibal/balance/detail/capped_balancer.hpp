@@ -230,18 +230,21 @@ class capped_exchanges {
   capped_exchanges(measured<Layout> const& input, std::span<std::uint32_t const> order)
       : input_(&input), order_(order) {}
 
-  [[nodiscard]] part_exchange operator()(open_part<1> const& heavy, open_part<1> const& light,
-                                         integer_costs<1> const& costs, bool may_move) const {
+  template <class Pair>
+  [[nodiscard]] auto operator()(open_part<1> const& heavy, open_part<1> const& light,
+                                integer_costs<1> const& costs, bool may_move,
+                                Pair const& pair) const {
     // The maximum number of samples on each side.
     constexpr std::size_t max_on_a_side = 8;
-    part_exchange best;
+    valued_exchange<gain_of<Pair>> best;
+    auto const before = pair.larger(heavy.load[0], light.load[0]);
     amounts_type const heavy_demand = demand_of_part(heavy);
     amounts_type const light_demand = demand_of_part(light);
     auto const consider = [&](std::size_t i, std::size_t j) {
       bool const comes_any = j != part_exchange::nothing;
       resources<1> moved = costs[heavy.places[i]];
       if (comes_any) moved -= costs[light.places[j]];
-      std::int64_t const gain = evaluate_exchange(heavy, light, moved, heavy.load[0]);
+      auto const gain = evaluate_exchange(heavy, light, moved, before, pair);
       if (gain <= best.gain) return;
       amounts_type const goes = demand_at(heavy.places[i]);
       amounts_type const comes = comes_any ? demand_at(light.places[j]) : amounts_type{};
@@ -250,7 +253,7 @@ class capped_exchanges {
       if (!goes.fits(input_->capacity - (light_demand - comes))) return;
       best = {i, j, gain};
     };
-    std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
+    std::int64_t const gap = pair.gap(heavy.load[0], light.load[0]);
     auto const cost = [&](std::size_t k) { return costs[light.places[k]][0]; };
     std::size_t middle = 0;
     for (std::size_t i = 0; i != heavy.places.size(); ++i) {
@@ -260,7 +263,7 @@ class capped_exchanges {
       std::size_t const last = std::min(light.places.size(), middle + max_on_a_side);
       for (std::size_t j = first; j != last; ++j) consider(i, j);
     }
-    return holds(best, heavy, light) ? best : part_exchange{};
+    return holds(best, heavy, light) ? best : valued_exchange<gain_of<Pair>>{};
   }
 
   /// Selects the subsets of candidates that two parts may exchange under the capacity, without
@@ -337,7 +340,8 @@ class capped_exchanges {
   }
 
   /// Returns false if rounding makes a part exceed the capacity.
-  [[nodiscard]] bool holds(part_exchange const& chosen, open_part<1> const& heavy,
+  template <class Gain>
+  [[nodiscard]] bool holds(valued_exchange<Gain> const& chosen, open_part<1> const& heavy,
                            open_part<1> const& light) const {
     if constexpr (std::integral<typename amounts_type::value_type>) {
       return true;

@@ -4,11 +4,11 @@
 /// \file
 /// A walk that balances parts by repeated splits of two of them.
 
-#include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/part_ranking.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
-#include <omnibal/config.hpp>
 #include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -32,39 +32,40 @@ class even_subset {
   /// The maximum number of changes of a split.
   static constexpr std::size_t max_changes = 16;
 
-  /// Selects the changes of `load` after which the larger of two loads is smallest, and not larger
-  /// than now. The other load changes by the opposite amounts. Only subsets, as bits of a word,
-  /// that `may_be` accepts are possible. Among equal subsets, the order of the changes decides.
-  /// Returns the decrease of the larger of the two loads.
-  template <class MayBe>
-  std::int64_t choose(std::span<std::int64_t const> changes, std::int64_t load, std::int64_t other,
-                      MayBe const& may_be) {
+  /// Selects the changes of `load` after which the larger of two loads, or times, is smallest, and
+  /// not larger than now. The other load changes by the opposite amounts. Only subsets, as bits of
+  /// a word, that `may_be` accepts are possible. Among equal subsets, the order of the changes
+  /// decides. Returns the decrease of the larger of the two.
+  template <class MayBe, class Pair>
+  gain_of<Pair> choose(std::span<std::int64_t const> changes, std::int64_t load, std::int64_t other,
+                       MayBe const& may_be, Pair const& pair) {
     std::size_t const half = changes.size() / 2;
     std::span<sum const> const low = sums(changes.first(half), low_);
     std::span<sum const> const high = sums(changes.subspan(half), high_);
     std::int64_t const both = load + other;
-    std::int64_t const least = both - both / 2;
-    std::int64_t best = std::max(load, other);
+    std::int64_t const share = pair.share(both);
+    gain_of<Pair> const least = pair.least(both);
+    gain_of<Pair> best = pair.larger(load, other);
     bool is_least = false;
     chosen_ = 0;
     std::size_t i = 0;
     std::size_t j = high.size();
     while (i != low.size() && j != 0 && !is_least) {
       std::int64_t const after = load + low[i].value + high[j - 1].value;
-      std::int64_t const largest = std::max(after, both - after);
+      gain_of<Pair> const largest = pair.larger(after, both - after);
       std::uint32_t const subset = low[i].subset | high[j - 1].subset << half;
       if (largest <= best && may_be(subset)) {
         best = largest;
         chosen_ = subset;
         is_least = best == least;
       }
-      if (after < least) {
+      if (after < share) {
         ++i;
       } else {
         --j;
       }
     }
-    return std::max(load, other) - best;
+    return pair.larger(load, other) - best;
   }
 
   /// Returns whether the last subset contains that change.
@@ -124,44 +125,46 @@ struct split_candidate {
 /// can use. On average half of the steps select the part with the largest load, and half the part
 /// with the smallest.
 ///
+/// With different speeds, loads over speeds take the place of loads.
+///
 /// Source: Haouari, Jemmali, "Tight bounds for the identical parallel machine-scheduling problem:
 /// Part II", 2008, for the neighborhood; they solve each pair by dynamic programming.
+template <class Speeds = equal_speeds>
 class pair_repartition {
  public:
+  /// A load, or a load over a speed.
+  using time = typename Speeds::time;
+
   /// Creates the walk. `order` contains the samples, `part_of` the part of each. The costs must
   /// outlive this object.
   pair_repartition(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
-                   std::span<std::uint32_t const> part_of, std::size_t parts, std::uint64_t seed)
+                   std::span<std::uint32_t const> part_of, std::size_t parts, std::uint64_t seed,
+                   Speeds speeds = {})
       : costs_(costs),
+        speeds_(std::move(speeds)),
         samples_(parts),
-        loads_(parts, 0),
-        rank_(parts),
-        heaviest_nodes_(winner_tree<uint128>::nodes_for(parts)),
-        lightest_nodes_(heaviest_nodes_.size()),
+        loads_(loads_of(costs, order, part_of, parts)),
+        ranking_(speeds_, parts, [this](std::size_t part) { return loads_[part]; }),
         words_(seed) {
-    for (std::uint32_t const sample : order) {
-      samples_[part_of[sample]].push_back(sample);
-      loads_[part_of[sample]] += cost(sample);
-    }
-    heaviest().fill(parts, [this](std::size_t part) { return inverse_word(part); });
-    lightest().fill(parts, [this](std::size_t part) { return word(part); });
+    for (std::uint32_t const sample : order) samples_[part_of[sample]].push_back(sample);
   }
 
   /// Runs steps until no load is above `target`, until the budget is spent, or when `in_vain` steps
   /// have not halved the excess. With `may_move` samples move, otherwise they are only swapped.
   template <class Exchanges>
-  void run(std::int64_t target, search_budget budget, std::size_t in_vain, bool may_move,
+  void run(time target, search_budget budget, std::size_t in_vain, bool may_move,
            Exchanges const& exchanges) {
-    halving_limit limit(target, in_vain);
+    halving_limit<time> limit(target, in_vain);
     for (; !budget.is_spent(); budget.spend()) {
-      std::uint32_t const heavy = rank_.part(heaviest().least());
-      if (loads_[heavy] <= target || limit.ends(loads_[heavy], budget.spent())) return;
+      std::uint32_t const heavy = ranking_.heaviest();
+      time const largest = time_of(heavy);
+      if (largest <= target || limit.ends(largest, budget.spent())) return;
       auto const [one, other] = choose_pair(heavy);
       if (one != other) split(one, other, may_move, exchanges);
     }
   }
 
-  [[nodiscard]] std::int64_t largest_load() { return loads_[rank_.part(heaviest().least())]; }
+  [[nodiscard]] time largest_load() { return time_of(ranking_.heaviest()); }
 
   /// Calls `body(sample, part)` for each sample.
   template <class Body>
@@ -175,12 +178,16 @@ class pair_repartition {
   using samples_type = std::vector<std::uint32_t>;
   static constexpr std::uint32_t none = split_candidate::none;
 
-  [[nodiscard]] winner_tree<uint128> heaviest() { return winner_tree<uint128>(heaviest_nodes_); }
-  [[nodiscard]] winner_tree<uint128> lightest() { return winner_tree<uint128>(lightest_nodes_); }
-  [[nodiscard]] uint128 word(std::size_t part) const { return rank_(loads_[part], part); }
-  [[nodiscard]] uint128 inverse_word(std::size_t part) const {
-    return rank_(std::numeric_limits<std::int64_t>::max() - loads_[part], part);
+  [[nodiscard]] static std::vector<std::int64_t> loads_of(integer_costs<1> const& costs,
+                                                          std::span<std::uint32_t const> order,
+                                                          std::span<std::uint32_t const> part_of,
+                                                          std::size_t parts) {
+    std::vector<std::int64_t> loads(parts, 0);
+    for (std::uint32_t const sample : order) loads[part_of[sample]] += costs[sample][0];
+    return loads;
   }
+
+  [[nodiscard]] time time_of(std::size_t part) const { return speeds_.time_of(part, loads_[part]); }
   [[nodiscard]] std::int64_t cost(std::uint32_t sample) const {
     return sample == none ? 0 : costs_[sample][0];
   }
@@ -193,9 +200,9 @@ class pair_repartition {
       return static_cast<std::uint32_t>(rng::below(words_, loads_.size()));
     };
     std::uint64_t const kind = words_() >> 62;
-    if (kind == 0) return {heavy, rank_.part(lightest().least())};
+    if (kind == 0) return {heavy, ranking_.lightest()};
     if (kind == 1) return {heavy, any()};
-    if (kind == 2) return {rank_.part(lightest().least()), any()};
+    if (kind == 2) return {ranking_.lightest(), any()};
     std::uint32_t const one = any();
     return {one, any()};
   }
@@ -250,22 +257,24 @@ class pair_repartition {
   /// Selects the best subset of the candidates and returns its gain: the decrease of the larger
   /// load of the two parts.
   template <class Exchanges>
-  [[nodiscard]] std::int64_t evaluate_split(std::uint32_t one, std::uint32_t other,
-                                            Exchanges const& exchanges) {
+  [[nodiscard]] auto evaluate_split(std::uint32_t one, std::uint32_t other,
+                                    Exchanges const& exchanges) {
     changes_.clear();
     for (auto const [leaves, comes] : candidates_) changes_.push_back(cost(comes) - cost(leaves));
     return subset_.choose(changes_, loads_[one], loads_[other],
-                          exchanges.filter(samples_[one], samples_[other], candidates_));
+                          exchanges.filter(samples_[one], samples_[other], candidates_),
+                          speeds_.pair(one, other));
   }
 
   template <class Exchanges>
   void split(std::uint32_t one, std::uint32_t other, bool may_move, Exchanges const& exchanges) {
-    [[maybe_unused]] std::int64_t const before = std::max(loads_[one], loads_[other]);
+    auto const pair = speeds_.pair(one, other);
+    [[maybe_unused]] auto const before = pair.larger(loads_[one], loads_[other]);
     order_candidates(one, other, may_move);
-    std::int64_t gain = evaluate_split(one, other, exchanges);
+    auto gain = evaluate_split(one, other, exchanges);
     if (!apply_split(one, other, exchanges)) gain = 0;
     if constexpr (checks_gains) {
-      std::int64_t const after = std::max(measured_load(one), measured_load(other));
+      auto const after = pair.larger(measured_load(one), measured_load(other));
       check_gain({"pair_repartition", "split"}, gain, before - after);
     }
   }
@@ -293,10 +302,7 @@ class pair_repartition {
       loads_[one] += changes_[k];
       loads_[other] -= changes_[k];
     }
-    for (std::uint32_t const part : {one, other}) {
-      heaviest().set(part, inverse_word(part));
-      lightest().set(part, word(part));
-    }
+    for (std::uint32_t const part : {one, other}) ranking_.set(part, loads_[part]);
     return holds;
   }
 
@@ -322,11 +328,10 @@ class pair_repartition {
   }
 
   integer_costs<1> const& costs_;
+  Speeds speeds_;
   std::vector<samples_type> samples_;
   std::vector<std::int64_t> loads_;
-  load_key<uint128> rank_;
-  std::vector<uint128> heaviest_nodes_;
-  std::vector<uint128> lightest_nodes_;
+  ranking_for<Speeds> ranking_;
   rng::engine words_;
   std::vector<split_candidate> candidates_;
   std::vector<std::int64_t> changes_;
@@ -342,26 +347,30 @@ struct evening_effort {
   std::uint64_t seed = 0;
 };
 
-/// Lowers the largest load to `target`, or towards it: by exchanges with the lightest part, then by
-/// splits of two parts. `part_of` contains the part of each sample of `order`, which is the order
-/// of `largest_first`. Returns the largest load. Memory: 24 bytes per sample and 180 per part.
-template <class Exchanges>
-std::int64_t even_parts(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
-                        std::vector<std::uint32_t>& part_of, std::size_t parts, std::int64_t target,
-                        evening_effort const& effort, bool may_move, Exchanges const& exchanges) {
+/// Lowers the largest load, or load over speed, to `target`, or towards it: by exchanges with the
+/// lightest part, then by splits of two parts. `part_of` contains the part of each sample of
+/// `order`, which is the order of `largest_first`. Returns the largest load, or load over speed.
+/// Memory: 24 bytes per sample and 180 per part.
+template <class Exchanges, class Speeds = equal_speeds>
+typename Speeds::time even_parts(integer_costs<1> const& costs,
+                                 std::span<std::uint32_t const> order,
+                                 std::vector<std::uint32_t>& part_of, std::size_t parts,
+                                 typename Speeds::time target, evening_effort const& effort,
+                                 bool may_move, Exchanges const& exchanges,
+                                 Speeds const& speeds = {}) {
   search_budget budget = effort.budget;
   {
-    part_refiner<1, Exchanges> refiner(costs, order, part_of, parts, exchanges);
+    part_refiner<1, Exchanges, Speeds> refiner(costs, order, part_of, parts, exchanges, speeds);
     refiner.run_with_lightest(target, budget, may_move);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
-    std::int64_t const largest = refiner.largest_load();
+    auto const largest = refiner.largest_load();
     if (budget.is_spent() || effort.splits == 0 || largest <= target) return largest;
   }
   // If many subsets have the same sum, a few splits for each part bring all parts to the mean. The
   // limit on splits per sample saves time for few samples.
   std::size_t const in_vain = std::min(effort.splits, 32 * order.size()) + 4 * parts;
-  pair_repartition walk(costs, order, part_of, parts, effort.seed);
+  pair_repartition<Speeds> walk(costs, order, part_of, parts, effort.seed, speeds);
   walk.run(target, search_budget(budget.left()), in_vain, may_move, exchanges);
   walk.for_each_sample([&](std::uint32_t sample, std::uint32_t part) { part_of[sample] = part; });
   return walk.largest_load();

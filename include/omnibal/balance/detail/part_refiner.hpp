@@ -4,10 +4,11 @@
 /// \file
 /// Exchanges of samples between parts and the search for smaller largest loads.
 
-#include <omnibal/balance/detail/part_loads.hpp>
-#include <omnibal/config.hpp>
+#include <omnibal/balance/detail/part_ranking.hpp>
 #include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/load_order.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/resources.hpp>
 
@@ -120,38 +121,53 @@ struct open_part {
 
 /// The positions of a sample that leaves one part and of a sample, or `nothing`, that arrives
 /// instead.
-struct part_exchange {
+template <class Gain>
+struct valued_exchange {
   static constexpr std::size_t nothing = no_sample;
 
   std::size_t leaves = nothing;
   std::size_t comes = nothing;
-  /// The decrease of the larger load of the two parts.
-  std::int64_t gain = 0;
+  /// The decrease of the larger load of the two parts, or of the larger time of a `timed_pair`.
+  Gain gain = 0;
 
-  [[nodiscard]] bool is_better_than(part_exchange const& other) const { return gain > other.gain; }
+  [[nodiscard]] bool is_better_than(valued_exchange const& other) const {
+    return gain > other.gain;
+  }
 };
 
+/// An exchange between parts of equal speed.
+using part_exchange = valued_exchange<std::int64_t>;
+
+/// The type of the gains of exchanges between two parts.
+template <class Pair>
+using gain_of = decltype(std::declval<Pair>().larger(0, 0));
+
 /// Returns the gain if `heavy` loses the amounts `moved` and `light` receives them: the decrease of
-/// the larger load of the two parts, which is `before`.
-template <std::size_t R>
-[[nodiscard]] constexpr std::int64_t evaluate_exchange(open_part<R> const& heavy,
-                                                       open_part<R> const& light,
-                                                       resources<R> const& moved,
-                                                       std::int64_t before) {
-  return before - std::max(largest_amount(heavy.load - moved), largest_amount(light.load + moved));
+/// the larger load or time of the two parts, which is `before`.
+template <std::size_t R, class Pair = even_pair>
+[[nodiscard]] constexpr gain_of<Pair> evaluate_exchange(open_part<R> const& heavy,
+                                                        open_part<R> const& light,
+                                                        resources<R> const& moved,
+                                                        gain_of<Pair> before,
+                                                        Pair const& pair = {}) {
+  return before -
+         pair.larger(largest_amount(heavy.load - moved), largest_amount(light.load + moved));
 }
 
 /// Returns the exchange between `heavy` and `light` with the largest gain, if there is a gain.
 /// `may_move` allows an exchange without an arriving sample. `costs` contains the costs by place.
-template <std::size_t R>
-[[nodiscard]] part_exchange best_exchange(open_part<R> const& heavy, open_part<R> const& light,
-                                          integer_costs<R> const& costs, bool may_move) {
-  part_exchange best;
-  std::int64_t const before = std::max(largest_amount(heavy.load), largest_amount(light.load));
+template <std::size_t R, class Pair = even_pair>
+[[nodiscard]] valued_exchange<gain_of<Pair>> best_exchange(open_part<R> const& heavy,
+                                                           open_part<R> const& light,
+                                                           integer_costs<R> const& costs,
+                                                           bool may_move, Pair const& pair = {}) {
+  valued_exchange<gain_of<Pair>> best;
+  gain_of<Pair> const before = pair.larger(largest_amount(heavy.load), largest_amount(light.load));
   auto const leaves = [&](std::size_t i) -> auto const& { return costs[heavy.places[i]]; };
   auto const comes = [&](std::size_t j) -> auto const& { return costs[light.places[j]]; };
-  // The arriving sample ideally costs half of the excess less than the leaving sample.
-  std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
+  // The arriving sample ideally costs less than the leaving sample by the part of the excess that
+  // makes both loads, or times, equal.
+  std::int64_t const gap = pair.gap(heavy.load[0], light.load[0]);
   for_each_exchange<R>(
       heavy.places.size(), light.places.size(), leaves, comes, gap,
       [](std::size_t) { return true; },
@@ -159,7 +175,7 @@ template <std::size_t R>
         if (j == part_exchange::nothing && !may_move) return;
         resources<R> moved = leaves(i);
         if (j != part_exchange::nothing) moved -= comes(j);
-        keep_better(best, {i, j, evaluate_exchange(heavy, light, moved, before)});
+        keep_better(best, {i, j, evaluate_exchange(heavy, light, moved, before, pair)});
       });
   return best;
 }
@@ -209,7 +225,9 @@ class costed_parts {
   }
 
   /// Moves a sample from `from` to `to`, and possibly another one back.
-  void apply_exchange(part_exchange const& exchange, open_part<R>& from, open_part<R>& to) const {
+  template <class Gain>
+  void apply_exchange(valued_exchange<Gain> const& exchange, open_part<R>& from,
+                      open_part<R>& to) const {
     std::uint32_t const leaves = from.places[exchange.leaves];
     erase(from, exchange.leaves);
     if (exchange.comes != part_exchange::nothing) {
@@ -243,35 +261,45 @@ class costed_parts {
   std::vector<resources<R>> loads_;
 };
 
+/// Returns a load as a number that can be halved.
+[[nodiscard]] constexpr std::int64_t level_of(std::int64_t load) { return load; }
+/// Returns a time as a number that can be halved.
+[[nodiscard]] constexpr double level_of(part_time const& time) { return time.value(); }
+
 /// Ends a search without progress: a number of steps has not halved the excess of the largest load
-/// above the target.
+/// or time above the target.
+template <class Time>
 class halving_limit {
  public:
-  halving_limit(std::int64_t target, std::size_t steps) : target_(target), steps_(steps) {}
+  halving_limit(Time const& target, std::size_t steps) : target_(level_of(target)), steps_(steps) {}
 
-  /// Returns whether the search ends before this step; `load` is the largest load now, above the
-  /// target.
-  [[nodiscard]] bool ends(std::int64_t load, std::size_t step) {
-    if (load <= goal_) {
-      goal_ = target_ + (load - target_) / 2;
+  /// Returns whether the search ends before this step; `largest` is the largest load or time now,
+  /// above the target.
+  [[nodiscard]] bool ends(Time const& largest, std::size_t step) {
+    level const now = level_of(largest);
+    if (now <= goal_) {
+      goal_ = target_ + (now - target_) / 2;
       last_ = step + std::min(steps_, std::numeric_limits<std::size_t>::max() - step);
     }
     return step >= last_;
   }
 
  private:
-  std::int64_t target_;
+  using level = decltype(level_of(std::declval<Time>()));
+
+  level target_;
   std::size_t steps_;
-  std::int64_t goal_ = std::numeric_limits<std::int64_t>::max();
+  level goal_ = std::numeric_limits<level>::max();
   std::size_t last_ = 0;
 };
 
 /// Accepts any exchange of samples.
 struct free_exchanges {
-  template <std::size_t R>
-  [[nodiscard]] part_exchange operator()(open_part<R> const& heavy, open_part<R> const& light,
-                                         integer_costs<R> const& costs, bool may_move) const {
-    return best_exchange(heavy, light, costs, may_move);
+  template <std::size_t R, class Pair>
+  [[nodiscard]] auto operator()(open_part<R> const& heavy, open_part<R> const& light,
+                                integer_costs<R> const& costs, bool may_move,
+                                Pair const& pair) const {
+    return best_exchange(heavy, light, costs, may_move, pair);
   }
 
   /// Accepts any subset of candidates for an exchange between two parts.
@@ -286,48 +314,49 @@ struct free_exchanges {
 };
 
 /// Lowers the largest load by exchanges between its part and another one. The load of a part is the
-/// largest amount of its kinds. `Exchanges` finds the best exchange of two parts.
-template <std::size_t R, class Exchanges = free_exchanges>
+/// largest amount of its kinds, with different speeds over the speed. `Exchanges` finds the best
+/// exchange of two parts.
+template <std::size_t R, class Exchanges = free_exchanges, class Speeds = equal_speeds>
 class part_refiner {
  public:
+  /// A load, or a load over a speed.
+  using time = typename Speeds::time;
+
   /// Creates the search. `part_of` contains the part of each sample, and `order` is the order of
   /// `largest_first`.
   part_refiner(integer_costs<R> const& costs, std::span<std::uint32_t const> order,
-               std::span<std::uint32_t const> part_of, std::size_t parts, Exchanges exchanges = {})
+               std::span<std::uint32_t const> part_of, std::size_t parts, Exchanges exchanges = {},
+               Speeds speeds = {})
       : exchanges_(std::move(exchanges)),
+        speeds_(std::move(speeds)),
         parts_(costs, order, part_of, parts),
-        rank_(parts),
-        heaviest_nodes_(winner_tree<uint128>::nodes_for(parts)),
-        lightest_nodes_(heaviest_nodes_.size()) {
-    heaviest().fill(parts, [this](std::size_t part) { return inverse_word(part); });
-    lightest().fill(parts, [this](std::size_t part) { return word(part); });
-  }
+        ranking_(speeds_, parts, [this](std::size_t part) { return parts_.load(part); }) {}
 
   /// Runs exchanges until no load is above `target`, none helps, or the budget is spent.
-  void run(std::int64_t target, search_budget budget, bool may_move) {
+  void run(time target, search_budget budget, bool may_move) {
     may_move_ = may_move;
     while (!budget.is_spent()) {
-      std::uint32_t const heavy = rank_.part(heaviest().least());
-      if (parts_.load(heavy) <= target || !relieve(heavy, budget)) return;
+      std::uint32_t const heavy = ranking_.heaviest();
+      if (time_of(heavy) <= target || !relieve(heavy, budget)) return;
     }
   }
 
   /// Runs exchanges only with the lightest part, as long as they bring the largest load much nearer
   /// to the target.
-  void run_with_lightest(std::int64_t target, search_budget& budget, bool may_move) {
+  void run_with_lightest(time target, search_budget& budget, bool may_move) {
     may_move_ = may_move;
     // Each part above the target requires at least one exchange.
-    halving_limit limit(target, 64 + 4 * parts_.size());
+    halving_limit<time> limit(target, 64 + 4 * parts_.size());
     while (!budget.is_spent()) {
-      std::uint32_t const heavy = rank_.part(heaviest().least());
-      std::int64_t const load = parts_.load(heavy);
-      if (load <= target || limit.ends(load, budget.spent())) break;
-      std::uint32_t const light = rank_.part(lightest().least());
+      std::uint32_t const heavy = ranking_.heaviest();
+      time const largest = time_of(heavy);
+      if (largest <= target || limit.ends(largest, budget.spent())) break;
+      std::uint32_t const light = ranking_.lightest();
       if (light == heavy || !even(heavy, light, budget)) break;
     }
   }
 
-  [[nodiscard]] std::int64_t largest_load() { return parts_.load(rank_.part(heaviest().least())); }
+  [[nodiscard]] time largest_load() { return time_of(ranking_.heaviest()); }
 
   /// Calls `body(place, part)` for each sample.
   template <class Body>
@@ -336,28 +365,28 @@ class part_refiner {
   }
 
  private:
-  [[nodiscard]] winner_tree<uint128> heaviest() { return winner_tree<uint128>(heaviest_nodes_); }
-  [[nodiscard]] winner_tree<uint128> lightest() { return winner_tree<uint128>(lightest_nodes_); }
-  [[nodiscard]] uint128 word(std::size_t part) const { return rank_(parts_.load(part), part); }
-  [[nodiscard]] uint128 inverse_word(std::size_t part) const {
-    return rank_(std::numeric_limits<std::int64_t>::max() - parts_.load(part), part);
+  [[nodiscard]] time time_of(std::size_t part) const {
+    return speeds_.time_of(part, parts_.load(part));
   }
 
   /// Balances a part with the lightest one, or else with the lightest other part for which this is
   /// possible.
   bool relieve(std::uint32_t heavy, search_budget& budget) {
-    std::uint32_t const light = rank_.part(lightest().least());
+    std::uint32_t const light = ranking_.lightest();
     if (light != heavy && even(heavy, light, budget)) return true;
     order_partners(heavy, light);
-    return std::any_of(others_.begin(), others_.end(),
-                       [&](uint128 other) { return even(heavy, rank_.part(other), budget); });
+    return std::any_of(others_.begin(), others_.end(), [&](load_order<time> const& other) {
+      return even(heavy, other.part, budget);
+    });
   }
 
   /// Lists the parts other than `light` that are lighter than `heavy`, from the lightest on.
   void order_partners(std::uint32_t heavy, std::uint32_t light) {
     others_.clear();
-    for (std::size_t part = 0; part != parts_.size(); ++part) {
-      if (part != light && parts_.load(part) < parts_.load(heavy)) others_.push_back(word(part));
+    for (std::uint32_t part = 0; part != parts_.size(); ++part) {
+      if (part != light && time_of(part) < time_of(heavy)) {
+        others_.push_back({time_of(part), part});
+      }
     }
     std::sort(others_.begin(), others_.end());
   }
@@ -369,14 +398,16 @@ class part_refiner {
     parts_.open(light, light_);
     bool has_changed = false;
     while (!budget.is_spent()) {
-      bool const is_turned = largest_amount(heavy_.load) < largest_amount(light_.load);
+      bool const is_turned = speeds_.time_of(heavy, largest_amount(heavy_.load)) <
+                             speeds_.time_of(light, largest_amount(light_.load));
       open_part<R>& from = is_turned ? light_ : heavy_;
       open_part<R>& to = is_turned ? heavy_ : light_;
-      part_exchange const exchange = exchanges_(from, to, parts_.costs(), may_move_);
+      auto const pair = is_turned ? speeds_.pair(light, heavy) : speeds_.pair(heavy, light);
+      auto const exchange = exchanges_(from, to, parts_.costs(), may_move_, pair);
       if (exchange.leaves == part_exchange::nothing) break;
       apply_checked(
           {"part_refiner", "exchange"}, exchange.gain,
-          [&] { return std::max(parts_.measured_load(from), parts_.measured_load(to)); },
+          [&] { return pair.larger(parts_.measured_load(from), parts_.measured_load(to)); },
           [&] { parts_.apply_exchange(exchange, from, to); });
       budget.spend();
       has_changed = true;
@@ -389,19 +420,17 @@ class part_refiner {
 
   void close(std::uint32_t part, open_part<R> const& from) {
     parts_.close(part, from);
-    heaviest().set(part, inverse_word(part));
-    lightest().set(part, word(part));
+    ranking_.set(part, parts_.load(part));
   }
 
   Exchanges exchanges_;
+  Speeds speeds_;
   costed_parts<R> parts_;
-  load_key<uint128> rank_;
-  std::vector<uint128> heaviest_nodes_;
-  std::vector<uint128> lightest_nodes_;
+  ranking_for<Speeds> ranking_;
   bool may_move_ = true;
   open_part<R> heavy_;
   open_part<R> light_;
-  std::vector<uint128> others_;
+  std::vector<load_order<time>> others_;
 };
 
 }  // namespace omnibal::inline v0::detail
