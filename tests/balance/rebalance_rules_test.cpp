@@ -375,6 +375,11 @@ TEST_CASE("rebalance with speeds is within its limit or as even as lpt with spee
       CAPTURE(trial, has_nodes);
       REQUIRE(time_of(parts) <= std::max(limit, of_lpt));
       if (time_of(home) <= limit) REQUIRE(test::moved_bytes(home, parts, bytes) == 0);
+      auto counted = options;
+      counted.counts = rank_counts::kept;
+      auto const swapped = rebalance(home, costs, bytes, counted);
+      REQUIRE(follows(rank_counts::kept, home, swapped));
+      REQUIRE(time_of(swapped) <= time_of(home));
       options.max_moved_bytes = 40;
       auto const frugal = rebalance(home, costs, bytes, options);
       REQUIRE(test::moved_bytes(home, frugal, bytes) <= 40);

@@ -6,6 +6,7 @@
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/part_ranking.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/balance/detail/timed_loads.hpp>
@@ -328,12 +329,19 @@ class migration {
   /// Exchanges samples as `refine_parts` does, until no load is above the limit or no exchange
   /// lowers the largest load.
   void refine(part_time limit) {
-    if (!speeds_.are_equal()) return;
+    if (speeds_.are_equal()) {
+      refine(limit.load, equal_speeds{});
+    } else {
+      refine(limit, speeds_);
+    }
+  }
+  template <class Time, class Speeds>
+  void refine(Time const& limit, Speeds const& speeds) {
     auto const order = largest_first(state.costs);
     std::vector<std::uint32_t> part_of = state.rank_of;
     search_budget budget(refine_exchanges);
-    part_refiner refiner(state.costs, order, part_of, state.ranks());
-    refiner.run(limit.load, budget, false);
+    part_refiner refiner(state.costs, order, part_of, state.ranks(), free_exchanges{}, speeds);
+    refiner.run(limit, budget, false);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t rank) { state.rank_of[order[place]] = rank; });
     state.sum_loads();
