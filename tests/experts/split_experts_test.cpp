@@ -11,6 +11,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <catch.hpp>
@@ -24,6 +25,12 @@ using test::error_text;
 using test::placed_batch;
 using test::split_faults;
 using test::split_instance;
+
+// An option cannot view an array that ends before the call.
+static_assert(std::is_assignable_v<decltype(split_experts_options::first_tokens)&,
+                                   std::vector<std::int64_t> const&>);
+static_assert(!std::is_assignable_v<decltype(split_experts_options::first_tokens)&,
+                                    std::vector<std::int64_t>>);
 
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 

@@ -6,6 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/lvalue_span.hpp>
 #include <omnibal/experts/split_experts/split_flow.hpp>
 #include <omnibal/experts/token_counts.hpp>
 
@@ -35,8 +36,7 @@ struct expert_split {
 
 struct split_experts_options {
   /// The tokens that each rank has in any case, such as the ones of shared experts; empty for none.
-  /// The call reads it.
-  std::span<std::int64_t const> first_tokens = {};
+  detail::lvalue_span<std::int64_t> first_tokens = {};
 };
 
 /// Memory of `split_experts`, and its last result. Keep one workspace from batch to batch.
