@@ -289,15 +289,15 @@ class layer_flow {
     }
   }
 
-  /// Returns the first step from the last level to a slot: the place of the rank in the queue and
-  /// the slot there.
+  /// Returns the first step to a slot of a rank that was not reached: the place of the other rank
+  /// in the queue, which is in the last level, and the slot there.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t first_step_to(std::uint32_t slot) const {
     std::uint32_t const expert = arrays_.expert[slot];
     std::uint64_t result = not_found;
     for (std::uint32_t c = arrays_.first[expert]; c != arrays_.last[expert]; ++c) {
       std::uint32_t const from = arrays_.copies[c];
       std::uint32_t const place = arrays_.place[rank_of(from)];
-      if (place == none || place < begin_ || arrays_.split[from] == 0) continue;
+      if (place == none || arrays_.split[from] == 0) continue;
       result = smaller_of(result, std::uint64_t{place} << 32 | from);
     }
     return result;
