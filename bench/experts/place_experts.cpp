@@ -4,6 +4,8 @@
 /// share of moved copies, and time, with and without an old placement, beside greedy copies that
 /// are packed in equal numbers.
 
+#include "draw_normal.hpp"
+
 #include <omnibal/experts/place_experts.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -28,15 +30,6 @@ struct sizes {
   std::size_t slots;
 };
 
-/// Returns a number of the standard normal distribution.
-double draw_normal(omnibal::rng::engine& random) {
-  double sum = -6;
-  for (int i = 0; i != 12; ++i) {
-    sum += static_cast<double>(omnibal::rng::below(random, 1 << 24)) / (1 << 24);
-  }
-  return sum;
-}
-
 /// The loads of two steps. Those of the second step have a correlation of 0.9 with the first one,
 /// except for bursts.
 struct drifting_loads {
@@ -48,8 +41,8 @@ drifting_loads make_loads(std::string const& family) {
   omnibal::rng::engine random(1);
   drifting_loads result;
   for (std::size_t i = 0; i != layers * experts; ++i) {
-    double const first = draw_normal(random);
-    double const second = 0.9 * first + std::sqrt(0.19) * draw_normal(random);
+    double const first = bench::draw_normal(random);
+    double const second = 0.9 * first + std::sqrt(0.19) * bench::draw_normal(random);
     if (family == "zipf") {
       // Uniform ranks of the two numbers among the experts.
       auto const weight = [](double normal) {

@@ -68,8 +68,7 @@ void with_few_bytes_moved() {
   }
   auto const parts = omnibal::rebalance(home, costs, costs, {.max_overload = 0.05});
   print(parts);
-  std::cout << "the largest load falls from " << largest_load(home) << " to " << largest_load(parts)
-            << '\n';
+  std::cout << "largest load " << largest_load(home) << ", then " << largest_load(parts) << '\n';
 }
 
 void copies_of_experts() {
@@ -79,6 +78,12 @@ void copies_of_experts() {
   auto const next = omnibal::place_experts(later, 2, 8, {.old = first.experts, .max_moved = 4});
   std::cout << "largest load " << first.largest_loads[0] << ", then " << next.largest_loads[0]
             << " with " << next.moved[0] << " moved copies\n";
+  std::vector<int> const batch{150, 700, 90, 140, 20, 300, 10, 10};
+  auto const split = omnibal::split_experts(batch, next.experts, 8);  // the tokens of each slot
+  std::vector<std::uint32_t> const home{0, 1, 2, 3, 4, 5, 6, 7};      // the rank of each expert
+  auto const plan = omnibal::spill_experts(batch, home, 8, {.max_overload = 0.2});
+  std::cout << "largest rank of the batch " << split.largest << "; " << plan.copies.size()
+            << " foreign copies, at least " << plan.fewest_copies << '\n';
 }
 
 void under_a_token_limit() {
@@ -92,12 +97,7 @@ void under_a_token_limit() {
   }
 
   auto const batches = omnibal::micro_batches(tokens, 2, work, length, 1200);
-  std::cout << "rank 0:";
-  for (std::size_t m = 0; m != batches.size(); ++m) {
-    for (auto const index : batches(m, 0)) std::cout << ' ' << tokens[index];
-    std::cout << ';';
-  }
-  std::cout << '\n';
+  std::cout << batches.size() << " micro-batches on each rank\n";
 }
 
 void the_best_with_a_proof() {

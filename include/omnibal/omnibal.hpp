@@ -76,6 +76,10 @@
 #include <omnibal/exchange/under_cap.hpp>
 #include <omnibal/experts/expert_placement.hpp>
 #include <omnibal/experts/place_experts.hpp>
+#include <omnibal/experts/spill_experts.hpp>
+#include <omnibal/experts/spill_plan.hpp>
+#include <omnibal/experts/split_experts.hpp>
+#include <omnibal/experts/token_counts.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>

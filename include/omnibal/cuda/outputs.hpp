@@ -65,6 +65,20 @@ struct packing_span {
   device_span<fault> faults{};
 };
 
+/// Output arrays of the caller for the split tokens of layers.
+struct expert_split_span {
+  /// The tokens of each slot.
+  device_span<std::int64_t> tokens;
+  /// The tokens of each rank of each layer.
+  device_span<std::int64_t> rank_tokens;
+  /// The tokens of the rank with the most, for each layer.
+  device_span<std::int64_t> largest;
+  /// 1 for the ranks of `expert_split::full_ranks`, 0 for the other ones, for each layer.
+  device_span<std::uint8_t> is_full;
+  /// The faults, one word, or empty as in `part_span`; see `fault`.
+  device_span<fault> faults = {};
+};
+
 /// Output arrays of `cu_seqlens`: the arrays of `omnibal::sequence_offsets`.
 struct sequence_offsets_span {
   /// The position of the first offset of each group: one element more than there are groups.

@@ -10,6 +10,7 @@
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/metrics.cuh>
 #include <omnibal/cuda/refine_parts.cuh>
+#include <omnibal/cuda/split_experts.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -56,4 +57,9 @@ void measure(gpu::execution<> const& exec, gpu::device_groups groups, input<std:
   gpu::cu_seqlens(exec, groups, lengths, out);
   gpu::pad_ratio(exec, lengths, ratio);
   gpu::pad_ratio(exec, groups, lengths, ratio);
+}
+
+void split(gpu::execution<> const& exec, input<std::int64_t> tokens, input<std::uint32_t> slots,
+           gpu::expert_split_span const& out) {
+  gpu::split_experts(exec, tokens, slots, 8, {}, out);
 }

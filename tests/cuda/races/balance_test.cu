@@ -11,6 +11,7 @@
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/refine_parts.cuh>
+#include <omnibal/cuda/split_experts.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +67,29 @@ TEST_CASE("the balancers have no races in steps that are sorted at first", "[rac
 }
 
 TEST_CASE("the balancers have no races in scratch", "[races]") { balance(all_paths[2]); }
+
+TEST_CASE("the split over copies of experts has no races", "[races]") {
+  // Each expert has two copies, on neighbors, and the tokens of the first ones are many.
+  constexpr std::uint32_t ranks = 24;
+  constexpr std::size_t layers = 2;
+  std::vector<std::int64_t> tokens;
+  std::vector<std::uint32_t> slots;
+  for (std::size_t l = 0; l != layers; ++l) {
+    for (std::uint32_t r = 0; r != ranks; ++r) {
+      tokens.push_back(r < 6 ? 900 - std::int64_t{r} : 20);
+      slots.insert(slots.end(), {r, (r + 1) % ranks});
+    }
+  }
+  test::device_run const run;
+  auto const given_tokens = gpu::upload(run.exec(), tokens);
+  auto const given_slots = gpu::upload(run.exec(), slots);
+  gpu::device_array<std::int64_t> const split(run.exec(), slots.size());
+  gpu::device_array<std::int64_t> const rank_tokens(run.exec(), layers * ranks);
+  gpu::device_array<std::int64_t> const largest(run.exec(), layers);
+  gpu::device_array<std::uint8_t> const is_full(run.exec(), layers * ranks);
+  gpu::split_experts(run.exec(), given_tokens, given_slots, ranks, {.layers = layers},
+                     {split, rank_tokens, largest, is_full, run.faults()});
+  CHECK_FALSE(run.has_fault());
+}
 
 }  // namespace

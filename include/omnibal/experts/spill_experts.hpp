@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The fewest copies of experts on foreign ranks that make a batch even.
+
+#include <omnibal/check.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/quotients.hpp>
+#include <omnibal/experts/spill_experts/room_filling.hpp>
+#include <omnibal/experts/spill_experts/spill_bound.hpp>
+#include <omnibal/experts/spill_experts/spill_problem.hpp>
+#include <omnibal/experts/spill_plan.hpp>
+#include <omnibal/experts/token_counts.hpp>
+#include <omnibal/rng/engine.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct spill_experts_options {
+  /// The most foreign experts of a rank; unlimited without a value.
+  std::optional<std::size_t> slots = {};
+  /// The largest rank may exceed the mean, rounded up, by this share.
+  double max_overload = 0.1;
+  omnibal::effort effort = omnibal::effort::normal;
+  /// The seed of the orders that the search tries.
+  std::uint64_t seed = 0;
+};
+
+/// Memory of `spill_experts`, and its last result. Keep one workspace from batch to batch.
+class spill_experts_workspace {
+ public:
+  /// Returns the result of the last call.
+  [[nodiscard]] spill_plan const& result() const& { return result_; }
+  void result() const&& = delete;
+
+ private:
+  friend struct spill_experts_fn;
+
+  std::vector<std::int64_t> tokens_;
+  detail::spill_problem problem_;
+  detail::spill_bound bound_;
+  detail::room_filling filling_;
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> candidate_;
+  spill_plan result_;
+};
+
+struct spill_experts_fn {
+  /// Plans the fewest copies of experts on foreign ranks with which no rank exceeds a cap, for the
+  /// tokens of one batch. `tokens` has the number of tokens of each expert, and `home` the rank
+  /// that keeps its weights. A foreign copy costs the transfer of the weights of an expert; the
+  /// tokens of an expert are split over its home and its copies. The cap is the mean number of
+  /// tokens of a rank, rounded up, and the share `options.max_overload` of it.
+  ///
+  /// Ranks above the cap send just their surplus. One after the other, from the largest, they take
+  /// the fewest rooms that hold the surplus and leave the least free. The search then changes the
+  /// order of the ranks at random, and keeps an order with no more copies, until the number of
+  /// copies equals the lower bound or `options.effort` ends. No rank above the cap takes a copy,
+  /// and none below it sends one, which may cost a copy in rare cases. To level the ranks further
+  /// with the same copies, call `split_experts`.
+  ///
+  /// Complexity: an order takes about 2 us for 64 ranks; `fast` tries 16, `normal` 256 and
+  /// `thorough` 16,384. Memory: 32 bytes for each expert and 100 for each rank. Determinism:
+  /// portable. Errors: `std::invalid_argument` that names the argument for negative tokens, no
+  /// ranks, an unknown rank, a home for another number of experts, and a negative or infinite
+  /// overload; `std::length_error` above 2^32 - 1 experts or ranks; `std::overflow_error` if the
+  /// sum of the tokens exceeds 2^63 - 1. Source: Nguyen, Pandit, Xu, Xiong and Joty, Least-Loaded
+  /// Expert Parallelism, 2026, for the problem; the method is our own.
+  template <token_range Tokens>
+  [[nodiscard]] spill_plan operator()(Tokens const& tokens, std::span<std::uint32_t const> home,
+                                      std::size_t ranks,
+                                      spill_experts_options const& options = {}) const {
+    spill_experts_workspace workspace;
+    (*this)(tokens, home, ranks, options, workspace);
+    return std::move(workspace.result_);
+  }
+
+  /// Plans copies in `workspace`, for a training loop. A call allocates only if it requires more
+  /// memory than all earlier calls. The workspace contains the result.
+  template <token_range Tokens>
+  spill_plan const& operator()(Tokens const& tokens, std::span<std::uint32_t const> home,
+                               std::size_t ranks, spill_experts_options const& options,
+                               spill_experts_workspace& workspace) const {
+    detail::check_positive(name, "ranks", ranks);
+    detail::check_number(name, "ranks", ranks);
+    detail::check_max_overload(name, options.max_overload);
+    detail::copy_tokens(name, tokens, workspace.tokens_);
+    detail::check_size(name, "home", home.size(), workspace.tokens_.size(), "experts");
+    auto& result = workspace.result_;
+    result.rank_tokens.assign(ranks, 0);
+    std::int64_t total = 0;
+    for (std::size_t e = 0; e != home.size(); ++e) {
+      if (home[e] >= ranks) {
+        detail::throw_invalid(name, "home[", e, "] is ", home[e], ", must be below the ", ranks,
+                              " ranks");
+      }
+      result.rank_tokens[home[e]] += workspace.tokens_[e];
+      total += workspace.tokens_[e];
+    }
+    std::int64_t const mean = detail::ceiled_mean(total, static_cast<std::int64_t>(ranks));
+    result.cap = std::min(total, detail::with_overload(mean, options.max_overload));
+    workspace.problem_.find(workspace.tokens_, home, result.rank_tokens, result.cap);
+    result.fewest_copies = workspace.bound_(workspace.problem_, result.cap);
+    std::size_t const slots = options.slots.value_or(std::numeric_limits<std::size_t>::max());
+    std::int64_t const unplaced = search(workspace, slots, options);
+    std::size_t const copies = result.copies.size();
+    result.proven = unplaced == 0 && copies == result.fewest_copies;
+    if (unplaced == 0) {
+      result.status = solve_status::solved;
+    } else if (slots < detail::ceiled_quotient(result.fewest_copies, ranks)) {
+      result.status = solve_status::infeasible;
+    } else {
+      result.status = solve_status::not_found;
+    }
+    write(workspace, home);
+    return result;
+  }
+
+  /// Plans copies in `workspace` with default options.
+  template <token_range Tokens>
+  spill_plan const& operator()(Tokens const& tokens, std::span<std::uint32_t const> home,
+                               std::size_t ranks, spill_experts_workspace& workspace) const {
+    return (*this)(tokens, home, ranks, {}, workspace);
+  }
+
+ private:
+  static constexpr std::string_view name = "spill_experts";
+
+  [[nodiscard]] static std::size_t orders_of(effort level) {
+    if (level == effort::fast) return 16;
+    return level == effort::normal ? 256 : 16384;
+  }
+
+  /// Searches for an order of the donors with few copies, which `result.copies` gets. Returns the
+  /// tokens above the cap that found no room.
+  [[nodiscard]] static std::int64_t search(spill_experts_workspace& workspace, std::size_t slots,
+                                           spill_experts_options const& options) {
+    auto const& problem = workspace.problem_;
+    auto& filling = workspace.filling_;
+    auto& order = workspace.order_;
+    auto& candidate = workspace.candidate_;
+    auto& result = workspace.result_;
+    std::size_t const donors = problem.donors.size();
+    // Each copy empties a donor, an expert or a room.
+    std::size_t const most_copies = donors + problem.experts.size() + problem.rooms.size();
+    result.copies.reserve(most_copies);
+    filling.copies().reserve(most_copies);
+    candidate.reserve(donors);
+    order.resize(donors);
+    std::iota(order.begin(), order.end(), std::uint32_t{0});
+    filling.run(problem, slots, order);
+    std::int64_t unplaced = filling.unplaced();
+    std::swap(result.copies, filling.copies());
+    if (donors < 2) return unplaced;
+    rng::engine random(options.seed);
+    for (std::size_t left = orders_of(options.effort); left != 0; --left) {
+      if (unplaced == 0 && result.copies.size() == result.fewest_copies) break;
+      candidate.assign(order.begin(), order.end());
+      change(candidate, random);
+      filling.run(problem, slots, candidate);
+      if (std::pair(filling.unplaced(), filling.copies().size()) >
+          std::pair(unplaced, result.copies.size())) {
+        continue;
+      }
+      std::swap(order, candidate);
+      std::swap(result.copies, filling.copies());
+      unplaced = filling.unplaced();
+    }
+    return unplaced;
+  }
+
+  /// Exchanges two donors of an order, or moves one of them.
+  static void change(std::vector<std::uint32_t>& order, rng::engine& random) {
+    auto const one = static_cast<std::ptrdiff_t>(rng::below(random, order.size()));
+    auto const other = static_cast<std::ptrdiff_t>(rng::below(random, order.size()));
+    auto const first = order.begin() + std::min(one, other);
+    auto const last = order.begin() + std::max(one, other);
+    if (rng::below(random, 2) == 0) {
+      std::swap(*first, *last);
+    } else if (one < other) {
+      std::rotate(first, first + 1, last + 1);
+    } else {
+      std::rotate(first, last, last + 1);
+    }
+  }
+
+  /// Writes the tokens that follow from the copies.
+  static void write(spill_experts_workspace& workspace, std::span<std::uint32_t const> home) {
+    auto& result = workspace.result_;
+    std::sort(result.copies.begin(), result.copies.end(), [](auto const& left, auto const& right) {
+      return left.expert != right.expert ? left.expert < right.expert : left.rank < right.rank;
+    });
+    result.home_tokens.assign(workspace.tokens_.begin(), workspace.tokens_.end());
+    for (foreign_copy const& copy : result.copies) {
+      result.home_tokens[copy.expert] -= copy.tokens;
+      result.rank_tokens[home[copy.expert]] -= copy.tokens;
+      result.rank_tokens[copy.rank] += copy.tokens;
+    }
+    result.largest = *std::max_element(result.rank_tokens.begin(), result.rank_tokens.end());
+  }
+};
+
+/// Plans the fewest copies of experts on foreign ranks with which no rank exceeds a cap; see
+/// `spill_experts_fn`.
+inline constexpr spill_experts_fn spill_experts{};
+
+}  // namespace omnibal::inline v0
