@@ -10,6 +10,7 @@
 #include <omnibal/balance/rebalance.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/exchange/compose.hpp>
+#include <omnibal/exchange/detail/phase_gather.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
@@ -482,3 +483,57 @@ static_assert(omnibal::plan_balancer<omnibal::rebalance_fn, numbers>);
 static_assert(omnibal::plan_balancer<omnibal::rebalance_fn, std::vector<omnibal::resources<3>>>);
 
 }  // namespace
+
+// A slow rank in a cluster of two kinds: each rank must get work by its own speed, not by a number
+// that placement has exchanged.
+TEST_CASE("make_plan with speeds gives each rank work in proportion to its speed") {
+  test::random_amounts random(77);
+  std::size_t const ranks = 8;
+  std::size_t const count = ranks * 64;
+  indices offsets;
+  for (std::uint32_t r = 0; r <= ranks; ++r) offsets.push_back(r * 64);
+  numbers costs(count);
+  for (auto& cost : costs) cost = 100 + random.between(0, 900);
+  std::vector<double> const speeds{1.5, 1, 1, 1.5, 0.5, 1, 1, 1.5};
+  std::int64_t total = 0;
+  for (std::int64_t const cost : costs) total += cost;
+  for (std::size_t const of_node : {1u, 4u}) {
+    auto const plan =
+        make_plan(offsets, costs, costs, {.ranks_per_node = of_node, .speeds = speeds});
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      std::int64_t load = 0;
+      for (std::uint32_t const i : plan.arrivals(rank)) load += costs[i];
+      CHECK(static_cast<double>(load) <=
+            1.011 * speeds[rank] / 9.0 * static_cast<double>(total) + 1);
+    }
+  }
+  std::vector<double> const equal(ranks, 2.0);
+  CHECK(make_plan(offsets, costs, costs, {.speeds = equal}) == make_plan(offsets, costs, costs));
+}
+
+// A balancer that does not know the ranks would be permuted: refused, not guessed.
+TEST_CASE("make_plan refuses different speeds for balancers that do not name the ranks") {
+  indices const offsets{0, 2, 4};
+  numbers const costs{4, 3, 2, 1};
+  std::vector<double> const speeds{1, 2};
+  omnibal::make_plan_options const options{.speeds = speeds};
+  CHECK(test::error_text<std::invalid_argument>(
+            [&] { (void)make_plan(offsets, costs, costs, options, omnibal::lpt); }) ==
+        "omnibal::make_plan: options.speeds has different speeds, which only rebalance and "
+        "balancers that get the homes and name the ranks accept");
+  auto const all_to_the_fast = [](omnibal::grouping_view home, auto const&, auto const&,
+                                  omnibal::rebalance_options const& given) {
+    grouping result;
+    for (std::size_t rank = 0; rank != home.size(); ++rank) {
+      for (std::uint32_t i = 0; given.speeds[rank] > 1 && i != home.item_count(); ++i) {
+        result.push(i);
+      }
+      result.close();
+    }
+    return result;
+  };
+  auto const moved = make_plan(offsets, costs, costs, options, all_to_the_fast);
+  CHECK(moved.arrivals(1).size() == 4);
+  CHECK(omnibal::detail::digest_of_options(options, 0) !=
+        omnibal::detail::digest_of_options({}, 0));
+}

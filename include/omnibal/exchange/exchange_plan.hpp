@@ -9,6 +9,7 @@
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/node_layout.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>
@@ -35,6 +36,10 @@ struct make_plan_options {
   /// The share of a lower bound by which the largest load may exceed the bound; see `rebalance`.
   /// Other balancers ignore this option.
   double max_overload = 0.01;
+  /// The speed of each rank, or one value for all; empty for equal speeds. The largest load over
+  /// speed is then small. `rebalance`, and balancers that get the homes and name the ranks, accept
+  /// different speeds; other balancers do not. The array must outlive these options.
+  detail::speed_list speeds = {};
 };
 
 struct placement_options {

@@ -158,15 +158,17 @@ struct make_plan_fn {
   /// length, with `padded_batch{}` or `padded_attention`, which with weights also counts
   /// convolutions. Each part is then assigned to a rank as by `placement`. There is one exception:
   /// a user's balancer with the call of `rebalance`, with the homes. Part r of such a balancer goes
-  /// to rank r, unless the balancer has a member `is_relabeled` that is true. A rank receives its
-  /// samples in the order of its part.
+  /// to rank r, unless the balancer has a member `is_relabeled` that is true. With different
+  /// `options.speeds`, part r of `rebalance` goes to rank r too. A rank receives its samples in the
+  /// order of its part.
   ///
   /// Complexity: as the balancer and `placement`, and linear. Memory: as both, and 28 bytes per
   /// sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` if there are
   /// no ranks, if offsets do not start with zero or decrease, if ranges have another number of
-  /// elements, if options are invalid, if bytes are negative or above 2^63 - 1, or if the number of
-  /// parts differs from the ranks or the parts do not contain each sample once.
-  /// `std::overflow_error` if the sum of the bytes exceeds its type; `std::length_error` above 2^32
+  /// elements, if options are invalid, if speeds differ and the balancer does not name the ranks,
+  /// if bytes are negative or above 2^63 - 1, or if the number of parts differs from the ranks or
+  /// the parts do not contain each sample once. `std::overflow_error` if the sum of the bytes
+  /// exceeds its type; `std::length_error` above 2^32
   /// - 1 samples; and the errors of the balancer for costs. Source: OrchMLLM (arXiv 2503.23830,
   /// 2025).
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
@@ -267,12 +269,19 @@ struct make_plan_fn {
     std::size_t const count = workspace.offsets_.back();
     detail::measure_bytes_into(function, bytes, count, workspace.bytes_);
     grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
+    bool const is_equal =
+        detail::part_speeds(function, options.speeds, home.size(), "ranks").are_equal();
     if constexpr (std::same_as<Balance, rebalance_fn>) {
       place(function,
             rebalance_fn::balance({function, "costs"}, home, costs, workspace.bytes_of(),
                                   rebalance_options_of(options), workspace.rebalance_),
-            home, options, workspace);
+            home, options, workspace, !is_equal);
     } else {
+      if (!names_ranks<Cost, Balance> && !is_equal) {
+        detail::throw_invalid(function,
+                              "options.speeds has different speeds, which only rebalance and "
+                              "balancers that get the homes and name the ranks accept");
+      }
       place(function, make_parts(function, home, costs, options, balance, workspace.bytes_), home,
             options, workspace, names_ranks<Cost, Balance>);
     }
@@ -282,7 +291,8 @@ struct make_plan_fn {
   [[nodiscard]] static rebalance_options rebalance_options_of(make_plan_options const& options) {
     return {.max_overload = options.max_overload,
             .ranks_per_node = options.ranks_per_node,
-            .node_of = options.node_of};
+            .node_of = options.node_of,
+            .speeds = options.speeds};
   }
 
   [[nodiscard]] static grouping_view fill_home(std::vector<std::uint32_t> const& offsets,

@@ -37,6 +37,8 @@ namespace omnibal::inline v0::detail {
   digest.add(std::uint64_t{options.node_of.size()});
   for (std::uint32_t const node : options.node_of) digest.add(std::uint64_t{node});
   digest.add(options.max_overload);
+  digest.add(std::uint64_t{options.speeds.size()});
+  for (double const speed : options.speeds) digest.add(speed);
   digest.add(shape);
   return digest.value();
 }
