@@ -8,6 +8,7 @@
 #include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/detail/checked_gain.hpp>
+#include <omnibal/experts/place_experts.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/next_fit.hpp>
@@ -218,6 +219,22 @@ TEST_CASE("part_refiner and pair_repartition claim the real gains under a capaci
   balance_all<1, double>();
   balance_all<2, std::int64_t>();
   balance_all<2, double>();
+}
+
+TEST_CASE("placement_search claims the real gains") {
+  for_each_list([](std::uint64_t seed, std::size_t count) {
+    test::random_amounts random(seed);
+    std::size_t const experts = std::max<std::size_t>(count, 4);
+    std::vector<std::int64_t> loads(2 * experts);
+    for (auto& load : loads) load = random.between(0, 3) * random.between(0, 500);
+    std::size_t const ranks = 2 + seed % 5;
+    std::size_t const slots = std::min((experts - 1) / ranks + 2, experts);
+    auto const placed = omnibal::place_experts(loads, slots, ranks, {.layers = 2, .seed = seed});
+    for (auto& load : loads) load += random.between(0, 300);
+    auto const moved = omnibal::place_experts(
+        loads, slots, ranks, {.layers = 2, .old = placed.experts, .max_moved = experts});
+    CHECK(moved.experts.size() == placed.experts.size());
+  });
 }
 
 TEST_CASE("swap_search claims the real gains and bytes") {

@@ -8,12 +8,12 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/lvalue_span.hpp>
 #include <omnibal/experts/expert_placement.hpp>
+#include <omnibal/experts/place_experts/expert_planner.hpp>
 #include <omnibal/experts/place_experts/first_placement.hpp>
-#include <omnibal/experts/place_experts/moved_budget.hpp>
 #include <omnibal/experts/place_experts/old_placement.hpp>
 #include <omnibal/experts/place_experts/placed_layer.hpp>
-#include <omnibal/experts/place_experts/placement_search.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
@@ -23,7 +23,6 @@
 #include <functional>
 #include <optional>
 #include <ranges>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -33,8 +32,9 @@ namespace omnibal::inline v0 {
 struct place_experts_options {
   /// The number of layers; their loads follow one another.
   std::size_t layers = 1;
-  /// The old placement, as `expert_placement::experts`; empty without one. The call reads it.
-  std::span<std::uint32_t const> old = {};
+  /// The old placement, as `expert_placement::experts`; empty without one. The array must outlive
+  /// the options.
+  detail::lvalue_span<std::uint32_t> old = {};
   /// The most copies of all layers together that are on a rank which did not have them in the old
   /// placement; unlimited without a value. Each move of a copy sends the weights of an expert.
   std::optional<std::size_t> max_moved = {};
@@ -49,68 +49,6 @@ struct place_experts_options {
   /// The seed of random changes, which follow the local search unless `max_moved` has a value.
   std::uint64_t seed = 0;
 };
-
-namespace detail {
-
-/// Plans the placement of all layers.
-class expert_planner {
- public:
-  expert_planner(expert_shape const& shape, place_experts_options const& options)
-      : shape_(shape), options_(options), limits_(options.effort) {}
-
-  /// Places a layer whose loads have a sum below 2^60. `old` is empty without an old placement.
-  void add_layer(std::vector<std::int64_t> loads, std::vector<std::uint32_t> old) {
-    auto const bound = placement_bound<std::int64_t>(shape_, loads);
-    auto const slack = static_cast<double>(bound) * options_.max_gap;
-    std::int64_t const goal = bound + static_cast<std::int64_t>(slack);
-    bool const has_old = !old.empty();
-    if (!has_old) old = first_placement(shape_, loads, nodes_of_groups(shape_, loads));
-    std::size_t const repaired = has_old ? repair_duplicates(shape_, loads, old) : 0;
-    placed_layer layer(shape_, std::move(loads), std::move(old));
-    placement_search search(layer, limits_, has_old);
-    std::vector<placement_point> points;
-    auto const add_point = [&] {
-      points.push_back({repaired + layer.moved(), search.largest_load(), layer.changes().size()});
-    };
-    add_point();
-    std::size_t const slots = layer.slots().size();
-    if (options_.max_moved) {
-      // A layer may use several times its share of the budget.
-      std::size_t const limit = 4 * std::min(*options_.max_moved / options_.layers, slots) + 4;
-      search.descend(goal, std::min(limit, slots), add_point);
-    } else {
-      search.descend(goal, slots, [] {});
-      search.kick(goal, options_.seed + layers_.size());
-      add_point();
-    }
-    layers_.push_back(std::move(layer));
-    points_.push_back(std::move(points));
-  }
-
-  /// Writes the placements with at most `max_moved` moved copies.
-  void write(expert_placement& result) const {
-    std::vector<std::size_t> chosen;
-    if (options_.max_moved) {
-      chosen = moved_budget(points_, *options_.max_moved).chosen();
-    } else {
-      for (auto const& points : points_) chosen.push_back(points.size() - 1);
-    }
-    for (std::size_t l = 0; l != layers_.size(); ++l) {
-      placement_point const& point = points_[l][chosen[l]];
-      auto const slots = layers_[l].slots_after(point.changes);
-      result.experts.insert(result.experts.end(), slots.begin(), slots.end());
-    }
-  }
-
- private:
-  expert_shape shape_;
-  place_experts_options const& options_;
-  placement_effort limits_;
-  std::vector<placed_layer> layers_;
-  std::vector<std::vector<placement_point>> points_;
-};
-
-}  // namespace detail
 
 struct place_experts_fn {
   /// Places copies of experts into the slots of ranks so that the heaviest rank of each layer is
@@ -149,7 +87,11 @@ struct place_experts_fn {
     };
     detail::measure_costs_into(name, {"load", "the sum of the loads"}, count, load_at, all);
     expert_placement result{.layers = options.layers, .ranks = ranks, .slots = slots};
-    detail::expert_planner planner(shape, options);
+    detail::expert_planner planner(shape, {.layers = options.layers,
+                                           .max_moved = options.max_moved,
+                                           .max_gap = options.max_gap,
+                                           .effort = options.effort,
+                                           .seed = options.seed});
     int const shift = shift_of(all, shape.experts);
     for (std::size_t l = 0; l != options.layers; ++l) {
       std::vector<std::int64_t> own;
@@ -183,8 +125,11 @@ struct place_experts_fn {
       detail::throw_invalid(name, "loads has ", count, " values, must have a multiple of ",
                             options.layers, " layers");
     }
-    detail::expert_shape const shape{count / options.layers, ranks, slots, options.groups,
-                                     options.nodes};
+    detail::expert_shape const shape{.experts = count / options.layers,
+                                     .ranks = ranks,
+                                     .slots = slots,
+                                     .groups = options.groups,
+                                     .nodes = options.nodes};
     check_divides("options.groups", options.groups, "experts", shape.experts);
     check_divides("options.nodes", options.nodes, "ranks", ranks);
     check_divides("options.nodes", options.nodes, "groups", options.groups);

@@ -354,7 +354,7 @@ class migration {
     if (state.counts.is_limited()) move_for_counts(use(limit));
     kept_ = state.rank_of;
     part_time least = largest_time();
-    // Limits are those of the fastest rank.
+    // A limit is the load of the fastest rank.
     std::int64_t const fastest = speeds_.largest();
     std::int64_t low = load_at(limit, fastest);
     std::int64_t high = load_at(least, fastest) + 1;

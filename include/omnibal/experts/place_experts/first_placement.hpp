@@ -74,7 +74,8 @@ namespace omnibal::inline v0::detail {
 }
 
 /// Returns numbers of copies of these experts with the least largest share: each further copy goes
-/// to the expert with the largest share. No expert has more copies than `ranks`.
+/// to the expert with the largest share. No expert has more copies than `ranks`. Precondition:
+/// `slots` is from the number of experts to `ranks` times this number.
 template <class Load>
 [[nodiscard]] std::vector<std::uint32_t> even_copies(std::span<Load const> loads, std::size_t slots,
                                                      std::size_t ranks) {

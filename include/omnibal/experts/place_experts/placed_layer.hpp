@@ -123,6 +123,19 @@ class placed_layer {
                                     rank_loads_.begin());
   }
 
+  /// Returns the largest load of some ranks, measured anew from the slots.
+  [[nodiscard]] std::int64_t measured_load(std::span<std::size_t const> ranks) const {
+    std::vector<std::int64_t> copies(shape_.experts, 0);
+    for (std::uint32_t const expert : slots_) ++copies[expert];
+    std::int64_t largest = 0;
+    for (std::size_t const rank : ranks) {
+      std::int64_t load = 0;
+      for (std::uint32_t const expert : slots_of(rank)) load += loads_[expert] / copies[expert];
+      largest = std::max(largest, load);
+    }
+    return largest;
+  }
+
   /// Returns by how much the moved copies change if a rank takes or gives up an expert.
   [[nodiscard]] std::ptrdiff_t cost_to_take(std::size_t rank, std::size_t expert) const {
     return old_holders_.has(expert, rank) ? 0 : 1;
@@ -159,7 +172,8 @@ class placed_layer {
   }
 
   [[nodiscard]] std::span<slot_change const> changes() const { return changes_; }
-  /// Undoes all changes behind the first `count` ones.
+  /// Undoes all changes behind the first `count` ones. Undoing a change appends another change, so
+  /// both are removed.
   void undo_to(std::size_t count) {
     while (changes_.size() > count) {
       slot_change const last = changes_.back();

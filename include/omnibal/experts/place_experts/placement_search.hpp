@@ -4,6 +4,7 @@
 /// \file
 /// Local search for the placement of the experts of a layer.
 
+#include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/experts/place_experts/placed_layer.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/solve_status.hpp>
@@ -25,13 +26,19 @@ struct placement_effort {
   /// The number of random changes, each of which a descent follows, times the slots.
   std::size_t kicks;
 
-  explicit constexpr placement_effort(effort level)
-      : light_ranks(level == effort::thorough ? 8 : 2),
-        may_widen(level != effort::fast),
-        kicks(level == effort::fast     ? 0
-              : level == effort::normal ? std::size_t{1} << 13
-                                        : std::size_t{1} << 18) {}
+  [[nodiscard]] static constexpr placement_effort of(effort level) {
+    switch (level) {
+      case effort::fast: return {.light_ranks = 2, .may_widen = false, .kicks = 0};
+      case effort::normal: return {.light_ranks = 2, .may_widen = true, .kicks = 1u << 13};
+      case effort::thorough: break;
+    }
+    return {.light_ranks = 8, .may_widen = true, .kicks = 1u << 18};
+  }
 };
+
+/// The price of a copy in the search: nothing, or one if the rank did not have it in the old
+/// placement.
+enum class copy_price { nothing, if_moved };
 
 /// A state on the way of a search.
 struct placement_point {
@@ -47,11 +54,8 @@ struct placement_point {
 /// of the heaviest rank and of the ranks that become heavier, down to the mean.
 class placement_search {
  public:
-  placement_search(placed_layer& layer, placement_effort const& limits, bool counts_moved)
-      : layer_(layer),
-        limits_(limits),
-        counts_moved_(counts_moved),
-        ranks_(layer.shape().node_ranks()) {}
+  placement_search(placed_layer& layer, placement_effort const& limits, copy_price price)
+      : layer_(layer), limits_(limits), price_(price), ranks_(layer.shape().node_ranks()) {}
 
   /// Makes moves until the largest load is at most `goal`, none is left, or the search has moved
   /// `max_moved` copies. `reached` receives each state.
@@ -95,10 +99,11 @@ class placement_search {
     std::size_t slot = 0;
     std::size_t other_slot = 0;
     std::uint32_t expert = 0;
+    std::int64_t gain = 0;
     double score = 0;
   };
 
-  /// One over the number of moved copies and a quarter.
+  /// 1 / (moved copies + 0.25), by the number of moved copies.
   static constexpr double weights[]{4.0, 0.8, 4.0 / 9};
 
   /// A slot whose expert a move may change.
@@ -126,12 +131,31 @@ class placement_search {
     std::size_t const last = limits_.may_widen ? ranks_ : light;
     for (std::size_t i = light; i != last && best_.score == 0; ++i) evaluate_rank(order_[i].rank);
     if (best_.score == 0) return false;
-    if (best_.is_swap) {
-      layer_.swap(best_.slot, best_.other_slot);
-    } else {
-      layer_.replace(best_.slot, best_.expert);
-    }
+    apply(best_);
     return true;
+  }
+
+  void apply(candidate const& move) {
+    // Only a check of the gain needs the ranks.
+    std::vector<std::size_t> touched;
+    if constexpr (checks_gains) {
+      std::size_t const slots = layer_.shape().slots;
+      touched = {heavy_, (move.is_swap ? move.other_slot : move.slot) / slots};
+      // An expert with one copy less weighs more on the others.
+      if (!move.is_swap) {
+        layer_.for_each_holder(layer_.slots()[move.slot],
+                               [&](std::size_t rank) { touched.push_back(rank); });
+      }
+    }
+    auto const largest = [&] { return layer_.measured_load(touched); };
+    apply_checked({"placement_search", move.is_swap ? "exchange" : "copy"}, move.gain, largest,
+                  [&] {
+                    if (move.is_swap) {
+                      layer_.swap(move.slot, move.other_slot);
+                    } else {
+                      layer_.replace(move.slot, move.expert);
+                    }
+                  });
   }
 
   struct ranked {
@@ -176,12 +200,12 @@ class placement_search {
       std::uint32_t const expert = layer_.slots()[s];
       result.push_back({s, expert, layer_.share(expert), layer_.share_with_more(expert),
                         layer_.share_with_less(expert),
-                        counts_moved_ ? layer_.cost_to_give(rank, expert) : 0});
+                        price_ == copy_price::if_moved ? layer_.cost_to_give(rank, expert) : 0});
     }
   }
 
   [[nodiscard]] std::ptrdiff_t cost_to_take(std::size_t rank, std::uint32_t expert) const {
-    return counts_moved_ ? layer_.cost_to_take(rank, expert) : 0;
+    return price_ == copy_price::if_moved ? layer_.cost_to_take(rank, expert) : 0;
   }
 
   /// Evaluates exchanges with a lighter rank, and copies of experts of the heaviest rank on it.
@@ -201,7 +225,11 @@ class placement_search {
         if (gain <= needed_) continue;
         std::ptrdiff_t const cost = given.cost + cost_to_take(rank, given.expert) + taken.cost +
                                     cost_to_take(heavy_, taken.expert);
-        offer({true, given.slot, taken.slot, 0, score_of(gain, cost)});
+        offer({.is_swap = true,
+               .slot = given.slot,
+               .other_slot = taken.slot,
+               .gain = gain,
+               .score = score_of(gain, cost)});
       }
     }
   }
@@ -269,7 +297,7 @@ class placement_search {
       });
       if (gain <= needed_) return;
     }
-    offer({false, before.slot, 0, expert, score_of(gain, cost)});
+    offer({.slot = before.slot, .expert = expert, .gain = gain, .score = score_of(gain, cost)});
   }
 
   /// Keeps a move that is better than the best one so far.
@@ -303,7 +331,7 @@ class placement_search {
 
   placed_layer& layer_;
   placement_effort limits_;
-  bool counts_moved_;
+  copy_price price_;
   std::size_t ranks_;
   std::size_t heavy_ = 0;
   std::size_t first_rank_ = 0;
