@@ -179,15 +179,16 @@ void rivals_select_recompute(std::int64_t const* times, std::int64_t const* byte
 
 /// The choices of all modules, layer after layer, as numbers of `activation_choice`.
 void rivals_select_activations(given_layers const* given, std::int64_t budget,
-                               double bytes_per_time, int runs, timed_activations* out,
-                               std::uint8_t* choices) noexcept {
+                               double bytes_per_time, int effort, int runs,
+                               timed_activations* out, std::uint8_t* choices) noexcept {
   auto const layers = given->layers();
   auto const link = given->link(bytes_per_time);
   out->seconds = 1e9;
   for (int run = 0; run != runs; ++run) {
     double const begin = processor_seconds();
-    auto const found =
-        omnibal::select_activations(layers, budget, link, {.in_flight = given->in_flight});
+    auto const found = omnibal::select_activations(
+        layers, budget, link,
+        {.in_flight = given->in_flight, .effort = static_cast<omnibal::effort>(effort)});
     out->seconds = std::min(out->seconds, processor_seconds() - begin);
     out->added_time = found.added_time;
     out->lower_bound = found.lower_bound;

@@ -129,6 +129,7 @@ class saving_search {
     std::int64_t const most = most_end();
     divided_ends const ends = divide_ends(most);
     saved_solution best = solve(ends.best, ends.best);
+    improve(best);
     push_range(least_end_, ends.first_open - 1, ends.bound_below);
     push_range(ends.first_open, ends.last_open, limits_.total_gain);
     push_range(std::max(ends.first_open, ends.last_open + 1), most, ends.bound_above);
@@ -142,7 +143,10 @@ class saving_search {
       if (bound <= best.gain) continue;
       auto const [peak, end] = peak_of(found.saved);
       bool const is_within = peak <= budget_;
-      if (is_within && found.gain > best.gain) best = std::move(found);
+      if (is_within && found.gain > best.gain) {
+        best = std::move(found);
+        improve(best);
+      }
       if (one.first == one.last) closed = std::max(closed, bound);
       if (one.first == one.last || best.gain >= bound) continue;
       std::int64_t const last = is_within ? one.last : end;
@@ -151,10 +155,23 @@ class saving_search {
       push_range(middle, one.last, bound);
       if (is_within) continue;
       saved_solution repaired = solve(end, end, best.gain);
-      if (repaired.gain > best.gain) best = std::move(repaired);
+      if (repaired.gain <= best.gain) continue;
+      best = std::move(repaired);
+      improve(best);
     }
     best.bound = std::max({best.gain, closed, most_open()});
     return best;
+  }
+
+  /// Solves the problem again for the end bytes of a solution, which leave the most bytes for the
+  /// other layers, as long as the gain increases.
+  void improve(saved_solution& best) {
+    for (;;) {
+      std::int64_t const end = peak_of(best.saved).end;
+      saved_solution next = solve(end, end, best.gain);
+      if (next.gain <= best.gain) return;
+      best = std::move(next);
+    }
   }
 
   void push_range(std::int64_t first, std::int64_t last, std::int64_t bound) {
