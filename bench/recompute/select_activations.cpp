@@ -5,6 +5,7 @@
 
 #include "compare.hpp"
 
+#include <omnibal/recompute/activation_frontier.hpp>
 #include <omnibal/recompute/select_activations.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -82,6 +83,39 @@ class without_link {
   std::size_t turn_ = 0;
 };
 
+/// Each problem with a single micro-batch in flight.
+class with_one_in_flight {
+ public:
+  explicit with_one_in_flight(std::vector<offload_problem> const& problems)
+      : problems_(&problems) {}
+
+  void prepare() { turn_ = (turn_ + 1) % problems_->size(); }
+  void operator()() const {
+    offload_problem const& one = (*problems_)[turn_];
+    benchmark::DoNotOptimize(
+        omnibal::select_activations(one.layers, one.budget, host_link).added_time);
+  }
+  [[nodiscard]] std::size_t items() const { return problems_->front().modules.size(); }
+
+ private:
+  std::vector<offload_problem> const* problems_;
+  std::size_t turn_ = 0;
+};
+
+/// A call for each budget.
+template <class Calls>
+class budget_by_budget {
+ public:
+  explicit budget_by_budget(Calls const& calls) : calls_(&calls) {}
+
+  void prepare() {}
+  void operator()() const { benchmark::DoNotOptimize((*calls_)().size()); }
+  [[nodiscard]] std::size_t items() const { return 1; }
+
+ private:
+  Calls const* calls_;
+};
+
 double slowest_selection(std::vector<offload_problem> const& problems) {
   double slowest = 0;
   for (offload_problem const& one : problems) {
@@ -135,5 +169,88 @@ BENCHMARK(keep_recompute_offload)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond)
     ->ArgsProduct({{61}, {0, 10, 100}});
+
+/// The same problems with several micro-batches in flight and as many times the budget. The
+/// yardstick is a single micro-batch. Counters: the largest and the mean gap.
+void offload_several_in_flight(benchmark::State& state) {
+  std::int64_t const per_mille = state.range(1);
+  omnibal::select_activations_options const options{.in_flight = state.range(2)};
+  auto const problems = make_offload_problems(bench::size_of(state), per_mille);
+  auto const select = [&](offload_problem const& one) {
+    return omnibal::select_activations(one.layers, options.in_flight * one.budget, host_link,
+                                       options);
+  };
+  std::size_t turn = 0;
+  bench::compare(state, with_one_in_flight(problems), [&] {
+    turn = (turn + 1) % problems.size();
+    return select(problems[turn]).added_time;
+  });
+  double largest = 0;
+  double sum = 0;
+  for (offload_problem const& one : problems) {
+    auto const result = select(one);
+    double const gap = static_cast<double>(result.added_time - result.lower_bound) /
+                       static_cast<double>(std::max<std::int64_t>(result.added_time, 1));
+    largest = std::max(largest, gap);
+    sum += gap;
+  }
+  state.counters["largest_gap"] = largest;
+  state.counters["mean_gap"] = sum / static_cast<double>(problems.size());
+  std::string const name = "select_activations, " + std::to_string(options.in_flight) +
+                           " micro-batches, noise " + std::to_string(per_mille) + " per mille";
+  bench::make_promises(state, {{name + ": largest gap", "largest_gap", 0.02},
+                               {name + ": mean gap", "mean_gap", 0.005}});
+}
+
+BENCHMARK(offload_several_in_flight)
+    ->ArgNames({"n", "per_mille", "in_flight"})
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond)
+    ->ArgsProduct({{61}, {0, 10, 100}, {2, 4, 8}});
+
+/// 100 budgets that differ by 0.005 % of the bytes of all micro-batches. The yardstick solves each
+/// of them by itself. Counters: the pairs of neighboring budgets whose larger one has a lower peak
+/// or more added time, by the yardstick and by the frontier.
+void offload_frontier(benchmark::State& state) {
+  omnibal::select_activations_options const options{.in_flight = state.range(2)};
+  auto const layers = make_offload_problems(bench::size_of(state), state.range(1)).front().layers;
+  std::int64_t sum = 0;
+  for (auto const& layer : layers) {
+    for (auto const& one : layer.modules) sum += options.in_flight * one.bytes;
+  }
+  std::vector<std::int64_t> budgets;
+  for (std::int64_t k = 0; k != 100; ++k) budgets.push_back(sum / 100 * 35 + sum / 20'000 * k);
+  auto const one_by_one = [&] {
+    std::vector<omnibal::activations_result<std::int64_t>> results;
+    for (std::int64_t const budget : budgets) {
+      results.push_back(omnibal::select_activations(layers, budget, host_link, options));
+    }
+    return results;
+  };
+  auto const frontier = [&] {
+    return omnibal::activation_frontier(layers, budgets, host_link, options);
+  };
+  bench::compare(state, budget_by_budget(one_by_one), [&] { return frontier().size(); });
+  auto const disorder = [](auto const& results) {
+    int count = 0;
+    for (std::size_t k = 1; k != results.size(); ++k) {
+      bool const is_lower = results[k].peak_bytes < results[k - 1].peak_bytes;
+      if (is_lower || results[k].added_time > results[k - 1].added_time) ++count;
+    }
+    return count;
+  };
+  state.counters["disorder_of_calls"] = disorder(one_by_one());
+  state.counters["disorder"] = disorder(frontier());
+  bench::make_promises(
+      state, {{"activation_frontier, " + std::to_string(state.range(1)) + " per mille, " +
+                   std::to_string(options.in_flight) + " micro-batches: budgets out of order",
+               "disorder", 0}});
+}
+
+BENCHMARK(offload_frontier)
+    ->ArgNames({"n", "per_mille", "in_flight"})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->ArgsProduct({{61}, {0, 100}, {1, 4}});
 
 }  // namespace

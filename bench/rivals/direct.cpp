@@ -68,14 +68,19 @@ std::vector<omnibal::resources<2>> pairs(std::int64_t const* numbers, std::size_
 }
 
 /// Layers with equally many modules, in the order of offload.py: the bytes and the times of the
-/// modules, then for each layer the times of its passes and its transient bytes.
+/// modules, then for each layer the times of its passes, its transient bytes and its traffic.
 struct given_layers {
   std::int64_t const* bytes;
   std::int64_t const* times;
   std::int64_t const* passes;
   std::int64_t const* transient;
+  std::int64_t const* traffic;
   std::size_t count;
   std::size_t modules;
+  /// Even traffic of the link in both directions, and the micro-batches in flight.
+  std::int64_t forward_traffic;
+  std::int64_t backward_traffic;
+  std::int64_t in_flight;
 
   [[nodiscard]] std::vector<omnibal::activation_layer<>> layers() const {
     std::vector<omnibal::activation_layer<>> result(count);
@@ -87,8 +92,14 @@ struct given_layers {
       result[i].backward_time = passes[2 * i + 1];
       result[i].forward_transient_bytes = transient[2 * i];
       result[i].backward_transient_bytes = transient[2 * i + 1];
+      result[i].forward_traffic_bytes = traffic[2 * i];
+      result[i].backward_traffic_bytes = traffic[2 * i + 1];
     }
     return result;
+  }
+  [[nodiscard]] omnibal::offload_link link(double bytes_per_time) const {
+    if (bytes_per_time == 0) return {};
+    return {bytes_per_time, forward_traffic, backward_traffic};
   }
 };
 
@@ -168,14 +179,16 @@ void rivals_select_recompute(std::int64_t const* times, std::int64_t const* byte
 
 /// The choices of all modules, layer after layer, as numbers of `activation_choice`.
 void rivals_select_activations(given_layers const* given, std::int64_t budget,
-                               double bytes_per_time, int runs, timed_activations* out,
-                               std::uint8_t* choices) noexcept {
+                               double bytes_per_time, int effort, int runs,
+                               timed_activations* out, std::uint8_t* choices) noexcept {
   auto const layers = given->layers();
-  omnibal::offload_link const link{bytes_per_time};
+  auto const link = given->link(bytes_per_time);
   out->seconds = 1e9;
   for (int run = 0; run != runs; ++run) {
     double const begin = processor_seconds();
-    auto const found = omnibal::select_activations(layers, budget, link);
+    auto const found = omnibal::select_activations(
+        layers, budget, link,
+        {.in_flight = given->in_flight, .effort = static_cast<omnibal::effort>(effort)});
     out->seconds = std::min(out->seconds, processor_seconds() - begin);
     out->added_time = found.added_time;
     out->lower_bound = found.lower_bound;
@@ -194,8 +207,8 @@ void rivals_measure_activations(given_layers const* given, double bytes_per_time
   for (std::size_t k = 0; k != given->count * given->modules; ++k) {
     rows[k / given->modules].push_back(static_cast<omnibal::activation_choice>(choices[k]));
   }
-  auto const usage =
-      omnibal::measure_activations(given->layers(), rows, omnibal::offload_link{bytes_per_time});
+  auto const usage = omnibal::measure_activations(
+      given->layers(), rows, given->link(bytes_per_time), {.in_flight = given->in_flight});
   *out = {0, usage.added_time, usage.added_time, usage.peak_bytes, usage.offloaded_bytes};
 }
 

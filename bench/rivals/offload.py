@@ -6,7 +6,9 @@ highspy only the first columns are printed.
 LIBRARY is bench/rivals/direct.cpp. The layers are those of a mixture-of-experts transformer with 61
 layers of six modules, from public dimensions; nothing is fitted. Added times are in milliseconds.
 HiGHS solves the integer program of all three choices on one thread within the limit; `s` is its
-processor time. `measure_activations` computes the peaks of all choices.
+processor time. Its added time is bold if it is less than that of `select_activations` with
+thorough effort.
+`measure_activations` computes the peaks of all choices.
 """
 
 import argparse
@@ -29,7 +31,9 @@ class GivenLayers(ctypes.Structure):
 
     _fields_ = [("bytes", ctypes.c_void_p), ("times", ctypes.c_void_p),
                 ("passes", ctypes.c_void_p), ("transient", ctypes.c_void_p),
-                ("count", ctypes.c_size_t), ("modules", ctypes.c_size_t)]
+                ("traffic", ctypes.c_void_p), ("count", ctypes.c_size_t),
+                ("modules", ctypes.c_size_t), ("forward_traffic", ctypes.c_int64),
+                ("backward_traffic", ctypes.c_int64), ("in_flight", ctypes.c_int64)]
 
 
 class TimedActivations(ctypes.Structure):
@@ -56,10 +60,11 @@ BYTES_PER_NANOSECOND = 25.0
 
 
 class Model:
-    """Layers that differ by up to a share, and a link."""
+    """Layers that differ by up to a share, and a link. Other traffic is a share of the bytes of the
+    link: half of it is even, and half of it belongs to the layers."""
 
-    def __init__(self, layers, share, rate=BYTES_PER_NANOSECOND, seed=1, kind=None):
-        random = np.random.default_rng(seed)
+    def __init__(self, layers, share, first=0, traffic=0.0, in_flight=1):
+        random = np.random.default_rng(1)
 
         def noisy(values):
             factors = 1 + share * random.uniform(-1, 1, values.shape)
@@ -68,29 +73,44 @@ class Model:
         self.bytes = noisy(np.tile([row[1] for row in MODULES], (layers, 1)))
         self.times = noisy(np.tile([row[2] for row in MODULES], (layers, 1)))
         self.passes = noisy(np.tile([FORWARD, BACKWARD], (layers, 1)))
-        if kind == "encoder first":
-            # A third of the layers has three times the bytes and half of the times.
-            first = layers // 3
-            self.bytes[:first] *= 3
-            self.times[:first] //= 2
-            self.passes[:first] //= 2
+        # The first layers have three times the bytes and half of the times.
+        self.bytes[:first] *= 3
+        self.times[:first] //= 2
+        self.passes[:first] //= 2
         self.transient = np.zeros((layers, 2), dtype=np.int64)
-        self.rate = rate
+        moved = BYTES_PER_NANOSECOND * self.passes
+        self.traffic = np.ascontiguousarray(np.floor(traffic / 2 * moved).astype(np.int64))
+        self.even = np.floor(traffic / 2 * moved.sum(axis=0)).astype(np.int64)
+        self.in_flight = in_flight
         self.given = GivenLayers(*(one.ctypes.data for one in
-                                   (self.bytes, self.times, self.passes, self.transient)),
-                                 *self.bytes.shape)
+                                   (self.bytes, self.times, self.passes, self.transient,
+                                    self.traffic)),
+                                 *self.bytes.shape, *(int(one) for one in self.even), in_flight)
 
     def link_bytes(self):
-        """What the link transfers in the passes of each layer."""
-        return np.floor(self.rate * self.passes).astype(np.int64)
+        """The bytes of activations that the link transfers in the passes of each layer."""
+        rate = BYTES_PER_NANOSECOND - self.even / self.passes.sum(axis=0)
+        every = np.floor(rate * self.passes).astype(np.int64)
+        result = every.copy()
+        for way, order in ((0, range(len(every))), (1, reversed(range(len(every))))):
+            waiting = 0
+            for i in order:
+                waiting += self.traffic[i, way]
+                others = min(waiting, every[i, way])
+                waiting -= others
+                result[i, way] -= others
+        return result
 
 
-def select(library, model, budget, rate=None, runs=5):
+NORMAL, THOROUGH = 1, 2
+
+
+def select(library, model, budget, rate=BYTES_PER_NANOSECOND, effort=NORMAL):
     found = TimedActivations()
     choices = np.zeros(model.bytes.shape, dtype=np.uint8)
     library.rivals_select_activations(
         ctypes.byref(model.given), ctypes.c_int64(budget),
-        ctypes.c_double(model.rate if rate is None else rate), runs, ctypes.byref(found),
+        ctypes.c_double(rate), effort, 5 if effort == NORMAL else 1, ctypes.byref(found),
         ctypes.c_void_p(choices.ctypes.data))
     return found, choices
 
@@ -99,7 +119,7 @@ def measure(library, model, choices):
     found = TimedActivations()
     choices = np.ascontiguousarray(choices, dtype=np.uint8)
     library.rivals_measure_activations(
-        ctypes.byref(model.given), ctypes.c_double(model.rate),
+        ctypes.byref(model.given), ctypes.c_double(BYTES_PER_NANOSECOND),
         ctypes.c_void_p(choices.ctypes.data), ctypes.byref(found))
     return found
 
@@ -157,8 +177,8 @@ class Program:
 
 
 def add_peak(program, model, budget, kept, offloaded, recomputed):
-    """Adds the statement of `measure_activations` for one micro-batch. The arguments have the terms
-    of each layer, in megabytes."""
+    """Adds the statement of `measure_activations`. The arguments have the terms of each layer, in
+    megabytes."""
     layers = len(kept)
     link = model.link_bytes() / 1e6
     transient = model.transient / 1e6
@@ -166,6 +186,14 @@ def add_peak(program, model, budget, kept, offloaded, recomputed):
     fetch = [program.variable() for _ in range(layers)]
     forward = [program.variable() for _ in range(layers)]
     backward = [program.variable() for _ in range(layers)]
+    # Each other micro-batch holds the kept bytes and the larger queue.
+    every = sum(kept, [])
+    others = []
+    if model.in_flight > 1:
+        held = program.variable()
+        others = [(held, float(model.in_flight - 1))]
+        program.at_most(every + [(queue[-1], 1.0), (held, -1.0)], 0.0)
+        program.at_most(every + [(fetch[-1], 1.0), (held, -1.0)], 0.0)
     before = []
     for i in range(layers):
         previous = [(queue[i - 1], 1.0)] if i else []
@@ -180,11 +208,13 @@ def add_peak(program, model, budget, kept, offloaded, recomputed):
         program.at_most([(queue[i], 1.0), (backward[i], -1.0)], sent + fetched)
         before = before + kept[i]
         top = budget / 1e6
-        program.at_most(before + [(forward[i], 1.0)], top - transient[i, 0])
-        program.at_most(before + [(backward[i], 1.0)] + recomputed[i], top - transient[i, 1])
+        in_forward = before + [(forward[i], 1.0)] + others
+        in_backward = before + [(backward[i], 1.0)] + others
+        program.at_most(in_forward, top - transient[i, 0])
+        program.at_most(in_backward + recomputed[i], top - transient[i, 1])
         if i + 1 < layers:
-            program.at_most(before + [(forward[i], 1.0)], top - transient[i + 1, 0])
-            program.at_most(before + [(backward[i], 1.0)], top - transient[i + 1, 1])
+            program.at_most(in_forward, top - transient[i + 1, 0])
+            program.at_most(in_backward, top - transient[i + 1, 1])
 
 
 def integer_program(model, budget, limit, whole=True):
@@ -240,39 +270,46 @@ def fractions_then_greedy(model, budget):
     return choices, seconds
 
 
-def compare(library, title, model, shares, limit):
-    names = ["peak", "omnibal: ms", "bound", "us", "without a link: ms", "all recomputed: ms"]
+def compare(library, title, model, limit):
+    names = [f"{title}: peak", "added", "bound", "us", "thorough", "its bound", "ms", "no link",
+             "all recomputed"]
     if highspy is None:
-        title += " (highspy is not installed)"
+        names[0] += " (highspy is not installed)"
     else:
-        names += ["relaxed", "HiGHS: ms", "bound", "s", "shares, then greedy: ms"]
-    print(f"\n{title}\n\n| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|")
-    for share in shares:
-        budget = int(model.bytes.sum() * share)
+        names += ["relaxed", "HiGHS", "its bound", "s", "shares"]
+    print("\n| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|")
+    for percent in (30, 50, 70):
+        budget = int(model.bytes.sum()) * model.in_flight * percent // 100
         own, choices = select(library, model, budget)
-        checked = measure(library, model, choices)
-        assert checked.peak_bytes == own.peak_bytes <= budget
-        assert checked.added_time == own.added_time
+        best, more = select(library, model, budget, effort=THOROUGH)
+        for one, chosen in ((own, choices), (best, more)):
+            checked = measure(library, model, chosen)
+            assert checked.peak_bytes == one.peak_bytes <= budget
+            assert checked.added_time == one.added_time
         alone, _ = select(library, model, budget, rate=0.0)
-        row = [f"{share:.0%}", f"{own.added_time / 1e6:.3f}", f"{own.lower_bound / 1e6:.3f}",
-               f"{own.seconds * 1e6:.0f}", f"{alone.added_time / 1e6:.2f}",
+        row = [f"{percent} %", f"{own.added_time / 1e6:.3f}", f"{own.lower_bound / 1e6:.3f}",
+               f"{own.seconds * 1e6:.0f}", f"{best.added_time / 1e6:.3f}",
+               f"{best.lower_bound / 1e6:.3f}", f"{best.seconds * 1e3:.0f}", f"{alone.added_time / 1e6:.2f}",
                f"{model.times.sum() / 1e6:.1f}"]
         if highspy is not None:
-            row += rival_cells(library, model, budget, limit, own)
+            row += rival_cells(library, model, budget, limit, best)
         print("| " + " | ".join(row) + " |", flush=True)
 
 
-def rival_cells(library, model, budget, limit, own):
-    """The relaxation, HiGHS and the shares. A rival within a kilobyte is within the peak."""
+def rival_cells(library, model, budget, limit, best):
+    """The relaxation, HiGHS and the shares. Choices of HiGHS may exceed the peak by its tolerances;
+    they then say "above"."""
     relaxed = integer_program(model, budget, 60, whole=False)[1]
     exact, _, bound, seconds = integer_program(model, budget, limit)
     rival = measure(library, model, exact)
-    is_within = rival.peak_bytes <= budget + 1000
+    is_within = rival.peak_bytes <= budget
     greedy = measure(library, model, fractions_then_greedy(model, budget)[0])
     assert greedy.peak_bytes <= budget + 1000
-    if is_within and own.added_time > rival.added_time:
-        print("WORSE than HiGHS:")
-    return [f"{relaxed:.3f}", f"{rival.added_time / 1e6:.3f}{'' if is_within else ' above'}",
+    is_better = is_within and rival.added_time < best.added_time
+    if is_better and rival.added_time < best.added_time * 0.999:
+        print("WORSE than HiGHS by more than 0.1 %:")
+    found = f"{rival.added_time / 1e6:.3f}{'' if is_within else ' above'}"
+    return [f"{relaxed:.3f}", f"**{found}**" if is_better else found,
             f"{bound:.3f}", f"{seconds:.1f}", f"{greedy.added_time / 1e6:.2f}"]
 
 
@@ -284,14 +321,19 @@ def main():
     options = parser.parse_args()
     library = ctypes.CDLL(options.library)
     layers = 16 if options.quick else 61
-    shares = (0.3, 0.5, 0.7)
-    for share in (0.0, 0.01, 0.1):
-        name = f"{layers} layers" + (f" that differ by {share:.0%}" if share else ", all equal")
-        compare(library, name, Model(layers, share), shares, options.limit)
+    kinds = (("all equal", 0.0), ("differ by 1 %", 0.01), ("differ by 10 %", 0.1))
+    for name, share in kinds:
+        compare(library, f"{layers} layers, {name}", Model(layers, share), options.limit)
     if not options.quick:
-        compare(library, "16 layers, all equal", Model(16, 0.0), shares, options.limit)
-    compare(library, f"{layers} layers, the first third with more bytes and less time",
-            Model(layers, 0.01, kind="encoder first"), shares, options.limit)
+        compare(library, "16 layers, all equal", Model(16, 0.0), options.limit)
+    compare(library, f"{layers} layers, large ones first", Model(layers, 0.01, first=layers // 3),
+            options.limit)
+    for name, share in kinds:
+        compare(library, f"{layers} layers, {name}, half of the link for other traffic",
+                Model(layers, share, traffic=0.5), options.limit)
+    for name, share in kinds:
+        compare(library, f"{layers} layers, {name}, 4 micro-batches in flight",
+                Model(layers, share, in_flight=4), options.limit)
 
 
 if __name__ == "__main__":

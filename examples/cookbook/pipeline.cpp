@@ -8,6 +8,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cookbook {
@@ -93,12 +94,25 @@ void keep_recompute_or_offload() {
       .forward_time = 12'000,
       .backward_time = 24'000};
   std::vector const layers(8, layer);
-  for (double const megabytes_per_microsecond : {0.0, 0.025}) {
-    omnibal::offload_link const link{megabytes_per_microsecond};
-    auto const plan = omnibal::select_activations(layers, 4000, link);
+  omnibal::offload_link const link{0.012};  // megabytes in a microsecond
+  std::vector<std::int64_t> const budgets{2000, 4000, 8000};
+  auto const plans = omnibal::activation_frontier(layers, budgets, link);
+  for (auto const& plan : plans) {
     std::cout << plan.added_time << " us, none is below " << plan.lower_bound << ", peak "
               << plan.peak_bytes << " MB, " << plan.offloaded_bytes << " MB offloaded\n";
   }
+  // A pipeline stage that runs all layers with the choices for 4000 MB, for other programs.
+  omnibal::offload_plan const stage{.boundaries = {0, 8}, .choices = plans[1].choices};
+  std::vector<std::string_view> const names{"attn_norm", "qkv_linear", "core_attn",
+                                            "attn_proj", "expert_fc1", "moe_act"};
+  std::string json, policies;
+  omnibal::write_offload_plan(stage, std::back_inserter(json));
+  omnibal::write_checkpoint_policies(stage, names, std::back_inserter(policies));
+  auto const lists = omnibal::activation_lists(stage, 5, omnibal::activation_choice::recompute);
+  show(lists[0]);
+  std::vector const with_state(8, omnibal::offload_layer{.activations = layer});
+  std::cout << "recompute moe_act\n"
+            << omnibal::megatron_offload_flags(stage, with_state, names).arguments() << '\n';
 }
 
 void how_long_a_step_takes() {

@@ -99,7 +99,7 @@ class Moved:
 
     def __init__(self, tensor, place):
         storage = tensor.untyped_storage()
-        self.bytes = torch.empty(0, dtype=torch.uint8).set_(storage)
+        self.bytes = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
         self.size = storage.nbytes()
         self.left = self.size
         self.place = place
@@ -113,6 +113,9 @@ class Moved:
             self.bytes = torch.empty(self.size, dtype=torch.uint8)
             self.bytes.numpy()[:] = far[self.place:self.place + self.size]
 
+    def wait(self):
+        """Waits for the bytes; here they are moved at once."""
+
 
 class View:
     """A saved tensor: a part of moved bytes."""
@@ -123,15 +126,18 @@ class View:
 
     def tensor(self):
         dtype, size, stride, offset = self.form
-        whole = torch.empty(0, dtype=dtype).set_(self.moved.bytes.untyped_storage())
+        self.moved.wait()
+        whole = torch.empty(0, dtype=dtype, device=self.moved.bytes.device)
+        whole.set_(self.moved.bytes.untyped_storage())
         return whole.as_strided(size, stride, offset)
 
 
 class Trainer:
     """A step of training with a choice for the input and for the other tensors of each block."""
 
-    def __init__(self, model, choices, link, layers, far):
+    def __init__(self, model, choices, link, layers, far, moved=Moved):
         self.model = model
+        self.make_moved = moved
         self.choices = choices
         self.rate = link
         self.layers = layers
@@ -155,7 +161,7 @@ class Trainer:
                       if one() is not None and one().bytes is not None
                       and one().bytes.untyped_storage().data_ptr() == key), None)
         if moved is None:
-            moved = Moved(tensor, self.place)
+            moved = self.make_moved(tensor, self.place)
             self.place += moved.size
             self.moved[block].append(weakref.ref(moved))
             self.queue.append(weakref.ref(moved))
@@ -197,6 +203,9 @@ class Trainer:
             self.credit = int(self.rate * self.layers[block + 1].backward)
             self.send()
 
+    def input_of(self, data):
+        return data.clone().requires_grad_(True)
+
     def step(self, data, counter):
         """Returns the peak of each pass."""
         peaks = [[0, 0] for _ in self.model]
@@ -207,7 +216,7 @@ class Trainer:
             return (block, kind)
 
         with counter:
-            x = data.clone().requires_grad_(True)
+            x = self.input_of(data)
             for i, block in enumerate(self.model):
                 counter.peak = counter.live
                 self.begin_forward(i)

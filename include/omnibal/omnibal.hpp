@@ -156,6 +156,7 @@
 #include <omnibal/prefix/prefix_layout.hpp>
 #include <omnibal/prefix/prefix_masks.hpp>
 #include <omnibal/prefix/prefix_work.hpp>
+#include <omnibal/recompute/activation_frontier.hpp>
 #include <omnibal/recompute/activation_layer.hpp>
 #include <omnibal/recompute/activations_result.hpp>
 #include <omnibal/recompute/measure_activations.hpp>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The policies of a file decide which operations PyTorch computes a second time. Exit status 77: no
-# python3 has PyTorch.
+# The policies of a file decide which operations PyTorch computes a second time, eagerly and compiled.
+# Exit status 77: no python3 has PyTorch.
 #
 # usage: checkpoint_policy.sh PYTHON_FOLDER PLAN_OFFLOAD
 set -eu
@@ -70,4 +70,97 @@ def refused(action, text):
 refused(lambda: checkpoint_policy.contexts(policies[1], calls), "up: MUST_CPU_OFFLOAD")
 refused(lambda: checkpoint_policy.contexts(policies[0], [("aten::mm", "middle")]), "middle")
 checkpoint_policy.contexts(policies[1], calls, offload="compiled")
+PYTHON
+
+# All choices for three modules: the products that run in the backward pass again are those of the
+# recomputed modules. Compiled, this is so in the graph of the backward pass, also with offloading.
+PYTHONPATH="$folder" PYTHONDONTWRITEBYTECODE=1 "$python" - <<'PYTHON'
+import collections
+import itertools
+import json
+
+import torch
+from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+from torch._dynamo.backends.common import aot_autograd
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import CheckpointPolicy, checkpoint
+
+import checkpoint_policy
+
+names = ["first", "second", "third"]
+calls = [("aten::mm", name) for name in names]
+kinds = ["MUST_SAVE", "MUST_RECOMPUTE"]
+if "MUST_CPU_OFFLOAD" in CheckpointPolicy.__members__:
+    kinds.append("MUST_CPU_OFFLOAD")
+plan = [dict(zip(names, row)) for row in itertools.product(kinds, repeat=len(names))]
+with open("plan.json", "w", encoding="utf-8") as file:
+    json.dump({"layers": plan}, file)
+
+torch.manual_seed(1)
+widths = [5, 11, 7, 13]
+x = torch.randn(3, widths[0], requires_grad=True)
+weights = [torch.randn(a, b, requires_grad=True) for a, b in zip(widths, widths[1:])]
+
+
+def block(given, *factors):
+    for factor in factors:
+        given = torch.tanh(given @ factor)
+    return given
+
+
+class Products(TorchDispatchMode):
+    """Counts matrix products by the shapes of their arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.counts = collections.Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten.mm.default:
+            self.counts[tuple(args[0].shape), tuple(args[1].shape)] += 1
+        return function(*args, **(kwargs or {}))
+
+
+def eager(context_fn):
+    with Products() as products:
+        result = checkpoint(block, x, *weights, use_reentrant=False, context_fn=context_fn)
+        gradients = torch.autograd.grad(result.sum(), [x, *weights])
+    return products.counts, gradients
+
+
+def compiled(context_fn):
+    counts = collections.Counter()
+
+    def count(graph, _):
+        for node in graph.graph.nodes:
+            if node.target is torch.ops.aten.mm.default:
+                counts[tuple(tuple(one.meta["val"].shape) for one in node.args)] += 1
+        return make_boxed_func(graph.forward)
+
+    torch._dynamo.reset()
+    backend = aot_autograd(fw_compiler=count, bw_compiler=count,
+                           partition_fn=min_cut_rematerialization_partition)
+
+    def call(given, *factors):
+        return checkpoint(block, given, *factors, use_reentrant=False, context_fn=context_fn)
+
+    result = torch.compile(call, backend=backend, fullgraph=True)(x, *weights)
+    gradients = torch.autograd.grad(result.sum(), [x, *weights])
+    return counts, gradients
+
+
+for run, offload in ((eager, "refused"), (compiled, "compiled")):
+    saved, expected = run(checkpoint_policy.contexts(plan[0], calls, offload=offload))
+    tried = 0
+    for policies in checkpoint_policy.read_policies("plan.json"):
+        if run is eager and "MUST_CPU_OFFLOAD" in policies.values():
+            continue
+        counts, gradients = run(checkpoint_policy.contexts(policies, calls, offload=offload))
+        again = [name for name, weight, width in zip(names, weights, widths)
+                 if counts[(3, width), tuple(weight.shape)] > saved[(3, width), tuple(weight.shape)]]
+        assert again == [name for name in names if policies[name] == "MUST_RECOMPUTE"], (policies, again)
+        assert sum(counts.values()) == sum(saved.values()) + len(again), counts
+        assert all(torch.allclose(a, b) for a, b in zip(gradients, expected)), policies
+        tried += 1
+    print(f"{run.__name__}: the plans of {tried} layers recompute their operations")
 PYTHON

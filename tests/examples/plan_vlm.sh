@@ -169,6 +169,7 @@ refuses() {
 
 echo '{"size": 3}' >broken.json
 refuses "choices and a link" '--recompute excludes --offload' --recompute none,full --offload 25
+refuses "chunks and a link" '--chunks excludes --offload' --chunks 2 --offload 25
 refuses "a share of no link" '--offload-sharing requires --offload' --offload-sharing 2
 refuses "a link without bytes" '--offload: ' --offload 0
 refuses "a replay with a link" '--offload is not for --replay' --replay plan.json --offload 25

@@ -8,6 +8,7 @@
 #include "digest.hpp"
 
 #include <omnibal/activation_option.hpp>
+#include <omnibal/recompute/activation_frontier.hpp>
 #include <omnibal/recompute/activation_layer.hpp>
 #include <omnibal/recompute/measure_activations.hpp>
 #include <omnibal/recompute/select_activations.hpp>
@@ -85,11 +86,37 @@ void print_activations(std::uint64_t seed) {
   print("select_activations of seed " + std::to_string(seed), hash.value());
 }
 
+/// Budgets that are close to each other, with several micro-batches in flight.
+void print_frontier(std::uint64_t seed) {
+  test::fnv1a hash;
+  test::random_amounts random(seed);
+  std::vector<omnibal::activation_layer<>> layers(24);
+  for (auto& layer : layers) {
+    for (std::int64_t const bytes : {40'000, 230'000, 150'000}) {
+      layer.modules.push_back({bytes + random.between(0, 9000), random.between(100, 9000)});
+    }
+    layer.forward_time = 5000;
+    layer.backward_time = 10'000;
+  }
+  std::vector<std::int64_t> budgets;
+  for (int k = 0; k != 40; ++k) budgets.push_back(8'000'000 + 2000 * k);
+  auto const found =
+      omnibal::activation_frontier(layers, budgets, omnibal::offload_link{20}, {.in_flight = 3});
+  for (auto const& one : found) {
+    hash.add(static_cast<std::uint64_t>(one.added_time));
+    hash.add(static_cast<std::uint64_t>(one.lower_bound));
+    hash.add(static_cast<std::uint64_t>(one.peak_bytes));
+    hash.add(static_cast<std::uint64_t>(one.offloaded_bytes));
+  }
+  print("activation_frontier of seed " + std::to_string(seed), hash.value());
+}
+
 }  // namespace
 
 int main() {
   for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) {
     print_recompute(seed);
     print_activations(seed);
+    print_frontier(seed);
   }
 }

@@ -5,6 +5,7 @@
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/simulate_offload.hpp>
+#include <omnibal/plan/stage_chunks.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <catch.hpp>
@@ -56,6 +58,15 @@ std::vector<omnibal::layer_cost> sized_costs(std::int64_t size) {
   }
   return costs;
 }
+
+// A call with links and with chunks must not compile, while one with either of them does.
+template <class... Parts>
+constexpr bool can_plan =
+    std::is_invocable_v<omnibal::plan_pipeline_fn const&, Parts..., omnibal::plan_pipeline_options>;
+using links_layers = std::vector<omnibal::offload_layer> const&;
+using machine_type = omnibal::pipeline_machine const&;
+static_assert(can_plan<links_layers, machine_type, omnibal::offload_links>);
+static_assert(!can_plan<links_layers, machine_type, omnibal::stage_chunks, omnibal::offload_links>);
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "every_activation.hpp"
 
 #include <omnibal/detail/conversions.hpp>
+#include <omnibal/recompute/activation_frontier.hpp>
 #include <omnibal/recompute/measure_activations.hpp>
 #include <omnibal/recompute/select_activations.hpp>
 
@@ -205,6 +206,53 @@ std::string wrong_order(omnibal::rng::engine& random, test::activation_case<Time
   return "";
 }
 
+/// What is wrong with results for several budgets, of which the first one is the budget of the
+/// case.
+template <class Time, class Result>
+std::string wrong_frontier(omnibal::rng::engine& random, test::activation_case<Time> const& given,
+                           omnibal::select_activations_options const& options, Result const& result,
+                           test::every_activation<Time> const& best) {
+  std::vector<std::int64_t> budgets{given.budget};
+  for (int k = 0; k != 3; ++k) {
+    std::int64_t const step = number_between(random, 0, 1) == 0 ? 3 : given.budget / 4 + 3;
+    budgets.push_back(given.budget + number_between(random, -step, step));
+  }
+  auto const all = omnibal::activation_frontier(given.layers, budgets, given.link, options);
+  if (all.size() != budgets.size()) return "a frontier without a budget";
+  auto const& own = all.front();
+  auto const off = rounding(given);
+  if (own.status != result.status) return "another status in the frontier";
+  if (best.is_feasible) {
+    auto const least = static_cast<long double>(best.min_time);
+    if (own.added_time > result.added_time) return "more time in the frontier";
+    if (own.lower_bound < result.lower_bound) return "a weaker bound in the frontier";
+    if (static_cast<long double>(own.lower_bound) > least + off) return "a bound above choices";
+    if (own.proven && static_cast<long double>(own.added_time) > least + off) {
+      return "proven in the frontier, but not the least time";
+    }
+  }
+  for (std::size_t a = 0; a != all.size(); ++a) {
+    if (all[a].status == omnibal::solve_status::infeasible) continue;
+    auto const usage = omnibal::measure_activations(given.layers, all[a].choices, given.link,
+                                                    {.in_flight = given.in_flight});
+    if (usage.peak_bytes != all[a].peak_bytes) return "another peak in the frontier";
+    if (usage.added_time != all[a].added_time) return "another time in the frontier";
+    if (usage.peak_bytes > budgets[a]) return "a frontier above the budget";
+    for (std::size_t b = 0; b != all.size(); ++b) {
+      if (budgets[b] < budgets[a]) continue;
+      if (all[b].status == omnibal::solve_status::infeasible) return "infeasible with more bytes";
+      if (all[b].added_time > all[a].added_time) return "a frontier with more time";
+      if (all[b].lower_bound > all[a].lower_bound) return "a frontier with a larger bound";
+      if (all[b].peak_bytes < all[a].peak_bytes) return "a frontier with a lower peak";
+      bool const is_same_time = all[b].added_time == all[a].added_time;
+      if (is_same_time && all[b].offloaded_bytes > all[a].offloaded_bytes) {
+        return "a frontier that offloads more bytes";
+      }
+    }
+  }
+  return "";
+}
+
 template <class Time>
 std::string fault_of(omnibal::rng::engine& random, test::activation_case<Time> const& given) {
   auto const best = test::try_every_activation(given);
@@ -213,6 +261,8 @@ std::string fault_of(omnibal::rng::engine& random, test::activation_case<Time> c
     options.labels = static_cast<std::size_t>(number_between(random, 1, 4));
   }
   auto const result = omnibal::select_activations(given.layers, given.budget, given.link, options);
+  auto const wrong_sweep = wrong_frontier(random, given, options, result, best);
+  if (!wrong_sweep.empty()) return wrong_sweep;
   if (result.status == omnibal::solve_status::infeasible) {
     if (best.is_feasible) return "infeasible, but choices fit";
     if (!result.proven || !result.choices.empty()) return "infeasible without a proof";

@@ -3,6 +3,7 @@
 #include "every_activation.hpp"
 #include "every_plan.hpp"
 
+#include <omnibal/recompute/activation_frontier.hpp>
 #include <omnibal/recompute/measure_activations.hpp>
 #include <omnibal/recompute/select_activations.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
@@ -177,6 +178,31 @@ TEST_CASE("select_activations is within half a percent of its bound for 61 layer
   }
 }
 
+// Several micro-batches in flight make the limits depend on the solution, which weakens the bound
+// unless the search divides the bytes that they hold.
+TEST_CASE("select_activations is near its bound if several micro-batches are in flight") {
+  double gaps = 0;
+  for (std::int64_t const in_flight : {2, 4, 8}) {
+    for (std::int64_t const percent : {30, 50, 70}) {
+      auto layers = transformer_layers(61, 0, 1);
+      for (auto& layer : layers) {
+        layer.forward_transient_bytes = 300'000;
+        layer.backward_transient_bytes = 600'000;
+      }
+      std::int64_t const budget = in_flight * all_bytes(layers) / 100 * percent;
+      auto const result =
+          select_activations(layers, budget, quarter_link, {.in_flight = in_flight});
+      CAPTURE(in_flight, percent);
+      REQUIRE(result.peak_bytes <= budget);
+      double const gap = static_cast<double>(result.added_time - result.lower_bound) /
+                         static_cast<double>(result.added_time);
+      REQUIRE(gap < 0.005);
+      gaps += gap;
+    }
+  }
+  CHECK(gaps / 9 < 0.001);
+}
+
 // Compares the case without a link with another algorithm.
 TEST_CASE("Without a link, select_activations is between two knapsacks of select_recompute") {
   for (std::uint64_t seed = 0; seed != 20; ++seed) {
@@ -218,6 +244,65 @@ TEST_CASE("The peak of select_activations follows the budget") {
     }
     REQUIRE(last_peak > 0);
   }
+}
+
+// Users who try budget after budget expect that a smaller budget never has a higher peak. Calls for
+// single budgets break this order here, so that the test would fail without the comparison.
+TEST_CASE("The peaks and times of activation_frontier are in the order of the budgets") {
+  int unordered = 0;
+  for (std::int64_t const in_flight : {1, 4}) {
+    auto const layers = transformer_layers(24, 100, 3);
+    std::int64_t const all = in_flight * all_bytes(layers);
+    std::vector<std::int64_t> budgets;
+    for (std::int64_t k = 60; k-- != 0;) budgets.push_back(all / 100 * 35 + all / 20'000 * k);
+    budgets.push_back(all / 1000);
+    budgets.push_back(2 * all);
+    omnibal::select_activations_options const options{.in_flight = in_flight};
+    auto const found = omnibal::activation_frontier(layers, budgets, quarter_link, options);
+    REQUIRE(found.size() == budgets.size());
+    std::int64_t last_peak = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t k = 0; k != 60; ++k) {
+      auto const one = select_activations(layers, budgets[k], quarter_link, options);
+      CAPTURE(in_flight, budgets[k]);
+      if (one.peak_bytes > last_peak) ++unordered;
+      last_peak = one.peak_bytes;
+      auto const usage =
+          measure_activations(layers, found[k].choices, quarter_link, {.in_flight = in_flight});
+      REQUIRE(usage.peak_bytes == found[k].peak_bytes);
+      REQUIRE(usage.added_time == found[k].added_time);
+      REQUIRE(found[k].peak_bytes <= budgets[k]);
+      REQUIRE(found[k].added_time <= one.added_time);
+      REQUIRE(found[k].lower_bound >= one.lower_bound);
+      REQUIRE(found[k].lower_bound <= found[k].added_time);
+      REQUIRE(found[k].proven >= one.proven);
+      if (k == 0) continue;
+      REQUIRE(found[k].peak_bytes <= found[k - 1].peak_bytes);
+      REQUIRE(found[k].added_time >= found[k - 1].added_time);
+      REQUIRE(found[k].lower_bound >= found[k - 1].lower_bound);
+    }
+    CHECK(found[60].status == omnibal::solve_status::infeasible);
+    CHECK(found[60].missing_bytes == found[60].peak_bytes - budgets[60]);
+    CHECK(found[61].added_time == 0);
+    CHECK(found[61].offloaded_bytes == 0);
+  }
+  CHECK(unordered > 0);
+}
+
+// Shows the results for few budgets and for equal ones, and the error of the layers.
+TEST_CASE("activation_frontier accepts any number of budgets in any order") {
+  auto const layers = transformer_layers(4, 0, 1);
+  CHECK(omnibal::activation_frontier(layers, {}, quarter_link).empty());
+  std::vector<std::int64_t> const budgets{2'000'000, -5, 2'000'000, 1'500'000, 1'000'000};
+  auto const found = omnibal::activation_frontier(layers, budgets, quarter_link);
+  REQUIRE(found.size() == 5);
+  CHECK(found[0] == found[2]);
+  CHECK(found[1].status == omnibal::solve_status::infeasible);
+  CHECK(found[1].proven);
+  CHECK(found[3].added_time >= found[0].added_time);
+  CHECK(found[4].peak_bytes <= found[3].peak_bytes);
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          return omnibal::activation_frontier(layers, budgets, quarter_link, {.in_flight = 0});
+        }).find("in_flight") != std::string::npos);
 }
 
 // Several windows compete if the first layers have most of the bytes, and the link idles later.

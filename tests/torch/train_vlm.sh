@@ -65,9 +65,11 @@ awk -F '  +' '/ vision, / { if ($5 + 0 > 5 || $5 + 0 < -5) bad += 1; rows += 1 }
   END { exit !(rows >= 8 && bad == 0) }' output || complain "memory: a peak is 5 % off"
 
 # Fails where a peak is above its prediction or 5 % below it, or gradients differ.
-"$program" --synthetic 256 --oversized own-group --layers 8 --vision-layers 6 --task memory --offload \
-  >output 2>message || complain "offload: exit status $?"
-[ "$(grep -c ' equal  ' output)" -eq 8 ] || complain "offload: not eight rows"
+for layers in 8 3; do
+  "$program" --synthetic 256 --oversized own-group --layers "$layers" --vision-layers $((layers * 3 / 4)) \
+    --task memory --offload >output 2>message || complain "offload of $layers layers: exit status $?"
+  [ "$(grep -c ' equal  ' output)" -eq 8 ] || complain "offload of $layers layers: not eight rows"
+done
 
 # A pipeline of three stages, on packs without images too: fails unless gradients are those of the
 # whole model. The cuts of omnibal are among the candidates, and search_cuts names the fastest.

@@ -163,6 +163,8 @@ class chain_model {
       layer.backward_time = 2 * layer.forward_time;
     }
     std::vector<link_bytes> const no_link(count);
+    // The first step allocates the gradients in its backward passes.
+    static_cast<void>(steps.run(all(activation_choice::keep), no_link));
     auto const kept = steps.run(all(activation_choice::keep), no_link);
     gradients_ = kept.gradients;
     saved_ = kept.saved;

@@ -111,6 +111,12 @@ struct plan_pipeline_fn {
     return part.plan(layers, machine, options);
   }
 
+  /// Refuses chunks together with a further part of the machine: bytes that wait for a link while
+  /// passes of other chunks run have no limit of their own. Plan with one of the two arguments.
+  template <class Layers, pipeline_part<Layers> Part>
+  void operator()(Layers const& layers, pipeline_machine const& machine, stage_chunks const& chunks,
+                  Part const& part, plan_pipeline_options const& options) const = delete;
+
   /// Plans cuts and choices from the costs of layers, with their times on `machine.device` in
   /// nanoseconds. The choices are the choices of `recompute_choice`.
   template <layer_cost_range Costs>

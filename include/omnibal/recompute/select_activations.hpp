@@ -34,10 +34,12 @@ struct select_activations_fn {
   /// Therefore no other module fits: if any module is recomputed or offloaded, the peak is within
   /// `in_flight` times the bytes of the largest such module of the budget. The peaks of two budgets
   /// that differ by more are in the order of the budgets. The times of two budgets are in the
-  /// opposite order if both are proven, and a bound is never above the time of a smaller budget. If
-  /// several micro-batches are in flight, the bytes in the queues at the end of the forward pass
-  /// count for each of them. Bisection finds their number with the best bound, and the search
-  /// solves the problem for this number alone.
+  /// opposite order if both are proven, and a bound is never above the time of a smaller budget.
+  /// The results of `activation_frontier` are in the order of the budgets without these conditions.
+  ///
+  /// If several micro-batches are in flight, the bytes in the queues at the end of the forward pass
+  /// count for each of them. Branch and bound divides the range of this number, and solves the
+  /// problem for at most 1, 8 or 64 ranges by effort.
   ///
   /// Floating-point times are compared as whole numbers of at most 2^-61 of their sum. Bound and
   /// proof hold up to one of these units for each module and up to the rounding of sums. They hold
@@ -45,15 +47,15 @@ struct select_activations_fn {
   /// largest sums.
   ///
   /// Complexity: layers * modules for the solution, and the search of `select_recompute` for all
-  /// modules; if windows compete, labels * modules in addition. Memory: 200 bytes for each module
-  /// and 8 bytes for each module and label. Determinism: the same result for the same program; the
-  /// prices of windows are floating-point numbers. Errors: `std::invalid_argument` if a number is
-  /// negative or not finite, and if in_flight or labels is below 1; `std::overflow_error` if the
-  /// bytes of all micro-batches or the sum of the times leave their type; `std::length_error` if
-  /// there are more than 2^32 - 1 layers or modules. A budget that is too small, or negative, is no
-  /// error: the status says so. Sources: Bitran and Yanasse, "Computational complexity of the
-  /// capacitated lot size problem", 1982; Wagner, "The dual simplex algorithm for bounded
-  /// variables", 1958.
+  /// modules; if windows compete, labels * modules in addition; all of it for each range. Memory:
+  /// 200 bytes for each module and 8 bytes for each module and label. Determinism: the same result
+  /// for the same program; the prices of windows are floating-point numbers. Errors:
+  /// `std::invalid_argument` if a number is negative or not finite, and if in_flight or labels is
+  /// below 1; `std::overflow_error` if the bytes of all micro-batches or the sum of the times leave
+  /// their type; `std::length_error` if there are more than 2^32 - 1 layers or modules. A budget
+  /// that is too small, or negative, is no error: the status says so. Sources: Bitran and Yanasse,
+  /// "Computational complexity of the capacitated lot size problem", 1982; Wagner, "The dual
+  /// simplex algorithm for bounded variables", 1958.
   template <activation_layer_range Layers>
   [[nodiscard]] activations_result<detail::activation_time<Layers>> operator()(
       Layers const& layers, std::int64_t budget, offload_link const& link,

@@ -27,7 +27,7 @@ namespace omnibal::inline v0::detail {
 
 /// The search for saved modules. If several micro-batches are in flight, every other one holds the
 /// bytes that the queues contain after the last layer, the end bytes. The search solves the problem
-/// for given end bytes.
+/// for ranges of end bytes.
 template <class Time>
 class saving_search {
  public:
@@ -85,58 +85,115 @@ class saving_search {
     return relaxation_.solve(limits_);
   }
 
-  /// Solves the problem for end bytes from `least` to `most`. Precondition: solutions within these
-  /// limits are within the budget.
-  [[nodiscard]] saved_solution solve(std::int64_t least, std::int64_t most) {
+  /// Solves the problem for end bytes from `least` to `most`. Solutions with no more gain than
+  /// `known` do not matter. If both numbers are equal, the solution is within the budget.
+  [[nodiscard]] saved_solution solve(std::int64_t least, std::int64_t most,
+                                     std::int64_t known = 0) {
     window_prices const prices = relax(least, most);
     saved_solution result = round_down();
     result.bound = prices.max_gain();
-    if (result.gain >= result.bound) return result;
-    std::size_t const chosen = most_valuable(prices, [](window const&) { return true; });
+    known = std::max(known, result.gain);
+    if (known >= result.bound) return result;
+    std::size_t const chosen = most_valuable(prices);
     if (chosen != prices.windows.size()) {
       saved_solution own = knapsack_.solve(limits_, prices.windows[chosen], options_.effort);
       own.bound = std::min(own.bound, result.bound);
       result.bound = own.bound;
-      if (result.gain >= result.bound) return result;
+      if (known >= result.bound) return result;
       if (limits_.allow(layer_bytes(own.saved))) return own.gain > result.gain ? own : result;
     }
     queue_label_search labels(limits_, prices);
-    if (labels.run(result.gain, max_labels())) labels.write(result.saved);
-    return {std::move(result.saved), labels.gain(), std::min(result.bound, labels.bound())};
+    if (labels.run(known, max_labels())) {
+      labels.write(result.saved);
+      result.gain = labels.gain();
+    }
+    result.bound = std::min(result.bound, labels.bound());
+    return result;
   }
 
-  /// End bytes in two parts, and the bounds of the relaxation on the gains with them.
-  struct divided_ends {
-    /// The end bytes with the largest bound.
-    std::int64_t best;
-    /// The end bytes between the two parts, which bisection has left.
-    std::int64_t first_open;
-    std::int64_t last_open;
-    /// The bounds for fewer and for more end bytes.
-    std::int64_t bound_below;
-    std::int64_t bound_above;
+  /// Consecutive end bytes, and an upper bound on the gains with them.
+  struct end_range {
+    std::int64_t first;
+    std::int64_t last;
+    std::int64_t bound;
+
+    [[nodiscard]] bool operator<(end_range const& other) const { return bound < other.bound; }
   };
 
-  /// Solves the problem for the end bytes with the largest bound.
+  /// Branch and bound over the end bytes. In the relaxation of a range, each other micro-batch
+  /// holds the fewest end bytes of the range, and this one at most the most of them. The range with
+  /// the largest bound is solved first. A solution that exceeds the budget is repaired with its own
+  /// end bytes, and divides the range.
   [[nodiscard]] saved_solution search_ends() {
+    open_.clear();
     std::int64_t const most = most_end();
     divided_ends const ends = divide_ends(most);
-    std::int64_t bound = 0;
-    if (ends.last_open >= least_end_) {
-      bool const is_open = ends.first_open <= ends.last_open;
-      window_prices const prices =
-          relax(is_open ? ends.first_open : ends.last_open, ends.last_open);
-      std::int64_t const relaxed =
-          is_open ? std::max(ends.bound_below, prices.max_gain()) : ends.bound_below;
-      bound = bound_by_window(prices, relaxed, true);
+    saved_solution best = solve(ends.best, ends.best);
+    improve(best);
+    push_range(least_end_, ends.first_open - 1, ends.bound_below);
+    push_range(ends.first_open, ends.last_open, limits_.total_gain);
+    push_range(std::max(ends.first_open, ends.last_open + 1), most, ends.bound_above);
+    std::int64_t closed = 0;
+    for (std::size_t left = max_ranges(); left != 0 && most_open() > best.gain; --left) {
+      std::pop_heap(open_.begin(), open_.end());
+      end_range const one = open_.back();
+      open_.pop_back();
+      saved_solution found = solve(one.first, one.last, best.gain);
+      std::int64_t const bound = std::min(one.bound, found.bound);
+      if (bound <= best.gain) continue;
+      auto const [peak, end] = peak_of(found.saved);
+      bool const is_within = peak <= budget_;
+      if (is_within && found.gain > best.gain) {
+        best = std::move(found);
+        improve(best);
+      }
+      if (one.first == one.last) closed = std::max(closed, bound);
+      if (one.first == one.last || best.gain >= bound) continue;
+      std::int64_t const last = is_within ? one.last : end;
+      std::int64_t const middle = one.first + (last - one.first + 1) / 2;
+      push_range(one.first, middle - 1, bound);
+      push_range(middle, one.last, bound);
+      if (is_within) continue;
+      saved_solution repaired = solve(end, end, best.gain);
+      if (repaired.gain <= best.gain) continue;
+      best = std::move(repaired);
+      improve(best);
     }
-    if (ends.last_open < most) {
-      window_prices const prices = relax(ends.last_open + 1, ends.last_open + 1);
-      bound = std::max(bound, bound_by_window(prices, ends.bound_above, false));
+    best.bound = std::max({best.gain, closed, most_open()});
+    return best;
+  }
+
+  /// Solves the problem again for the end bytes of a solution, which leave the most bytes for the
+  /// other layers, as long as the gain increases.
+  void improve(saved_solution& best) {
+    for (;;) {
+      std::int64_t const end = peak_of(best.saved).end;
+      saved_solution next = solve(end, end, best.gain);
+      if (next.gain <= best.gain) return;
+      best = std::move(next);
     }
-    saved_solution result = solve(ends.best, ends.best);
-    result.bound = bound;
-    return result;
+  }
+
+  void push_range(std::int64_t first, std::int64_t last, std::int64_t bound) {
+    if (first > last) return;
+    open_.push_back({first, last, std::min(bound, relax(first, last).max_gain())});
+    std::push_heap(open_.begin(), open_.end());
+  }
+  [[nodiscard]] std::int64_t most_open() const { return open_.empty() ? 0 : open_.front().bound; }
+
+  /// The bytes with offloaded items.
+  struct offloaded_peak {
+    std::int64_t peak;
+    std::int64_t end;
+  };
+
+  [[nodiscard]] offloaded_peak peak_of(std::vector<unsigned char> const& saved) {
+    saved_.offloaded = table_.required_bytes;
+    for (std::size_t j = 0; j != saved.size(); ++j) {
+      if (saved[j] != 0) saved_.offloaded[limits_.items[j].layer] += limits_.items[j].bytes;
+    }
+    std::int64_t const peak = replay_.peak(saved_);
+    return {peak, replay_.held()};
   }
 
   /// Returns the most end bytes with which the other micro-batches leave the required bytes of this
@@ -149,6 +206,18 @@ class saving_search {
     }
     return std::min(result, limits_.total_bytes);
   }
+
+  /// End bytes in parts, and the bounds of the relaxation on the gains with them.
+  struct divided_ends {
+    /// The end bytes with the largest bound.
+    std::int64_t best;
+    /// The end bytes between the two parts, which bisection has left.
+    std::int64_t first_open;
+    std::int64_t last_open;
+    /// The bounds for fewer and for more end bytes.
+    std::int64_t bound_below;
+    std::int64_t bound_above;
+  };
 
   /// Divides the end bytes up to `most` by bisection. The relaxation is a concave function of the
   /// end bytes: more of them widen the windows that end after the last layer, and narrow all
@@ -176,17 +245,6 @@ class saving_search {
     return result;
   }
 
-  /// Returns the smaller one of a bound and of the bound by a window that ends after the last layer
-  /// or by one that does not. Such a window is at its widest for the largest or for the smallest of
-  /// the end bytes that the limits allow.
-  [[nodiscard]] std::int64_t bound_by_window(window_prices const& prices, std::int64_t bound,
-                                             bool is_last) {
-    std::size_t const chosen = most_valuable(
-        prices, [&](window const& one) { return (one.last == limits_.size()) == is_last; });
-    if (chosen == prices.windows.size()) return bound;
-    return std::min(bound, knapsack_.solve(limits_, prices.windows[chosen], options_.effort).bound);
-  }
-
   /// Returns the change of the bound for one more end byte, times 2^shift.
   [[nodiscard]] int128 growth_of_bound(window_prices const& prices) const {
     int128 result = 0;
@@ -197,21 +255,25 @@ class saving_search {
     return result;
   }
 
+  /// Returns the number of ranges of end bytes that the search solves.
+  [[nodiscard]] std::size_t max_ranges() const {
+    constexpr std::size_t levels[]{1, 8, 64};
+    return levels[static_cast<std::size_t>(options_.effort)];
+  }
+
   [[nodiscard]] std::size_t max_labels() const {
     constexpr std::size_t levels[]{32, 128, 2048};
     return options_.labels.value_or(levels[static_cast<std::size_t>(options_.effort)]);
   }
 
-  /// Returns the allowed window with the largest value, which is its price times its bytes, or the
-  /// number of windows.
-  template <class Allowed>
-  [[nodiscard]] static std::size_t most_valuable(window_prices const& prices,
-                                                 Allowed const& is_allowed) {
+  /// Returns the window with the largest value, which is its price times its bytes, or the number
+  /// of windows.
+  [[nodiscard]] static std::size_t most_valuable(window_prices const& prices) {
     std::size_t result = prices.windows.size();
     int128 most = -1;
     for (std::size_t c = 0; c != prices.windows.size(); ++c) {
       int128 const value = static_cast<int128>(prices.prices[c]) * prices.windows[c].bytes;
-      if (value <= most || !is_allowed(prices.windows[c])) continue;
+      if (value <= most) continue;
       most = value;
       result = c;
     }
@@ -345,6 +407,8 @@ class saving_search {
   window_relaxation relaxation_;
   window_knapsack knapsack_;
   saved_bytes saved_;
+  /// A heap of ranges that are not solved yet.
+  std::vector<end_range> open_;
   std::vector<activation_choice> choices_;
 };
 

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Choices of activations for several budgets whose times and peaks are in the order of the
+/// budgets.
+
+#include <omnibal/recompute/activation_layer.hpp>
+#include <omnibal/recompute/activations_result.hpp>
+#include <omnibal/recompute/select_activations.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <tuple>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct activation_frontier_fn {
+  /// Selects choices for each of several budgets, as `select_activations` does. From each budget
+  /// that suffices to a larger one, the added time and its lower bound never rise, and the peak
+  /// never falls. The result has one element for each budget, in the order of `budgets`.
+  ///
+  /// The budgets are solved in ascending order. A budget keeps the choices of the budget before it
+  /// unless its own choices are better: they add less time, or the same time with fewer offloaded
+  /// bytes, or both are equal and the peak is lower. If better choices have a lower peak than
+  /// choices of smaller budgets, they fit these budgets too, and replace those choices. The lower
+  /// bound of a budget is the largest one of all budgets that are not smaller. Therefore each
+  /// added time is at most the added time of `select_activations` for the same budget, each bound
+  /// is at least the bound there, and more results may be proven. Unlike there, a module that fits
+  /// may be recomputed or offloaded.
+  ///
+  /// A call of `select_activations` for one budget knows no other budget. Choices with the least
+  /// time and, among these, with the lowest peak would be in the same order, but no search finds
+  /// them in time for all inputs.
+  ///
+  /// Complexity: `select_activations` for each budget, and a comparison with each smaller budget
+  /// whose choices are replaced. Memory: as `select_activations`, and the results. Determinism: as
+  /// `select_activations`. Errors: as `select_activations`; without budgets the layers are not
+  /// checked. A budget that is too small is no error: its status says so.
+  template <activation_layer_range Layers>
+  [[nodiscard]] std::vector<activations_result<detail::activation_time<Layers>>> operator()(
+      Layers const& layers, std::span<std::int64_t const> budgets, offload_link const& link,
+      select_activations_options const& options = {}) const {
+    std::vector<std::size_t> order(budgets.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return budgets[a] < budgets[b]; });
+    std::vector<activations_result<detail::activation_time<Layers>>> results(budgets.size());
+    for (std::size_t k = 0; k != order.size(); ++k) {
+      auto& found = results[order[k]];
+      found = select_activations(layers, budgets[order[k]], link, options);
+      if (found.status == solve_status::infeasible) continue;
+      bool const is_first = k == 0 || results[order[k - 1]].status == solve_status::infeasible;
+      if (is_first) continue;
+      if (!is_better(found, results[order[k - 1]])) {
+        replace(results[order[k - 1]], found);
+        continue;
+      }
+      for (std::size_t smaller = k; smaller-- != 0;) {
+        auto& known = results[order[smaller]];
+        if (known.status == solve_status::infeasible) break;
+        if (known.peak_bytes <= found.peak_bytes) break;
+        replace(found, known);
+      }
+    }
+    raise_bounds(order, results);
+    return results;
+  }
+
+ private:
+  template <class Result>
+  [[nodiscard]] static bool is_better(Result const& left, Result const& right) {
+    return std::tie(left.added_time, left.offloaded_bytes, left.peak_bytes) <
+           std::tie(right.added_time, right.offloaded_bytes, right.peak_bytes);
+  }
+
+  /// Gives a budget the choices of another one. Its bound remains.
+  template <class Result>
+  static void replace(Result const& from, Result& to) {
+    auto const bound = to.lower_bound;
+    to = from;
+    to.lower_bound = bound;
+  }
+
+  /// A bound of a larger budget holds for each smaller one.
+  template <class Result>
+  static void raise_bounds(std::vector<std::size_t> const& order, std::vector<Result>& results) {
+    for (std::size_t k = order.size(); k-- != 0;) {
+      auto& one = results[order[k]];
+      if (one.status == solve_status::infeasible) break;
+      if (k + 1 != order.size()) {
+        one.lower_bound = std::max(one.lower_bound, results[order[k + 1]].lower_bound);
+      }
+      one.lower_bound = std::min(one.lower_bound, one.added_time);
+      one.proven = one.lower_bound == one.added_time;
+    }
+  }
+};
+
+/// Selects choices for several budgets, with times and peaks in their order; see
+/// `activation_frontier_fn`.
+inline constexpr activation_frontier_fn activation_frontier{};
+
+}  // namespace omnibal::inline v0
