@@ -9,11 +9,16 @@
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine_parts.hpp>
+#include <omnibal/group_loads.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
+#include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -60,8 +65,77 @@ void deal_and_refine(benchmark::State& state) {
   });
 }
 
+/// Speeds of parts: half of them 1.5, half 1.
+std::vector<double> unlike_speeds(std::size_t parts) {
+  std::vector<double> speeds(parts, 1.0);
+  for (std::size_t part = 0; part < parts; part += 2) speeds[part] = 1.5;
+  return speeds;
+}
+
+/// The largest load over speed, over the mean or the largest cost over the largest speed.
+double time_over_bound(omnibal::grouping const& parts, costs_type const& costs,
+                       std::vector<double> const& speeds) {
+  double largest = 0;
+  double sum = 0;
+  auto const loads = omnibal::group_loads(parts, costs, std::identity{});
+  for (std::size_t part = 0; part != loads.size(); ++part) {
+    auto const load = static_cast<double>(loads[part][0]);
+    largest = std::max(largest, load / speeds[part]);
+    sum += load;
+  }
+  double const mean = sum / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  auto const largest_cost = static_cast<double>(*std::max_element(costs.begin(), costs.end()));
+  return largest / std::max(mean, largest_cost / *std::max_element(speeds.begin(), speeds.end()));
+}
+
+/// The yardstick of `lpt` with speeds.
+class lpt_without_speeds {
+ public:
+  lpt_without_speeds(bench::cost_batches& batches, std::size_t parts)
+      : batches_(&batches), parts_(parts) {}
+
+  void prepare() { batches_->turn(); }
+  void operator()() const {
+    auto const parts = omnibal::lpt(batches_->current(), parts_);
+    benchmark::DoNotOptimize(parts.items().data());
+  }
+  [[nodiscard]] std::size_t items() const { return batches_->current().size(); }
+
+ private:
+  bench::cost_batches* batches_;
+  std::size_t parts_;
+};
+
+void lpt_with_speeds(benchmark::State& state) {
+  bench::cost_batches batches(bench::size_of(state));
+  auto const parts = static_cast<std::size_t>(state.range(1));
+  auto const speeds = unlike_speeds(parts);
+  auto const balance = [&](costs_type const& costs) {
+    return omnibal::lpt(costs, parts, std::identity{}, {.speeds = speeds});
+  };
+  bench::compare(
+      state, lpt_without_speeds(batches, parts), [&] { return balance(batches.current()); },
+      [&](auto const&) { return batches.current().size(); });
+  double worst = 0;
+  double least_without = 2;
+  for (auto const& costs : batches) {
+    worst = std::max(worst, time_over_bound(balance(costs), costs, speeds));
+    least_without =
+        std::min(least_without, time_over_bound(omnibal::lpt(costs, parts), costs, speeds));
+  }
+  state.counters["load_over_bound"] = worst;
+  state.counters["without_speeds"] = least_without;
+  if (bench::size_of(state) == bench::size_of_test_runs) return;
+  std::string const at = ", " + std::to_string(state.range(0)) + " samples on " +
+                         std::to_string(state.range(1)) + " parts";
+  bench::make_promises(
+      state, {{"lpt with speeds / lpt" + at, "ratio", 3.0},
+              {"lpt with speeds: largest load over speed / bound" + at, "load_over_bound", 1.001}});
+}
+
 BENCHMARK(lpt)->Apply(bench::balance_sizes);
 BENCHMARK(lpt_equal_counts)->Apply(bench::balance_sizes);
+BENCHMARK(lpt_with_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(lpt_of_two_kinds)->Apply(bench::balance_sizes);
 BENCHMARK(karmarkar_karp)->Apply(bench::balance_sizes);
 BENCHMARK(deal)->Apply(bench::balance_sizes);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <utility>
 #include <vector>
 
 namespace cookbook {
@@ -26,11 +27,23 @@ void even_parts() {
   std::cout << "lpt " << largest_load(omnibal::lpt(costs, 3)) << ", karmarkar_karp "
             << largest_load(omnibal::karmarkar_karp(costs, 3)) << ", deal " << largest_load(dealt)
             << ", refined " << largest_load(refined) << '\n';
-
   // The same number of samples in every part.
   using omnibal::count_policy;
   print(omnibal::lpt(costs, 3, std::identity{}, {.count = count_policy::equal}));
   print(omnibal::lpt(costs, 4, std::identity{}, {.count = count_policy::at_most_one_apart}));
+}
+
+void ranks_of_different_speed() {
+  using timed_step = std::pair<double, double>;  // the cost of the samples, and seconds
+  std::vector<std::vector<timed_step>> const measured{
+      {{300, 0.25}, {600, 0.45}}, {{300, 0.25}, {600, 0.45}}, {{300, 0.35}, {600, 0.65}}};
+  std::vector<double> speeds;
+  for (auto const& rank : measured) {
+    auto const fit = omnibal::affine_fit(rank, &timed_step::first, &timed_step::second);
+    speeds.push_back(1 / fit.slopes[0]);  // 1500, 1500 and 1000
+  }
+  auto const parts = omnibal::lpt(costs, 3, std::identity{}, {.speeds = speeds});
+  print(omnibal::refine_parts(costs, parts, std::identity{}, {.speeds = speeds}));
 }
 
 void several_costs_at_once() {
@@ -95,7 +108,6 @@ void under_a_token_limit() {
   if (tight.status == omnibal::solve_status::infeasible) {
     std::cout << "1400 tokens require " << tight.parts_needed << " parts\n";
   }
-
   auto const batches = omnibal::micro_batches(tokens, 2, work, length, 1200);
   std::cout << batches.size() << " micro-batches on each rank\n";
 }
@@ -111,6 +123,7 @@ void the_best_with_a_proof() {
 int main() {
   using namespace cookbook;
   run({{"even_parts", even_parts},
+       {"ranks_of_different_speed", ranks_of_different_speed},
        {"several_costs_at_once", several_costs_at_once},
        {"padded_batches", padded_batches},
        {"with_few_bytes_moved", with_few_bytes_moved},

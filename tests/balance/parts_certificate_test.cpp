@@ -382,6 +382,38 @@ std::string speeds_fault(engine& random, problem<Weight> const& costs) {
         largest / 1000 > best / 1000 * 1578 / 1000 + 2 + given.slack()) {
       return "lpt with speeds is worse than 1.578 times the best";
     }
+    bool const is_cut_short = number_between(random, 0, 3) == 0;
+    omnibal::balance_optimally_options options{.count = policy, .speeds = given.speeds};
+    if (is_cut_short) options.nodes = static_cast<std::uint64_t>(number_between(random, 0, 20));
+    auto const exact =
+        omnibal::balance_optimally(costs.costs, costs.parts, std::identity{}, options);
+    std::string const fault = test::parts_fault(exact.parts, costs.count(), costs.parts, policy);
+    if (!fault.empty()) return "balance_optimally with speeds: " + fault;
+    auto const reached = given.largest_time(given.sets_of(exact.parts));
+    if (!is_cut_short && !exact.proven) return "balance_optimally with speeds: there is no proof";
+    if (exact.proven && reached > best + given.slack()) {
+      return "balance_optimally with speeds proves parts that are not the best";
+    }
+    // Loads of the fastest part; integers are rounded up, at most to the largest.
+    auto const fastest = *std::max_element(given.whole.begin(), given.whole.end());
+    auto const on_fastest = [&](auto time) {
+      using time_type = decltype(time);
+      auto const load = time * static_cast<time_type>(fastest);
+      if constexpr (std::integral<working_of<Weight>>) {
+        return std::min<time_type>((load + 11) / 12, std::numeric_limits<std::int64_t>::max());
+      }
+      return load / 12;
+    };
+    auto const slack = given.slack();
+    using time_type = decltype(on_fastest(best));
+    auto const claimed = static_cast<time_type>(exact.largest_load);
+    auto const proven = static_cast<time_type>(exact.lower_bound);
+    if (claimed > on_fastest(reached) + slack || claimed < on_fastest(reached) - slack) {
+      return "balance_optimally with speeds has a wrong load";
+    }
+    if (proven > on_fastest(best) + slack || (exact.proven && proven < on_fastest(best) - slack)) {
+      return "balance_optimally with speeds has a wrong bound";
+    }
     if (policy != count_policy::any) continue;
     // The bound, whose speeds have no common divisor.
     if constexpr (std::integral<working_of<Weight>>) {

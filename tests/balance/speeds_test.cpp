@@ -2,6 +2,7 @@
 // Balancers of parts with different speeds: the mechanism that they share, and each of them.
 #include "error_text.hpp"
 
+#include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/balance/lpt.hpp>
@@ -209,6 +210,21 @@ TEST_CASE("times compare exactly") {
   CHECK_FALSE(part_time{2, 3} <= part_time{1, 2});
 }
 
+// The point at which two parts have equal times decides which samples a search exchanges.
+TEST_CASE("a pair of parts shares a load in proportion to its speeds") {
+  omnibal::detail::timed_pair const pair{3, 2};
+  CHECK(pair.larger(6, 4) == 12);
+  CHECK(pair.larger(7, 3) == 14);
+  CHECK(pair.larger(5, 5) == 15);
+  CHECK(pair.gap(11, 4) == 2);
+  CHECK(pair.gap(6, 4) == 0);
+  CHECK(pair.share(10) == 6);
+  CHECK(pair.share(11) == 7);
+  CHECK(pair.least(10) == 12);
+  CHECK(pair.least(11) == 14);
+  CHECK(pair.least(0) == 0);
+}
+
 // A bound above the best parts would end searches early and prove what is wrong.
 TEST_CASE("min_time is at most the smallest largest time") {
   std::size_t tight = 0;
@@ -360,4 +376,39 @@ TEST_CASE("refine_parts refuses wrong speeds by name") {
           static_cast<void>(
               omnibal::refine_parts(costs, start, std::identity{}, {.speeds = speeds}));
         }) == "omnibal::refine_parts: options.speeds[1] is -2, must be positive and finite");
+}
+
+// Shares of several kinds must be divided by speeds too, and proofs must be right for them.
+TEST_CASE("balance_optimally with speeds finds the best of all assignments of two kinds") {
+  for (std::uint64_t seed = 1; seed != 40; ++seed) {
+    random_instance<2> const given(seed, 1 + seed % 6, 2 + seed % 2, 6);
+    std::size_t const parts = given.speeds.size();
+    part_speeds const speeds("f", given.speeds, parts);
+    if (speeds.are_equal()) continue;
+    auto const costs = omnibal::detail::measure_costs("f", given.costs, std::identity{});
+    part_time least{std::numeric_limits<std::int64_t>::max(), 1};
+    for_each_assignment(costs.size(), parts, [&](std::vector<std::uint32_t> const& part_of) {
+      least = std::min(least, omnibal::detail::largest_time(costs, std::span(part_of), speeds));
+    });
+    auto const best =
+        omnibal::balance_optimally(given.costs, parts, std::identity{}, {.speeds = given.speeds});
+    INFO("seed " << seed);
+    CHECK(best.proven);
+    double const load = least.value() * static_cast<double>(speeds.largest()) * 0x1p-52;
+    CHECK(best.largest_load == load);
+    CHECK(best.lower_bound == load);
+  }
+}
+
+// Speeds that do not differ must change nothing, and wrong speeds are named.
+TEST_CASE("balance_optimally with equal speeds is balance_optimally") {
+  std::vector<int> const costs{9, 8, 7, 7, 6, 5, 4};
+  std::vector<double> const all{0.3, 0.3, 0.3};
+  CHECK(omnibal::balance_optimally(costs, 3, std::identity{}, {.speeds = all}) ==
+        omnibal::balance_optimally(costs, 3));
+  std::vector<double> const wrong{0.3, 0.3, -0.3};
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(
+              omnibal::balance_optimally(costs, 3, std::identity{}, {.speeds = wrong}));
+        }) == "omnibal::balance_optimally: options.speeds[2] is -0.3, must be positive and finite");
 }

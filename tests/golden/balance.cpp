@@ -51,6 +51,14 @@ void print_balancers(std::size_t count) {
       add("lpt", omnibal::lpt(set.samples, parts));
       add("lpt, counts at most one apart", start);
       add("refine_parts", omnibal::refine_parts(set.samples, start));
+      std::vector<double> speeds;
+      for (std::size_t part = 0; part != parts; ++part) {
+        speeds.push_back(1.0 + 0.3 * static_cast<double>(part % 5));
+      }
+      auto const timed = omnibal::lpt(set.samples, parts, cost, {.speeds = speeds});
+      add("lpt, speeds", timed);
+      add("refine_parts, speeds",
+          omnibal::refine_parts(set.samples, start, cost, {.speeds = speeds}));
       add("balance_optimally",
           omnibal::balance_optimally(set.samples, parts, cost, {.nodes = 1000}).parts);
       if constexpr (R == 1) {

@@ -8,20 +8,28 @@
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
+#include <omnibal/balance/detail/part_times.hpp>
+#include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/quotients.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -30,6 +38,9 @@ struct balance_optimally_options {
   /// The maximum number of placements of samples, repeated placements included, before the search
   /// ends without a proof.
   std::uint64_t nodes = 10'000'000;
+  /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive
+  /// the option.
+  detail::speed_list speeds = {};
 };
 
 struct balance_optimally_fn {
@@ -44,6 +55,10 @@ struct balance_optimally_fn {
   /// resources as in `lpt`; the search then minimizes the largest share. Floating-point costs and
   /// shares are compared as whole numbers of 2^-62 and 2^-52 of their sum.
   ///
+  /// With `options.speeds`, the search minimizes the largest load over speed, and starts from the
+  /// result of `lpt` with speeds. A load of the result is then the load of the fastest part with
+  /// the same time, integers rounded up, at most 2^63 - 1. Speeds are rounded as in `lpt`.
+  ///
   /// The samples of a part have ascending indices. Complexity: `options.nodes` times parts squared;
   /// exponential in the samples without that limit. Memory: linear. Determinism: portable for
   /// integers. Errors: the errors of `lpt`.
@@ -52,10 +67,15 @@ struct balance_optimally_fn {
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost = {},
                                 balance_optimally_options const& options = {}) const {
     detail::check_parts(name, parts);
+    detail::part_speeds const speeds(name, options.speeds, parts);
     if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
       auto const given = detail::given_costs(name, "cost", samples, cost);
       auto const costs = detail::measure_costs(name, given, std::identity{});
       balance_result<detail::measured_weight<Samples, Cost>> result;
+      if (!speeds.are_equal()) {
+        search_with_speeds(costs, speeds, options, result, given);
+        return result;
+      }
       std::int64_t const bound = search(costs, parts, options, result).bound;
       result.lower_bound = detail::given_bound(bound, costs, given);
       result.largest_load = detail::largest_given_load(result.parts, given);
@@ -63,6 +83,10 @@ struct balance_optimally_fn {
     } else {
       auto const costs = detail::measure_costs(name, samples, cost);
       balance_result<double> result;
+      if (!speeds.are_equal()) {
+        search_with_speeds(costs, speeds, options, result, {});
+        return result;
+      }
       auto const [largest, bound] = search(costs, parts, options, result);
       result.lower_bound = static_cast<double>(bound) * 0x1p-52;
       result.largest_load = static_cast<double>(largest) * 0x1p-52;
@@ -116,6 +140,63 @@ struct balance_optimally_fn {
     result.status = solve_status::solved;
     result.parts = detail::collect_parts(best, parts);
     return loads;
+  }
+
+  /// Minimizes the largest load over speed, and sets the loads of the result. `given` contains the
+  /// costs in their own type for one kind.
+  template <std::size_t R, class Load>
+  static void search_with_speeds(detail::integer_costs<R> const& costs,
+                                 detail::part_speeds const& speeds,
+                                 balance_optimally_options const& options,
+                                 balance_result<Load>& result, std::vector<Load> const& given) {
+    std::size_t const parts = speeds.size();
+    detail::count_limits const room(name, options.count, costs.size(), parts);
+    auto const order = detail::largest_first(costs);
+    auto best = detail::place_longest_first(costs, room, speeds);
+    detail::part_time largest = detail::largest_time(costs, std::span(std::as_const(best)), speeds);
+    detail::part_time bound = detail::min_time(costs, std::span(order), speeds);
+    detail::integer_costs<R> ordered;
+    for (std::uint32_t const sample : order) ordered.push_back(costs[sample]);
+    detail::timed_limits<resources<R>> limits(speeds);
+    detail::part_search<resources<R>, detail::timed_limits<resources<R>>> tried(std::move(ordered),
+                                                                                limits, room);
+    std::uint64_t nodes = options.nodes;
+    auto status = solve_status::solved;
+    while (largest > bound) {
+      limits.set_below(largest);
+      tried.lower_limit(limits);
+      status = tried.run(nodes);
+      if (status != solve_status::solved) break;
+      for (std::size_t i = 0; i != order.size(); ++i) best[order[i]] = tried.placed()[i];
+      largest = detail::largest_time(costs, std::span(std::as_const(best)), speeds);
+    }
+    result.proven = largest <= bound || status == solve_status::infeasible;
+    if (result.proven) bound = largest;
+    result.status = solve_status::solved;
+    result.parts = detail::collect_parts(best, parts);
+    if constexpr (R > 1) {
+      result.largest_load = largest.value() * static_cast<double>(speeds.largest()) * 0x1p-52;
+      result.lower_bound = bound.value() * static_cast<double>(speeds.largest()) * 0x1p-52;
+    } else if constexpr (std::integral<Load>) {
+      result.largest_load = load_of_fastest(largest, speeds);
+      result.lower_bound = load_of_fastest(bound, speeds);
+    } else {
+      for (std::size_t part = 0; part != parts; ++part) {
+        Load sum{};
+        for (std::uint32_t const item : result.parts[part]) sum += given[item];
+        auto const share = static_cast<Load>(speeds[part]) / static_cast<Load>(speeds.largest());
+        result.largest_load = std::max(result.largest_load, sum / share);
+      }
+      result.lower_bound = std::min(
+          result.largest_load, detail::given_bound(load_of_fastest(bound, speeds), costs, given));
+    }
+  }
+
+  /// Returns the load of the fastest part with this time, rounded up.
+  [[nodiscard]] static std::int64_t load_of_fastest(detail::part_time const& time,
+                                                    detail::part_speeds const& speeds) {
+    return detail::saturate_cast<std::int64_t>(
+        detail::ceiled_quotient(detail::int128{time.load} * speeds.largest(), time.speed));
   }
 };
 

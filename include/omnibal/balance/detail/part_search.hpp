@@ -6,6 +6,9 @@
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/part_speeds.hpp>
+#include <omnibal/detail/quotients.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
@@ -18,17 +21,55 @@
 
 namespace omnibal::inline v0::detail {
 
+/// One limit for all parts, which are therefore alike.
+template <class Amounts>
+struct common_limit {
+  common_limit() = default;
+  common_limit(Amounts const& limit) : limit_(limit) {}
+
+  [[nodiscard]] Amounts const& operator[](std::size_t) const { return limit_; }
+  [[nodiscard]] static bool are_alike(std::size_t, std::size_t) { return true; }
+
+ private:
+  Amounts limit_{};
+};
+
+/// The limits of parts with different speeds; parts are alike if their speeds are equal.
+template <class Amounts>
+class timed_limits {
+ public:
+  explicit timed_limits(part_speeds speeds)
+      : speeds_(std::move(speeds)), limits_(speeds_.size(), Amounts{}) {}
+
+  /// Sets the largest loads whose times are below `time`. Precondition: `time` is above zero.
+  void set_below(part_time const& time) {
+    for (std::size_t part = 0; part != limits_.size(); ++part) {
+      int128 const above = ceiled_quotient(int128{time.load} * speeds_[part], time.speed);
+      for (auto& amount : limits_[part].amounts) amount = saturate_cast<std::int64_t>(above - 1);
+    }
+  }
+
+  [[nodiscard]] Amounts const& operator[](std::size_t part) const { return limits_[part]; }
+  [[nodiscard]] bool are_alike(std::size_t part, std::size_t other) const {
+    return speeds_[part] == speeds_[other];
+  }
+
+ private:
+  part_speeds speeds_;
+  std::vector<Amounts> limits_;
+};
+
 /// Branch and bound, depth first. The search skips parts that are equivalent to another part, and
 /// nodes whose remaining samples exceed the room. It finds the solutions in the order of the parts
 /// of all samples.
-template <class Amounts>
+template <class Amounts, class Limits = common_limit<Amounts>>
 class part_search {
  public:
   /// Creates the search. `amounts` contains the demand of each sample, in the order of placement:
   /// largest first.
-  part_search(std::vector<Amounts> amounts, Amounts const& limit, count_limits room)
+  part_search(std::vector<Amounts> amounts, Limits limit, count_limits room)
       : amounts_(std::move(amounts)),
-        limit_(limit),
+        limit_(std::move(limit)),
         room_(std::move(room)),
         rest_(amounts_.size() + 1),
         loads_(room_.parts(), Amounts{}),
@@ -45,7 +86,7 @@ class part_search {
   }
 
   /// Lowers the limit that parts may not exceed; the new limit is below the old one.
-  void lower_limit(Amounts const& limit) { limit_ = limit; }
+  void lower_limit(Limits const& limit) { limit_ = limit; }
 
   /// Continues to the next solution. The call places at most `nodes` samples, repeated placements
   /// included, and subtracts their number from `nodes`.
@@ -103,10 +144,11 @@ class part_search {
       first = std::max<std::size_t>(first, placed_[depth_ - 1]);
     }
     for (std::size_t part = first; part < room_.parts(); ++part) {
-      if (room_.is_full(part) || !amounts.fits(limit_ - loads_[part])) continue;
+      if (room_.is_full(part) || !amounts.fits(limit_[part] - loads_[part])) continue;
       bool is_new = true;
       for (std::size_t other = 0; other != part && is_new; ++other) {
-        is_new = room_[other] != room_[part] || !(loads_[other] == loads_[part]);
+        is_new = room_[other] != room_[part] || !(loads_[other] == loads_[part]) ||
+                 !limit_.are_alike(other, part);
       }
       if (is_new) return part;
     }
@@ -118,8 +160,8 @@ class part_search {
   [[nodiscard]] bool holds_rest() const {
     for (std::size_t r = 0; r != kinds; ++r) {
       sum_type room = 0;
-      for (Amounts const& load : loads_) {
-        weight_type const space = limit_[r] - load[r];
+      for (std::size_t part = 0; part != loads_.size(); ++part) {
+        weight_type const space = limit_[part][r] - loads_[part][r];
         if (space >= smallest_[r]) room += space;
       }
       sum_type const missing = rest_[depth_].sums[r];
@@ -130,7 +172,7 @@ class part_search {
   }
 
   std::vector<Amounts> amounts_;
-  Amounts limit_;
+  Limits limit_;
   count_limits room_;
   Amounts smallest_{};
   /// The demand of the samples that are not placed, by depth.
