@@ -220,7 +220,8 @@ class pass_order {
     return result;
   }
 
-  /// Takes a pass if it can begin earlier than the best one, or as early and it goes before it.
+  /// Keeps a pass as the best one if the pass can begin earlier, or if it can begin at the same
+  /// time and `goes_before` prefers it.
   void propose(std::size_t stage, operation_kind kind, std::uint32_t lane, T arrival,
                candidate& best) const {
     candidate const offered{std::max(stages_[stage].now, arrival), kind, lane, false};
