@@ -122,7 +122,9 @@ struct every_configuration {
           omnibal::partition_minimax(seconds, static_cast<std::size_t>(p * chunks)).boundaries;
       for (bool const is_even : {false, true}) {
         step.boundaries = {found.begin(), found.end()};
-        if (is_even) step.boundaries = omnibal::even_boundaries(model_.layers, p * chunks);
+        if (is_even)
+          step.boundaries =
+              omnibal::even_boundaries({.layers = model_.layers, .stages = p * chunks});
         omnibal::detail::staged_step const staged("test", step, on_, pieces, runs, step.boundaries);
         double const bound = staged.min_seconds();
         bounds_hold &= bound * (1 - 1e-12) <= predict(step);

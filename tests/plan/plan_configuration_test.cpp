@@ -189,7 +189,7 @@ TEST_CASE("the search keeps to the listed values") {
     o.pipeline_parallel = {4};
     o.virtual_pipeline = {1};
   });
-  CHECK(even.boundaries == omnibal::even_boundaries(16, 4));
+  CHECK(even.boundaries == omnibal::even_boundaries({.layers = 16, .stages = 4}));
   auto const balanced = best_with([](options_type& o) {
     o.cuts = {omnibal::stage_cuts::balanced};
     o.pipeline_parallel = {4};

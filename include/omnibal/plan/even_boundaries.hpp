@@ -13,6 +13,12 @@
 
 namespace omnibal::inline v0 {
 
+/// The numbers of layers between embedding and head, and of virtual stages.
+struct staged_layers {
+  std::int64_t layers = 1;
+  std::int64_t stages = 1;
+};
+
 struct even_boundaries_fn {
   /// Returns boundaries of virtual stages over `layers + 2` units: embedding, layers, head. If the
   /// stages divide the layers, each has the same number, and embedding and head are additional.
@@ -21,10 +27,10 @@ struct even_boundaries_fn {
   ///
   /// Complexity: linear in the stages. Memory: the result. Determinism: portable. Errors:
   /// `std::invalid_argument` if a number is not positive or if there are more stages than units.
-  [[nodiscard]] std::vector<std::int64_t> operator()(std::int64_t layers,
-                                                     std::int64_t stages) const {
-    detail::check_between(name, "layers", layers, 1, std::int64_t{1} << 20);
-    detail::check_between(name, "stages", stages, 1, layers + 2);
+  [[nodiscard]] std::vector<std::int64_t> operator()(staged_layers const& numbers) const {
+    auto const [layers, stages] = numbers;
+    detail::check_between(name, "numbers.layers", layers, 1, std::int64_t{1} << 20);
+    detail::check_between(name, "numbers.stages", stages, 1, layers + 2);
     std::vector<std::int64_t> result{0};
     for (std::int64_t s = 1; s != stages; ++s) {
       result.push_back(1 + s * (layers / stages) + std::min(layers % stages, s - 1));

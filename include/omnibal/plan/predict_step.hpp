@@ -88,7 +88,8 @@ struct predict_step_fn {
     std::int64_t const count = detail::unit_count(runs);
     detail::check_between(name, "the layers of the model", count, 3, std::int64_t{1} << 20);
     std::int64_t const stages = step.degrees.pipeline * step.chunks;
-    auto result = step.boundaries.empty() ? even_boundaries(count - 2, stages) : step.boundaries;
+    auto result = step.boundaries.empty() ? even_boundaries({.layers = count - 2, .stages = stages})
+                                          : step.boundaries;
     detail::check_size(name, "step.boundaries", result.size(), static_cast<std::size_t>(stages + 1),
                        "virtual stages and the end");
     if (result.front() != 0 || result.back() != count) {

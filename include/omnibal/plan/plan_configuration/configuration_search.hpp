@@ -171,7 +171,8 @@ class configuration_search {
   [[nodiscard]] static std::vector<std::int64_t> boundaries_of(std::vector<timed_run> const& runs,
                                                                std::int64_t stages,
                                                                stage_cuts cuts) {
-    if (cuts == stage_cuts::even) return even_boundaries(unit_count(runs) - 2, stages);
+    if (cuts == stage_cuts::even)
+      return even_boundaries({.layers = unit_count(runs) - 2, .stages = stages});
     std::vector<double> seconds;
     for (timed_run const& run : runs) {
       seconds.insert(seconds.end(), static_cast<std::size_t>(run.count),
