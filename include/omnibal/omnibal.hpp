@@ -135,6 +135,7 @@
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/pipeline/zb_v.hpp>
 #include <omnibal/plan/configuration_plan.hpp>
+#include <omnibal/plan/even_boundaries.hpp>
 #include <omnibal/plan/offload_links.hpp>
 #include <omnibal/plan/offload_plan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
@@ -145,6 +146,7 @@
 #include <omnibal/plan/simulate_offload.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/plan/stage_chunks.hpp>
+#include <omnibal/plan/training_step.hpp>
 #include <omnibal/plan/write_offload.hpp>
 #include <omnibal/plan/write_plan.hpp>
 #include <omnibal/prefix/balance_prefixes.hpp>

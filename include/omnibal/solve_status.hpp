@@ -20,7 +20,7 @@ enum class solve_status {
   solved,
   /// No solution was found, but one may exist.
   not_found,
-  /// No solution exists: that is proven.
+  /// It is proven that no solution exists.
   infeasible,
 };
 

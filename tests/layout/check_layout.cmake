@@ -108,6 +108,16 @@ foreach(header IN LISTS public)
   endif()
 endforeach()
 
+# The map names every folder of the library.
+get_filename_component(map "${CMAKE_CURRENT_LIST_DIR}/../../docs/dev/map.md" ABSOLUTE)
+file(READ "${map}" map_text)
+file(GLOB folders RELATIVE "${ROOT}/omnibal" "${ROOT}/omnibal/*")
+foreach(folder IN LISTS folders)
+  if(IS_DIRECTORY "${ROOT}/omnibal/${folder}" AND NOT map_text MATCHES "[` ]${folder}/[`: ]")
+    string(APPEND faults "docs/dev/map.md does not name the folder ${folder}/\n")
+  endif()
+endforeach()
+
 if(faults)
   message(FATAL_ERROR "${faults}")
 endif()

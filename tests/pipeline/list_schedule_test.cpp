@@ -258,23 +258,23 @@ TEST_CASE("the exchange of micro-batches claims the times and the memory of its 
     auto const objective = static_cast<list_objective>(round % 2);
     omnibal::detail::weight_filler<std::int64_t> filler(problem, objective);
     auto const passes = omnibal::detail::pass_order<std::int64_t>(problem, problem.times, {}).run();
-    static_cast<void>(filler.run(passes, 0));
-    operation_lists lists = filler.lists();
-    omnibal::detail::list_times<std::int64_t> times;
-    omnibal::detail::micro_batch_exchange<std::int64_t> search("test", problem, filler.busy(),
-                                                               objective);
+    operation_lists given;
+    static_cast<void>(filler.run(passes, 0, given));
+    operation_lists lists = given;
+    omnibal::detail::micro_batch_exchange<std::int64_t> search("test", problem, objective);
     omnibal::rng::engine draws(1);
-    if (!search.improve(lists, times, 0, 50, draws)) {
-      CHECK(lists == filler.lists());
+    auto const times = search.improve(lists, 0, omnibal::detail::search_budget(50), draws);
+    if (!times) {
+      CHECK(lists == given);
       continue;
     }
     ++improved;
     listed_schedule<> const schedule(pipeline.layout, lists);
     auto const measured = omnibal::detail::replay(problem, schedule);
-    CHECK(measured.makespan == times.makespan);
-    CHECK(measured.longest_stage == times.longest_stage);
+    CHECK(measured.makespan == times->makespan);
+    CHECK(measured.longest_stage == times->longest_stage);
     CHECK(omnibal::detail::fits(problem, schedule));
-    listed_schedule<> const before(pipeline.layout, filler.lists());
+    listed_schedule<> const before(pipeline.layout, given);
     CHECK(measured.of(objective) < omnibal::detail::replay(problem, before).of(objective));
   }
   CHECK(improved > 40);

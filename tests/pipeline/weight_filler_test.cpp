@@ -20,8 +20,9 @@ omnibal::detail::list_times<std::int64_t> run(omnibal::operation_lists const& pa
   std::vector const times(2, omnibal::stage_time<std::int64_t>{.forward = 2, .backward = 3});
   auto const problem = omnibal::detail::make_list_problem<std::int64_t>(
       "test", {.stages = 2, .micro_batches = 1}, times, std::int64_t{0}, std::int64_t{1}, {});
+  omnibal::operation_lists lists;
   return omnibal::detail::weight_filler<std::int64_t>(problem, omnibal::list_objective::makespan)
-      .run(passes, 0);
+      .run(passes, 0, lists);
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ std::string fault_of(omnibal::configuration_plan const& plan, every_configuratio
   if (!plan.proven) return "not proven";
   if (every.best == no_seconds) {
     if (plan.status != solve_status::infeasible) return "a plan that does not fit";
-    return plan.least_bytes > every.least_bytes ? "more bytes than needed" : "";
+    return plan.min_bytes > every.min_bytes ? "more bytes than needed" : "";
   }
   if (plan.status != solve_status::solved) return "no plan although there is one";
   if (plan.best.prediction.total() != every.best) return "another step than the best";
@@ -90,7 +90,7 @@ std::string fault_of(omnibal::configuration_plan const& plan, every_configuratio
     bool const is_infeasible = found->second == no_seconds;
     if (is_infeasible != (family.reason == loss_reason::memory)) return "a wrong reason";
     if (is_infeasible) {
-      if (family.least_bytes <= options.memory_bytes - options.reserve_bytes) {
+      if (family.min_bytes <= options.memory_bytes - options.reserve_bytes) {
         return "an infeasible family that fits";
       }
       continue;

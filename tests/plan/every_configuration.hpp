@@ -7,6 +7,7 @@
 #include <omnibal/cost/models.hpp>
 #include <omnibal/partition/partition_minimax.hpp>
 #include <omnibal/plan/plan_configuration.hpp>
+#include <omnibal/plan/predict_step.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -30,7 +31,7 @@ struct every_configuration {
 
   double best = no_seconds;
   std::int64_t count = 0;
-  std::int64_t least_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t min_bytes = std::numeric_limits<std::int64_t>::max();
   std::map<family_key, double> families{};
   std::map<layout_key, double> layouts{};
   /// True if no bound of a configuration is above its seconds.
@@ -121,9 +122,11 @@ struct every_configuration {
           omnibal::partition_minimax(seconds, static_cast<std::size_t>(p * chunks)).boundaries;
       for (bool const is_even : {false, true}) {
         step.boundaries = {found.begin(), found.end()};
-        if (is_even) step.boundaries = omnibal::even_boundaries(model_.layers, p * chunks);
+        if (is_even)
+          step.boundaries =
+              omnibal::even_boundaries({.layers = model_.layers, .stages = p * chunks});
         omnibal::detail::staged_step const staged("test", step, on_, pieces, runs, step.boundaries);
-        double const bound = staged.least_seconds();
+        double const bound = staged.min_seconds();
         bounds_hold &= bound * (1 - 1e-12) <= predict(step);
       }
     }
@@ -135,7 +138,7 @@ struct every_configuration {
     double const seconds = found.total();
     std::int64_t const peak = std::ranges::max(found.peak_bytes);
     ++count;
-    least_bytes = std::min(least_bytes, peak);
+    min_bytes = std::min(min_bytes, peak);
     bool const fits = peak <= options_.memory_bytes - options_.reserve_bytes;
     auto const& degrees = step.degrees;
     for (family_key const& one :

@@ -4,7 +4,10 @@
 #include <omnibal/cost/machines.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/plan/plan_configuration.hpp>
+#include <omnibal/plan/predict_step.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -124,8 +127,8 @@ TEST_CASE("less memory is never faster") {
     auto const plan = planned(options);
     if (plan.status == solve_status::infeasible) {
       CHECK(plan.proven);
-      CHECK(plan.least_bytes > memory);
-      least = plan.least_bytes;
+      CHECK(plan.min_bytes > memory);
+      least = plan.min_bytes;
       break;
     }
     CHECK(peak_of(plan.best) <= memory);
@@ -186,7 +189,7 @@ TEST_CASE("the search keeps to the listed values") {
     o.pipeline_parallel = {4};
     o.virtual_pipeline = {1};
   });
-  CHECK(even.boundaries == omnibal::even_boundaries(16, 4));
+  CHECK(even.boundaries == omnibal::even_boundaries({.layers = 16, .stages = 4}));
   auto const balanced = best_with([](options_type& o) {
     o.cuts = {omnibal::stage_cuts::balanced};
     o.pipeline_parallel = {4};
@@ -320,6 +323,25 @@ TEST_CASE("samples are packed for each capacity") {
   auto const families = std::ranges::count(plan.families, configuration_choice::micro_batch,
                                            &omnibal::configuration_family::choice);
   CHECK(families == 12);
+}
+
+// The bound of the bytes counts units in flight by a formula, which must be the schedule's number.
+TEST_CASE("units in flight are those of the schedule") {
+  for (std::int64_t const stages : {1, 2, 3, 4, 8}) {
+    for (std::int64_t const groups : {1, 2, 5}) {
+      for (std::int64_t const chunks : {1, 2, 3}) {
+        if (chunks > 1 && stages == 1) continue;
+        omnibal::detail::schedule_size const size{stages, stages * groups, chunks};
+        auto const peaks = omnibal::peak_in_flight(
+            omnibal::interleaved_1f1b{.stages = static_cast<std::size_t>(stages),
+                                      .micro_batches = static_cast<std::size_t>(stages * groups),
+                                      .chunks = static_cast<std::size_t>(chunks)});
+        for (std::int64_t s = 0; s != stages; ++s) {
+          CHECK(size.units_in_flight(s) == peaks[static_cast<std::size_t>(s)]);
+        }
+      }
+    }
+  }
 }
 
 // Whole sequences that are packs of one sample must give the configuration of whole sequences.

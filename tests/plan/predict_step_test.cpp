@@ -370,13 +370,13 @@ TEST_CASE("a piece can be replaced") {
 // The rule for the ends of the model decides the slowest stage of Llama 3 405B and of BLOOM.
 TEST_CASE("even boundaries divide layers or units") {
   using list = std::vector<std::int64_t>;
-  CHECK(omnibal::even_boundaries(8, 4) == list{0, 3, 5, 7, 10});
-  CHECK(omnibal::even_boundaries(6, 4) == list{0, 2, 4, 6, 8});
-  CHECK(omnibal::even_boundaries(9, 4) == list{0, 3, 6, 8, 11});
-  CHECK(omnibal::even_boundaries(5, 1) == list{0, 7});
+  CHECK(omnibal::even_boundaries({.layers = 8, .stages = 4}) == list{0, 3, 5, 7, 10});
+  CHECK(omnibal::even_boundaries({.layers = 6, .stages = 4}) == list{0, 2, 4, 6, 8});
+  CHECK(omnibal::even_boundaries({.layers = 9, .stages = 4}) == list{0, 3, 6, 8, 11});
+  CHECK(omnibal::even_boundaries({.layers = 5, .stages = 1}) == list{0, 7});
   for (std::int64_t layers = 1; layers != 40; ++layers) {
     for (std::int64_t stages = 1; stages <= layers; ++stages) {
-      auto const found = omnibal::even_boundaries(layers, stages);
+      auto const found = omnibal::even_boundaries({.layers = layers, .stages = stages});
       REQUIRE(found.size() == static_cast<std::size_t>(stages + 1));
       CHECK(found.front() == 0);
       CHECK(found.back() == layers + 2);

@@ -90,7 +90,7 @@ configuration_results search_configurations(configure_options const& options) {
     throw std::runtime_error(
         "no configuration fits into " +
         in_gigabytes(options.space.memory_bytes - options.space.reserve_bytes) +
-        " of a device; at least " + in_gigabytes(result.best.least_bytes) + " are needed");
+        " of a device; at least " + in_gigabytes(result.best.min_bytes) + " are needed");
   }
   double tokens = static_cast<double>(data.tokens);
   if (!data.lengths.empty()) {

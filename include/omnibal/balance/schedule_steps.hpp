@@ -113,8 +113,9 @@ struct schedule_steps_fn {
     return to_steps(drawn.bundles, cells.order(), grid, drawn.last, draws);
   }
 
-  /// Schedules several groups for each rank such that each position is even: steps of one group for
-  /// each rank are joined.
+  /// Schedules several groups for each rank so that the loads at each position are even. First
+  /// schedules steps with one group for each rank, then joins `groups_per_rank` of these steps into
+  /// one step.
   template <std::size_t R>
   [[nodiscard]] static steps schedule_positions(detail::schedule_pool<R> const& drawn,
                                                 detail::schedule_shape const& shape,

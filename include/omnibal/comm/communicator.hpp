@@ -54,8 +54,8 @@ struct referring_member {
   operator Member() const;
 };
 
-/// Returns true if the member number `sizeof...(Before)` refers to other memory; arrays count by
-/// element.
+/// Returns true if the member of T with the number `sizeof...(Before)` refers to other memory. Each
+/// element of an array counts as a member.
 template <class T, std::size_t... Before>
 [[nodiscard]] consteval bool refers_at(std::index_sequence<Before...>) {
   return requires { T{(static_cast<void>(Before), any_member{})..., referring_member{}}; };

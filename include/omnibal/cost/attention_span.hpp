@@ -91,7 +91,7 @@ template <class Entries, class SpanOf>
   return static_cast<decltype(entries.data())>(nullptr);
 }
 
-/// Returns "a window of 1024 tokens".
+/// Returns a span as text, such as "a window of 1024 tokens".
 [[nodiscard]] inline std::string text_of(attention_span const& span) {
   std::string const kind = span.kind == span_kind::window ? "window" : "chunk";
   return "a " + kind + " of " + std::to_string(span.tokens) + " tokens";

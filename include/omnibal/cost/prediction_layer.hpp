@@ -30,8 +30,8 @@ enum class prediction_part {
 ///
 /// FLOPs and kept bytes are the sum over the transformer layer, the matrix (4Th^2 forward), the
 /// norms, and a `language_head` with the same `loss_chunk`. The embedding and the head own their
-/// matrices. With more than one stage the layer has a copy of the embedding, and a whole layer is on
-/// the stage of the head. The bytes at the cut are the output of the transformer layer.
+/// matrices. With more than one stage the layer has a copy of the embedding, and a whole layer is
+/// on the stage of the head. The bytes at the cut are the output of the transformer layer.
 ///
 /// Complexity, memory, determinism and errors as `transformer`. Source: DeepSeek-AI, "DeepSeek-V3",
 /// 2024 (arXiv 2412.19437).

@@ -16,7 +16,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The number of samples of one type in a group.
+/// A type of samples in a group, and the number of samples of this type.
 struct pattern_entry {
   std::uint32_t type;
   std::uint32_t count;

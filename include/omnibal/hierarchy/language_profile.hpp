@@ -187,8 +187,8 @@ struct language_profile {
                         exchange_nanoseconds(chunked.layer, batch, spread);
   }
 
-  /// Returns the numbers of a token that a layer exchanges: queries, keys, values and outputs of
-  /// attention and of linear attention, and inputs and outputs of a state space.
+  /// Returns the count of numbers that a layer exchanges for each token: queries, keys, values and
+  /// outputs of attention and of linear attention, and inputs and outputs of a state space.
   [[nodiscard]] static detail::int128 exchanged_numbers(transformer const& layer) {
     detail::int128 result = 0;
     if (layer.heads != 0) {

@@ -8,6 +8,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/remaining_indices.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
@@ -44,20 +45,20 @@ class donor_pool {
 
   explicit donor_pool(std::span<std::int64_t const> lengths)
       : order_(order_descending(lengths.size(), [&](std::size_t i) { return lengths[i]; })),
-        next_(lengths.size() + 1),
         is_taken_(lengths.size(), 0) {
     falling_.reserve(order_.size());
     for (std::uint32_t const sample : order_) falling_.push_back(lengths[sample]);
-    std::iota(next_.begin(), next_.end(), std::uint32_t{0});
+    places_.reset(order_.size());
   }
 
   /// Removes and returns the longest remaining sample of at most `room`, or returns `no_sample`.
   [[nodiscard]] std::uint32_t take(std::int64_t room) {
     auto const fits =
         std::lower_bound(falling_.begin(), falling_.end(), room, std::greater<std::int64_t>());
-    std::uint32_t const place = first_free(static_cast<std::uint32_t>(fits - falling_.begin()));
+    std::uint32_t const place =
+        places_.first_from(static_cast<std::uint32_t>(fits - falling_.begin()));
     if (place == order_.size()) return no_sample;
-    next_[place] = place + 1;
+    places_.remove(place);
     is_taken_[order_[place]] = 1;
     return order_[place];
   }
@@ -65,21 +66,10 @@ class donor_pool {
   [[nodiscard]] bool is_taken(std::uint32_t sample) const { return is_taken_[sample] != 0; }
 
  private:
-  /// Returns the first place from this one on whose sample remains; halves the paths that it
-  /// follows.
-  [[nodiscard]] std::uint32_t first_free(std::uint32_t place) {
-    while (next_[place] != place) {
-      next_[place] = next_[next_[place]];
-      place = next_[place];
-    }
-    return place;
-  }
-
   /// The samples by descending length.
   std::vector<std::uint32_t> order_;
   std::vector<std::int64_t> falling_;
-  /// A place at or behind this place; the place itself if its sample remains.
-  std::vector<std::uint32_t> next_;
+  remaining_indices places_;
   std::vector<std::uint8_t> is_taken_;
 };
 

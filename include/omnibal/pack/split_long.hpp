@@ -49,7 +49,8 @@ struct split_long_options {
   std::int64_t multiple = 1;
 };
 
-/// A piece of a sample, its piece number `part`: the tokens [first, first + length).
+/// A piece of a sample: the tokens [first, first + length). `part` is the number of the piece
+/// within the sample.
 struct text_piece {
   std::uint32_t sample;
   std::uint32_t part;

@@ -30,7 +30,7 @@ struct sliced_1f1b {
   static constexpr bool splits_backward = false;
 
   std::size_t stages = 1;
-  /// The slices of all sequences.
+  /// The number of slices of all sequences together.
   std::size_t micro_batches = 1;
 
   sliced_1f1b() : sliced_1f1b(1, std::vector<std::uint32_t>{1}) {}

@@ -6,7 +6,7 @@
 
 #include <omnibal/cost/kernel_times.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/plan/predict_step.hpp>
+#include <omnibal/plan/training_step.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <cstddef>
@@ -127,7 +127,7 @@ struct configuration_family {
   planned_configuration best{};
   /// If the reason is `memory`, a lower bound of the bytes of its configurations, without the
   /// reserve.
-  std::int64_t least_bytes = 0;
+  std::int64_t min_bytes = 0;
 };
 
 /// The result of `plan_configuration`.
@@ -146,7 +146,7 @@ struct configuration_plan {
   /// True if no configuration is better, also among runners-up and in families.
   bool proven = false;
   /// If infeasible, a lower bound of the bytes that a device needs, without the reserve.
-  std::int64_t least_bytes = 0;
+  std::int64_t min_bytes = 0;
   /// The number of configurations in the space, and of simulated ones.
   std::int64_t configurations = 0;
   std::int64_t predictions = 0;

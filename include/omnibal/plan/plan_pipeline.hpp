@@ -104,7 +104,8 @@ struct plan_pipeline_fn {
                                 stage_chunks const& chunks,
                                 plan_pipeline_options const& options) const;
 
-  /// Plans with a further part of the machine, such as `offload_links`, which states the rules.
+  /// Plans layers by the rules of a further part of the machine, such as `offload_links`; see the
+  /// member `plan` of the part.
   template <class Layers, pipeline_part<Layers> Part>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 Part const& part, plan_pipeline_options const& options) const {

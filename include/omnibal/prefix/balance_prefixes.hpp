@@ -15,6 +15,7 @@
 #include <omnibal/prefix/build_prefix_forest.hpp>
 #include <omnibal/prefix/detail/path_ends.hpp>
 #include <omnibal/prefix/detail/path_groups.hpp>
+#include <omnibal/prefix/detail/split_groups.hpp>
 #include <omnibal/prefix/pack_prefixes.hpp>
 #include <omnibal/prefix/prefix_forest.hpp>
 #include <omnibal/prefix/prefix_work.hpp>
@@ -140,8 +141,9 @@ struct balance_prefixes_fn {
     std::vector<std::uint32_t> rank_of;
     grouping groups;
     for (std::uint32_t r = 0; r != ranks; ++r) {
-      detail::split_groups(forests[r], steps - packings[r].groups.size(), packings[r]);
-      for (auto const group : packings[r].groups) {
+      grouping const& packed = packings[r].groups;
+      for (auto const group :
+           detail::split_groups(name, forests[r], packed, steps - packed.size())) {
         // Siblings may have another order in the forest of all sequences.
         std::vector<std::uint32_t> members;
         for (std::uint32_t const i : group) members.push_back(sequences[r][i]);
@@ -205,14 +207,11 @@ struct balance_prefixes_fn {
   [[nodiscard]] static prefix_steps write(prefix_forest const& forest,
                                           detail::path_ends const& ends, Leveler const& leveler,
                                           std::vector<std::uint32_t> oversized, std::size_t ranks) {
-    std::vector<std::vector<std::uint32_t>> at(ends.size());
-    for (std::uint32_t i = 0; i != ends.end_of.size(); ++i) {
-      if (ends.end_of[i] != prefix_forest::no_parent) at[ends.end_of[i]].push_back(i);
-    }
+    grouping const sequences = detail::sequences_of_ends(ends);
     grouping groups;
     for (detail::path_group const& group : leveler.groups()) {
       for (std::uint32_t const t : group.ends) {
-        for (std::uint32_t const i : at[t]) groups.push(i);
+        for (std::uint32_t const i : sequences[t]) groups.push(i);
       }
       groups.close();
     }
@@ -237,13 +236,7 @@ struct balance_prefixes_fn {
     for (std::size_t m = 0; m != steps; ++m) {
       for (auto const& list : of_rank) {
         auto const group = groups[list[m]];
-        std::uint64_t tokens = 0;
-        for (std::size_t k = 0; k != group.size(); ++k) {
-          tokens += forest.sequence_tokens(group[k]);
-          if (k == 0) continue;
-          tokens -=
-              detail::shared_tokens(forest, forest.ends()[group[k - 1]], forest.ends()[group[k]]);
-        }
+        std::uint64_t const tokens = detail::union_tokens(forest, group);
         for (std::uint32_t const i : group) result.batches.push(i);
         result.batches.close();
         result.tokens.push_back(tokens);

@@ -35,9 +35,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Parts that fill up, each with a word for its load, in a tree. Each node of the tree stores the
-/// smallest word and the largest room below the node. A search finds the same part as a look at
-/// every part.
+/// A tree over parts under a capacity. Each part has a word that orders the parts by load. Each
+/// node stores the smallest word and the largest room below the node. A search finds the same part
+/// as a scan of all parts.
 template <class Layout>
 class capacity_tree {
  public:
@@ -423,8 +423,8 @@ class capped_balancer {
     return best;
   }
 
-  /// Returns groups; at most `wanted` if the first call finds such groups. `go_on` may end the
-  /// passes of that call.
+  /// Returns a packing of the samples. The first call computes the packing, and stops if it has at
+  /// most `wanted` groups or if `go_on` returns false. Later calls return the same groups.
   template <class GoOn>
   [[nodiscard]] grouping const& few_groups(std::size_t wanted, GoOn& go_on) {
     if (groups_) return *groups_;

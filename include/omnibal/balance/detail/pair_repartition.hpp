@@ -342,7 +342,8 @@ class pair_repartition {
 struct evening_effort {
   /// The exchanges and splits together.
   search_budget budget;
-  /// The maximum number of splits without success, in addition to some for each part.
+  /// The maximum number of splits that do not halve the excess. The search adds four splits for
+  /// each part, and limits this number to 32 for each sample.
   std::size_t splits;
   std::uint64_t seed = 0;
 };

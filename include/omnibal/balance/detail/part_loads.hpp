@@ -317,7 +317,7 @@ template <class Load>
   }
 }
 
-/// Returns the largest sum in a part.
+/// Returns the largest load of a part. `given` has the load of each item.
 template <class Load>
 [[nodiscard]] Load largest_given_load(grouping const& parts, std::vector<Load> const& given) {
   Load largest{};

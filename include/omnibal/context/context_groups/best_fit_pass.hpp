@@ -9,8 +9,8 @@
 #include <omnibal/context/context_groups/bucket_queue.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/micro_step_groups.hpp>
-#include <omnibal/context/context_groups/remaining_samples.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
+#include <omnibal/detail/remaining_indices.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -77,7 +77,7 @@ class best_fit_pass {
   /// the sample from `remaining`. If many similar samples in a row do not fit, more and more of
   /// them are skipped.
   template <class Record>
-  void run(remaining_samples& remaining, Record const& record) {
+  void run(remaining_indices& remaining, Record const& record) {
     auto const count = static_cast<std::uint32_t>(instance_.samples.size());
     std::uint32_t stride = 1;
     std::uint32_t misses = 0;

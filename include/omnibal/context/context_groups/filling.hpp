@@ -14,8 +14,8 @@
 #include <omnibal/context/context_groups/bound.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/micro_step_groups.hpp>
-#include <omnibal/context/context_groups/remaining_samples.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
+#include <omnibal/detail/remaining_indices.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +27,7 @@ namespace omnibal::inline v0::detail {
 
 /// The memory of a filling, reused between calls.
 struct filling_buffers {
-  remaining_samples remaining{};
+  remaining_indices remaining{};
   rank_buffers ranks{};
   best_fit_buffers best_fit{};
 };
@@ -194,7 +194,7 @@ class context_filling {
   context_bound const& bound_;
   context_memory memory_;
   context_schedule& schedule_;
-  remaining_samples& remaining_;
+  remaining_indices& remaining_;
   filling_buffers& buffers_;
   /// The number of samples.
   std::uint32_t count_;

@@ -72,7 +72,8 @@ struct context_instance {
   /// True if more ranks never have fewer rank-seconds. Then the least degree that ends a sample by
   /// a deadline has the least area.
   bool areas_ascend = true;
-  /// True if groups in descending order of degree are on blocks.
+  /// True if the degrees are a divisor chain; see `is_divisor_chain`. Groups in descending order of
+  /// degree are then on blocks.
   bool is_chain = false;
   /// True if blocks are required, and a search must find them.
   bool must_find_blocks = false;

@@ -74,7 +74,7 @@ class context_search {
   /// The deadlines that each refinement tries, and the deadlines of `thorough`.
   static constexpr int golden_refinements = 4;
   static constexpr int spread_refinements = 36;
-  /// The most numbers of micro-steps that are tried.
+  /// The maximum count of different numbers of micro-steps that the search tries.
   static constexpr int max_step_counts = 12;
   /// The positions of deadlines between the bound and the best time: the golden section, and
   /// multiples of it, which repeat no position.

@@ -190,7 +190,8 @@ class layer_tally {
   void keep(int128 bytes, tensor_sharding where, backward_use why = backward_use::always) {
     if (is_kept(why)) kept_bytes_ += on_rank(bytes, where);
   }
-  /// Keeps the output of the operation `how`, which costs `again`.
+  /// Adds the output of an operation to the kept bytes. If `selective` recomputes tensors of the
+  /// kind `how`, also adds the output and the work `again` to the recomputed bytes and work.
   void keep(int128 bytes, tensor_sharding where, backward_use why, recomputed_tensors how,
             int128_work const& again) {
     moved(again.moved_bytes, where);

@@ -227,7 +227,8 @@ struct visited_chunk {
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_visited(std::uint32_t i) const {
     return (heads[i / chain_segment] >> i % chain_segment & 1) != 0;
   }
-  /// Returns the position visited after i, or `chain_chunk` if it is outside.
+  /// Returns the position visited after i, or `chain_chunk` if that position is outside of the
+  /// chunk.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t next_of(std::uint32_t i) const {
     return next[banked<2>(i)];
   }

@@ -66,7 +66,8 @@ inline void check_timeout(std::string_view function, std::string_view argument,
                                  " ms, must be positive");
 }
 
-/// Calls `call` on a separate thread, and waits for it at most `longest` or five seconds.
+/// Calls `call` on a separate thread. Waits for the call for the shorter of `longest` and five
+/// seconds.
 template <class Call>
 void call_apart(std::chrono::milliseconds longest, Call const& call) noexcept {
   try {

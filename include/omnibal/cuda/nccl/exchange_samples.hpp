@@ -30,7 +30,8 @@ namespace omnibal::inline v0::nccl::detail {
 /// and after. Both sides find the same runs, in the order of their slots.
 class coalesced_messages {
  public:
-  /// Adjacent samples to or from a rank, by their place on this rank.
+  /// A run of adjacent samples that this rank sends to one rank or receives from one rank. `first`
+  /// is the place of the run on this rank.
   struct run {
     std::uint32_t peer;
     std::uint32_t first;

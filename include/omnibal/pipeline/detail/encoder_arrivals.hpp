@@ -15,7 +15,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Follows a step: operations end, and the inputs of others arrive.
+/// The arrival times of inputs while a step runs. `end` and `end_forward` record the end of an
+/// operation, and `of` returns the arrival of the inputs of an operation.
 template <class T>
 class encoder_arrivals {
  public:

@@ -26,15 +26,15 @@ namespace omnibal::inline v0::detail {
 template <class T>
 class list_bound {
  public:
-  list_bound(list_problem<T> const& problem, std::vector<T> const& busy)
-      : problem_(problem), busy_(busy), chains_(problem.bytes.size()) {
+  explicit list_bound(list_problem<T> const& problem)
+      : problem_(problem), chains_(problem.bytes.size()) {
     for (std::uint32_t m = 0; m != problem.layout.micro_batches; ++m) add_chain(m);
   }
 
   [[nodiscard]] T value(list_objective objective) const {
     T bound = objective == list_objective::makespan ? longest_chain() : T{};
     for (std::size_t s = 0; s != problem_.layout.stages; ++s) {
-      bound = std::max(bound, busy_[s] + waiting_time(s, objective));
+      bound = std::max(bound, problem_.busy[s] + waiting_time(s, objective));
     }
     return bound;
   }
@@ -152,7 +152,6 @@ class list_bound {
   }
 
   list_problem<T> const& problem_;
-  std::vector<T> const& busy_;
   /// One for each virtual stage and micro-batch.
   std::vector<chain> chains_;
 };

@@ -6,8 +6,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
+#include <omnibal/pipeline/detail/run_lists.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -66,8 +68,9 @@ struct list_problem {
   /// The part of them that the gradients of the weights need. The rest is freed before. With a
   /// whole backward pass it is the same as `bytes`.
   std::vector<std::int64_t> weight_bytes{};
-  /// The most activation bytes of each stage.
+  /// The most activation bytes of each stage, and the time that it works.
   std::vector<std::int64_t> memory{};
+  std::vector<T> busy{};
   /// Whether the gradients of the weights are operations of their own.
   bool splits_backward = true;
 
@@ -83,6 +86,19 @@ struct list_problem {
     return of.transfer[index(cut, micro_batch)];
   }
 };
+
+/// Returns the time that a stage works.
+template <class T>
+[[nodiscard]] T busy_time(list_problem<T> const& problem, std::size_t stage) {
+  T busy{};
+  for (unit_lane const& lane : problem.lanes[stage]) {
+    for (std::uint32_t i = 0; i != lane.count; ++i) {
+      auto const& time = problem.times.work[problem.index(lane.virtual_stage, lane.micro_batch(i))];
+      busy += time.forward + time.backward + time.weight;
+    }
+  }
+  return busy;
+}
 
 /// When the inputs of the units arrive, by virtual stage and micro-batch; `missing` before that.
 template <class T>
@@ -109,20 +125,17 @@ struct unit_arrivals {
   std::size_t pass_on(list_problem<T> const& problem, unit_times<T> const& times,
                       operation_kind kind, std::size_t virtual_stage, std::uint32_t micro_batch,
                       T end) {
-    std::size_t const last = problem.virtual_stages() - 1;
-    if (kind == operation_kind::forward) {
-      if (virtual_stage == last) {
-        backward[problem.index(last, micro_batch)] = end;
-        return last;
-      }
-      T const sent = end + problem.transfer_over(times, virtual_stage, micro_batch).forward;
-      forward[problem.index(virtual_stage + 1, micro_batch)] = sent;
-      return virtual_stage + 1;
+    auto const next = pass_chain{problem.virtual_stages()}.after({kind, virtual_stage});
+    if (!next) return problem.virtual_stages();
+    T arrival = end;
+    if (next->virtual_stage != virtual_stage) {
+      std::size_t const cut = std::min(virtual_stage, next->virtual_stage);
+      auto const transfer = problem.transfer_over(times, cut, micro_batch);
+      arrival += kind == operation_kind::forward ? transfer.forward : transfer.backward;
     }
-    if (virtual_stage == 0) return last + 1;
-    T const sent = end + problem.transfer_over(times, virtual_stage - 1, micro_batch).backward;
-    backward[problem.index(virtual_stage - 1, micro_batch)] = sent;
-    return virtual_stage - 1;
+    auto& inputs = next->kind == operation_kind::forward ? forward : backward;
+    inputs[problem.index(next->virtual_stage, micro_batch)] = arrival;
+    return next->virtual_stage;
   }
 };
 

@@ -4,6 +4,7 @@
 /// \file
 /// Candidates for the lists of a pipeline, and the best of them.
 
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/pipeline/detail/list_bound.hpp>
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_times.hpp>
@@ -66,7 +67,7 @@ class list_search {
       : problem_(problem),
         objective_(objective),
         filler_(problem, objective),
-        bound_(list_bound<T>(problem, filler_.busy()).value(objective)) {}
+        bound_(list_bound<T>(problem).value(objective)) {}
 
   [[nodiscard]] T bound() const { return bound_; }
   [[nodiscard]] operation_lists const& lists() const { return lists_; }
@@ -81,8 +82,7 @@ class list_search {
   /// Tries the orders of patterns, and of all rules at several times. Equal times give orders
   /// without gaps, which often are the best ones even if the real times differ.
   void try_orders() {
-    constexpr std::array<stage_time<int>, 3> equal{{{10, 10, 10}, {10, 14, 8}, {10, 11, 10}}};
-    for (auto const& [forward, backward, weight] : equal) {
+    for (auto const& [forward, backward, weight] : equal_times) {
       stage_time<T> const time{static_cast<T>(forward), static_cast<T>(backward),
                                problem_.splits_backward ? static_cast<T>(weight) : T{}};
       try_rules(uniform_times(problem_, time));
@@ -90,33 +90,34 @@ class list_search {
     try_patterns();
     try_rules(average_times(problem_));
     try_rules(problem_.times);
-    if (best_ > bound_) fill(best_passes_, 32);
+    if (best_ > bound_) fill(best_passes_, best_targets);
   }
 
   /// Tries other orders of the micro-batches in the best lists, first from several starts.
   void exchange_micro_batches(std::string_view function) {
     if (best_ <= bound_) return;
-    micro_batch_exchange<T> search(function, problem_, filler_.busy(), objective_);
+    micro_batch_exchange<T> search(function, problem_, objective_);
     rng::engine random(1);
-    auto const improve = [&](operation_lists lists, int tries) {
-      list_times<T> times;
-      if (best_ <= bound_ || !search.improve(lists, times, bound_, tries, random)) return;
-      propose(times, lists);
+    auto const improve = [&](operation_lists lists, std::size_t tries) {
+      if (best_ <= bound_) return;
+      auto const times = search.improve(lists, bound_, search_budget(tries), random);
+      if (!times) return;
+      propose(*times, lists);
       for (auto& list : lists) {
         std::erase_if(list, [](auto const& one) { return one.kind == operation_kind::weight; });
       }
-      fill(lists, 8);
+      fill(lists, exchange_targets);
     };
     std::vector<operation_lists> starts{lists_};
     for (candidate const& one : starts_) {
-      if (starts.size() != most_starts && one.times.of(objective_) != best_) {
+      if (starts.size() != max_starts && one.times.of(objective_) != best_) {
         starts.push_back(one.lists);
       }
     }
     // The tables of large problems leave the cache, so that a try takes twice as long.
-    int const cost = problem_.bytes.size() > 4096 ? 2 : 1;
-    for (operation_lists const& start : starts) improve(start, 150 / cost);
-    for (int round = 0; round != 2; ++round) improve(lists_, 250 / cost);
+    std::size_t const cost = problem_.bytes.size() > cached_units ? 2 : 1;
+    for (operation_lists const& start : starts) improve(start, start_tries / cost);
+    for (int round = 0; round != best_rounds; ++round) improve(lists_, best_tries / cost);
   }
 
  private:
@@ -125,7 +126,22 @@ class list_search {
     operation_lists lists;
   };
 
-  static constexpr std::size_t most_starts = 3;
+  /// Times of all units whose orders are candidates.
+  static constexpr std::array<stage_time<int>, 3> equal_times{
+      {{10, 10, 10}, {10, 14, 8}, {10, 11, 10}}};
+  /// The numbers of targets for the gradients of the weights: of each order, of the best order, and
+  /// after an exchange of micro-batches.
+  static constexpr int order_targets = 3;
+  static constexpr int best_targets = 32;
+  static constexpr int exchange_targets = 8;
+  /// The lists in which micro-batches are exchanged first, the tries in each, then the tries in the
+  /// best lists and the number of times.
+  static constexpr std::size_t max_starts = 3;
+  static constexpr std::size_t start_tries = 150;
+  static constexpr std::size_t best_tries = 250;
+  static constexpr int best_rounds = 2;
+  /// The units of the largest problem whose tables stay in the cache.
+  static constexpr std::size_t cached_units = 4096;
   static constexpr std::array<pass_rule, 4> rules{
       {{.takes_turns = true, .prefers_backward = false, .fills_every_gap = false},
        {.takes_turns = true, .prefers_backward = true, .fills_every_gap = false},
@@ -152,7 +168,7 @@ class list_search {
 
   void try_order(operation_lists const& passes) {
     T const before = best_;
-    candidate found = fill(passes, 3);
+    candidate found = fill(passes, order_targets);
     if (best_ < before) best_passes_ = passes;
     if (found.lists.empty()) return;
     T const time = found.times.of(objective_);
@@ -160,7 +176,7 @@ class list_search {
         starts_, time, {}, [&](candidate const& one) { return one.times.of(objective_); });
     if (place != starts_.end() && place->times.of(objective_) == time) return;
     starts_.insert(place, std::move(found));
-    if (starts_.size() > most_starts) starts_.pop_back();
+    if (starts_.size() > max_starts) starts_.pop_back();
   }
 
   /// Fills the gaps of an order for targets between the bound and the best time. Returns the best
@@ -168,15 +184,15 @@ class list_search {
   candidate fill(operation_lists const& passes, int count) {
     candidate found{list_times<T>::unfit(), {}};
     auto const fill_until = [&](T target) {
-      list_times<T> const times = filler_.run(passes, target);
+      list_times<T> const times = filler_.run(passes, target, filled_);
       if (times.of(objective_) >= found.times.of(objective_)) return;
-      found = {times, filler_.lists()};
-      propose(times, filler_.lists());
+      found = {times, filled_};
+      propose(times, filled_);
     };
     fill_until(bound_);
     T const gap = best_ - bound_;
-    bool const is_hopeless = objective_ == list_objective::makespan &&
-                             (found.times.of(objective_) - bound_) / 2 > gap;
+    bool const is_hopeless =
+        objective_ == list_objective::makespan && (found.times.of(objective_) - bound_) / 2 > gap;
     if (is_hopeless || !problem_.splits_backward) return found;
     // Integers have no more targets than the gap.
     T const targets =
@@ -188,6 +204,8 @@ class list_search {
   list_problem<T> const& problem_;
   list_objective objective_;
   weight_filler<T> filler_;
+  /// The lists of the last run of the filler.
+  operation_lists filled_;
   T bound_;
   T best_ = std::numeric_limits<T>::max();
   operation_lists lists_;

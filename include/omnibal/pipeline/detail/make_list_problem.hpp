@@ -104,6 +104,7 @@ template <class T, class Times, class Transfers, class Bytes>
     problem.lanes.push_back(lanes_of(layout, s));
     problem.memory.push_back(memory.empty() ? std::numeric_limits<std::int64_t>::max() : memory[s]);
     check_memory(function, problem, s);
+    problem.busy.push_back(busy_time(problem, s));
   }
   return problem;
 }

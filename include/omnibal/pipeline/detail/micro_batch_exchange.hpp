@@ -5,9 +5,11 @@
 /// A local search over the order of the micro-batches in lists of a pipeline.
 
 #include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_times.hpp>
+#include <omnibal/pipeline/detail/run_lists.hpp>
 #include <omnibal/pipeline/list_objective.hpp>
 #include <omnibal/pipeline/listed_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
@@ -18,6 +20,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -26,17 +29,17 @@ namespace omnibal::inline v0::detail {
 
 /// A local search in which two micro-batches exchange their places in the lists of all stages.
 ///
-/// Lists are a template: every operation has a kind, a chunk and a *place*, the number of its
-/// micro-batch in the given lists. The order assigns a micro-batch to each place, so that all
+/// Lists are a template: every operation has a kind, a chunk and a *position*, the number of its
+/// micro-batch in the given lists. The order assigns a micro-batch to each position, so that all
 /// stages run the micro-batches of a chunk in the same order.
 template <class T>
 class micro_batch_exchange {
  public:
-  /// `busy` has the time that each stage works. Errors: `std::overflow_error` if 32 bits do not
-  /// hold five times the number of units and micro-batches.
+  /// Errors: `std::overflow_error` if 32 bits do not hold five times the number of units and
+  /// micro-batches.
   micro_batch_exchange(std::string_view function, list_problem<T> const& problem,
-                       std::vector<T> const& busy, list_objective objective)
-      : problem_(problem), busy_(busy), objective_(objective) {
+                       list_objective objective)
+      : problem_(problem), objective_(objective) {
     std::size_t const units = problem.bytes.size();
     static_cast<void>(checked_cast<std::uint32_t>(function, "the number of operations",
                                                   5 * units + problem.layout.micro_batches));
@@ -54,54 +57,61 @@ class micro_batch_exchange {
     }
   }
 
-  /// Improves lists by at most so many tries of an exchange, until the objective is `bound`.
-  /// Returns whether the lists are better; `times` are their times. They need no more memory than
-  /// the stages have.
-  [[nodiscard]] bool improve(operation_lists& lists, list_times<T>& times, T bound, int tries,
-                             rng::engine& random) {
-    if (!micro_batches_differ()) return false;
+  /// Improves lists until the objective is `bound` or the budget is spent; a step is an exchange.
+  /// Returns the times of the lists if they are better. The lists never exceed the memory of the
+  /// stages.
+  [[nodiscard]] std::optional<list_times<T>> improve(operation_lists& lists, T bound,
+                                                     search_budget budget, rng::engine& random) {
+    if (!micro_batches_differ()) return {};
     load(lists);
     static_cast<void>(run(std::numeric_limits<T>::max()));
     list_times<T> best = measured();
     T const given = best.of(objective_);
-    while (tries > 0 && best.of(objective_) > bound) {
+    while (!budget.is_spent() && best.of(objective_) > bound) {
       find_critical_path();
       std::vector<exchange> const promising = promising_exchanges(random);
       auto next = promising.begin();
-      for (bool is_done = false; !is_done && tries > 0; --tries) {
+      for (bool is_done = false; !is_done && !budget.is_spent(); budget.spend()) {
         // Other exchanges may leave the objective as it is, which leads out of local optima.
-        bool const is_guided = next != promising.end();
-        is_done = apply(is_guided ? *next++ : random_exchange(random), best, is_guided);
+        is_done = next != promising.end()
+                      ? apply(*next++, accepted::shorter, best)
+                      : apply(random_exchange(random), accepted::not_longer, best);
       }
     }
-    if (!(best.of(objective_) < given)) return false;
+    if (!(best.of(objective_) < given)) return {};
     for (auto& list : lists) {
       for (listed_operation& one : list) one.micro_batch = order_[one.micro_batch];
     }
-    times = best;
-    return true;
+    return best;
   }
 
  private:
+  static constexpr std::size_t max_promising = 20;
+
+  /// The lists that an exchange may lead to.
+  enum class accepted { shorter, not_longer };
+
   /// An operation of the lists. Number 0 is none; it ends at time 0.
-  struct listed_step {
+  struct numbered_operation {
     /// The operation that sends the input, and the row of the transfer in `values_`.
     std::uint32_t input = 0;
     std::uint32_t transfer = 0;
-    /// The row of the time in `values_`.
+    /// The row of the time in `values_`, and of the bytes of the virtual stage in the problem.
     std::uint32_t time = 0;
-    std::uint32_t place = 0;
+    std::uint32_t bytes = 0;
+    std::uint32_t position = 0;
     std::uint32_t stage = 0;
+    operation_kind kind = operation_kind::forward;
   };
 
-  /// Two places whose micro-batches change, and the time that they save on the critical path.
+  /// Two positions whose micro-batches change, and the time that they save on the critical path.
   struct exchange {
     std::uint32_t left = 0;
     std::uint32_t right = 0;
     T gain{};
   };
 
-  /// The distance of places whose micro-batches pass the stages in the same direction.
+  /// The distance of positions whose micro-batches pass the stages in the same direction.
   [[nodiscard]] std::uint32_t step() const {
     return problem_.layout.placement == chunk_placement::bidirectional ? 2 : 1;
   }
@@ -114,8 +124,8 @@ class micro_batch_exchange {
     std::size_t const first = 3 * problem_.virtual_stages();
     return static_cast<std::uint32_t>((first + row) * problem_.layout.micro_batches);
   }
-  [[nodiscard]] T value_at(std::uint32_t row, std::uint32_t place) const {
-    return values_[row + order_[place]];
+  [[nodiscard]] T value_at(std::uint32_t row, std::uint32_t position) const {
+    return values_[row + order_[position]];
   }
 
   /// Whether two micro-batches have different times, so that an exchange can matter.
@@ -141,27 +151,21 @@ class micro_batch_exchange {
   [[nodiscard]] std::vector<begun_operation> by_begin(operation_lists const& lists) const {
     std::vector<begun_operation> begun;
     std::vector<T> now(lists.size());
-    std::vector<std::size_t> next(lists.size(), 0);
     unit_arrivals<T> arrivals;
     arrivals.reset(problem_);
-    std::size_t before = 0;
-    do {
-      before = begun.size();
-      for (std::uint32_t s = 0; s != lists.size(); ++s) {
-        for (; next[s] != lists[s].size(); ++next[s]) {
-          listed_operation const& one = lists[s][next[s]];
-          std::uint32_t const m = one.micro_batch;
-          std::size_t const v = problem_.layout.virtual_stage(s, {one.chunk, m});
-          bool const is_weight = one.kind == operation_kind::weight;
-          T const arrival = is_weight ? T{} : arrivals.of(one.kind, problem_.index(v, m));
-          if (arrival == unit_arrivals<T>::missing) break;
-          T const begin = std::max(now[s], arrival);
-          begun.push_back({begin, s, one});
-          now[s] = begin + values_[row_of(one.kind, v) + m];
-          if (!is_weight) arrivals.pass_on(problem_, problem_.times, one.kind, v, m, now[s]);
-        }
-      }
-    } while (begun.size() != before);
+    static_cast<void>(run_lists(lists, [&](std::size_t s, std::size_t i) {
+      listed_operation const& one = lists[s][i];
+      std::uint32_t const m = one.micro_batch;
+      std::size_t const v = problem_.layout.virtual_stage(s, {one.chunk, m});
+      bool const is_weight = one.kind == operation_kind::weight;
+      T const arrival = is_weight ? T{} : arrivals.of(one.kind, problem_.index(v, m));
+      if (arrival == unit_arrivals<T>::missing) return run_outcome::waits;
+      T const begin = std::max(now[s], arrival);
+      begun.push_back({begin, static_cast<std::uint32_t>(s), one});
+      now[s] = begin + values_[row_of(one.kind, v) + m];
+      if (!is_weight) arrivals.pass_on(problem_, problem_.times, one.kind, v, m, now[s]);
+      return run_outcome::ran;
+    }));
     std::ranges::stable_sort(begun, {}, &begun_operation::begin);
     return begun;
   }
@@ -171,7 +175,7 @@ class micro_batch_exchange {
   void load(operation_lists const& lists) {
     order_.resize(problem_.layout.micro_batches);
     std::iota(order_.begin(), order_.end(), 0U);
-    steps_.assign(1, {});
+    operations_.assign(1, {});
     previous_.assign(1, 0);
     first_.assign(lists.size(), 0);
     last_.assign(lists.size(), 0);
@@ -182,24 +186,29 @@ class micro_batch_exchange {
     for (auto const& [begin, stage, one] : by_begin(lists)) {
       std::uint32_t const m = one.micro_batch;
       std::size_t const v = problem_.layout.virtual_stage(stage, {one.chunk, m});
-      listed_step step{
-          .transfer = no_transfer, .time = row_of(one.kind, v), .place = m, .stage = stage};
-      if (one.kind == operation_kind::forward && v != 0) {
-        step.input = number[row_of(one.kind, v - 1) + m];
-        step.transfer = transfer_row(v - 1);
-      } else if (one.kind == operation_kind::backward && v + 1 == stages) {
-        step.input = number[row_of(operation_kind::forward, v) + m];
-      } else if (one.kind == operation_kind::backward) {
-        step.input = number[row_of(one.kind, v + 1) + m];
-        step.transfer = transfer_row(stages + v);
+      numbered_operation numbered{.transfer = no_transfer,
+                                  .time = row_of(one.kind, v),
+                                  .bytes = row_of(operation_kind::forward, v),
+                                  .position = m,
+                                  .stage = stage,
+                                  .kind = one.kind};
+      auto const input = one.kind == operation_kind::weight
+                             ? std::nullopt
+                             : pass_chain{stages}.before({one.kind, v});
+      if (input) {
+        numbered.input = number[row_of(input->kind, input->virtual_stage) + m];
+        bool const is_forward = one.kind == operation_kind::forward;
+        if (input->virtual_stage != v) {
+          numbered.transfer = transfer_row(is_forward ? v - 1 : stages + v);
+        }
       }
-      auto const index = static_cast<std::uint32_t>(steps_.size());
-      if (one.kind != operation_kind::weight) number[step.time + m] = index;
+      auto const index = static_cast<std::uint32_t>(operations_.size());
+      if (one.kind != operation_kind::weight) number[numbered.time + m] = index;
       if (last_[stage] == 0) first_[stage] = index;
-      steps_.push_back(step);
+      operations_.push_back(numbered);
       previous_.push_back(std::exchange(last_[stage], index));
     }
-    ends_.assign(steps_.size(), T{});
+    ends_.assign(operations_.size(), T{});
     now_.resize(lists.size());
     spare_.resize(lists.size());
   }
@@ -211,18 +220,18 @@ class micro_batch_exchange {
     bool const is_limited = objective_ == list_objective::makespan;
     for (std::size_t s = 0; s != now_.size(); ++s) {
       now_[s] = T{};
-      spare_[s] = is_limited ? limit - busy_[s] : std::numeric_limits<T>::max();
+      spare_[s] = is_limited ? limit - problem_.busy[s] : std::numeric_limits<T>::max();
     }
-    for (std::size_t i = 1; i != steps_.size(); ++i) {
-      listed_step const& step = steps_[i];
-      T const arrival = ends_[step.input] + value_at(step.transfer, step.place);
-      T& now = now_[step.stage];
+    for (std::size_t i = 1; i != operations_.size(); ++i) {
+      numbered_operation const& one = operations_[i];
+      T const arrival = ends_[one.input] + value_at(one.transfer, one.position);
+      T& now = now_[one.stage];
       if (arrival > now) {
-        spare_[step.stage] -= arrival - now;
-        if (spare_[step.stage] < T{}) return false;
+        spare_[one.stage] -= arrival - now;
+        if (spare_[one.stage] < T{}) return false;
         now = arrival;
       }
-      now += value_at(step.time, step.place);
+      now += value_at(one.time, one.position);
       ends_[i] = now;
     }
     return true;
@@ -231,7 +240,8 @@ class micro_batch_exchange {
   /// Returns the time from the first operation of a stage to its last one, after a run.
   [[nodiscard]] T span(std::size_t stage) const {
     std::uint32_t const first = first_[stage];
-    return now_[stage] - (ends_[first] - value_at(steps_[first].time, steps_[first].place));
+    return now_[stage] -
+           (ends_[first] - value_at(operations_[first].time, operations_[first].position));
   }
   [[nodiscard]] list_times<T> measured() const {
     list_times<T> times;
@@ -242,15 +252,15 @@ class micro_batch_exchange {
     return times;
   }
 
-  /// Exchanges two micro-batches if the objective becomes smaller than the best one, or if it may
-  /// also be equal. Otherwise the order stays.
-  [[nodiscard]] bool apply(exchange const& one, list_times<T>& best, bool is_strict) {
+  /// Exchanges two micro-batches if the lists are accepted, compared with the best ones. Otherwise
+  /// the order stays.
+  [[nodiscard]] bool apply(exchange const& one, accepted which, list_times<T>& best) {
     T const limit = best.of(objective_);
     std::swap(order_[one.left], order_[one.right]);
     if (run(limit)) {
       list_times<T> const found = measured();
       T const time = found.of(objective_);
-      if ((time < limit || (!is_strict && time == limit)) && fits()) {
+      if ((time < limit || (which == accepted::not_longer && time == limit)) && fits()) {
         best = found;
         return true;
       }
@@ -262,23 +272,24 @@ class micro_batch_exchange {
   /// Whether no stage exceeds its memory.
   [[nodiscard]] bool fits() const {
     std::vector<std::int64_t> free_bytes = problem_.memory;
-    std::size_t const units = problem_.bytes.size();
-    for (std::size_t i = 1; i != steps_.size(); ++i) {
-      listed_step const& step = steps_[i];
-      std::size_t const value = step.time + order_[step.place];
-      std::int64_t& left = free_bytes[step.stage];
-      std::int64_t const kept = problem_.splits_backward ? problem_.weight_bytes[value % units] : 0;
-      if (value < units) {
-        if ((left -= problem_.bytes[value]) < 0) return false;
-      } else {
-        left += value < 2 * units ? problem_.bytes[value - units] - kept : kept;
+    for (std::size_t i = 1; i != operations_.size(); ++i) {
+      numbered_operation const& one = operations_[i];
+      std::size_t const unit = one.bytes + order_[one.position];
+      std::int64_t& left = free_bytes[one.stage];
+      std::int64_t const kept = problem_.splits_backward ? problem_.weight_bytes[unit] : 0;
+      switch (one.kind) {
+        case operation_kind::forward:
+          if ((left -= problem_.bytes[unit]) < 0) return false;
+          break;
+        case operation_kind::backward: left += problem_.bytes[unit] - kept; break;
+        case operation_kind::weight: left += kept; break;
       }
     }
     return true;
   }
 
   /// Finds the operations and transfers that the longest stage waits for, from its last operation
-  /// back to the begin of the step, by place.
+  /// back to the begin of the step, by position.
   void find_critical_path() {
     bool const is_step = objective_ == list_objective::makespan;
     std::size_t longest = 0;
@@ -288,48 +299,48 @@ class micro_batch_exchange {
     }
     path_.clear();
     for (std::uint32_t i = last_[longest]; i != 0;) {
-      listed_step const& step = steps_[i];
-      path_.push_back({step.place, step.time});
+      numbered_operation const& one = operations_[i];
+      path_.push_back({one.position, one.time});
       std::uint32_t const before = previous_[i];
-      T const arrival = ends_[step.input] + value_at(step.transfer, step.place);
-      bool const waits = step.input != 0 && (before == 0 || arrival > ends_[before]);
-      if (waits) path_.push_back({step.place, step.transfer});
-      i = waits ? step.input : before;
+      T const arrival = ends_[one.input] + value_at(one.transfer, one.position);
+      bool const waits = one.input != 0 && (before == 0 || arrival > ends_[before]);
+      if (waits) path_.push_back({one.position, one.transfer});
+      i = waits ? one.input : before;
     }
-    std::ranges::stable_sort(path_, {}, &path_value::place);
+    std::ranges::stable_sort(path_, {}, &path_value::position);
     path_begins_.assign(order_.size() + 1, 0);
-    for (path_value const& one : path_) ++path_begins_[one.place + 1];
+    for (path_value const& one : path_) ++path_begins_[one.position + 1];
     std::partial_sum(path_begins_.begin(), path_begins_.end(), path_begins_.begin());
   }
 
-  /// Returns the time that the critical path loses if `other` replaces the micro-batch of a place.
-  [[nodiscard]] T gain_at(std::uint32_t place, std::uint32_t other) const {
+  /// Returns the time that the critical path loses if `other` replaces the micro-batch of a
+  /// position.
+  [[nodiscard]] T gain_at(std::uint32_t position, std::uint32_t other) const {
     T gain{};
-    for (std::size_t i = path_begins_[place]; i != path_begins_[place + 1]; ++i) {
-      gain += value_at(path_[i].row, place) - value_at(path_[i].row, other);
+    for (std::size_t i = path_begins_[position]; i != path_begins_[position + 1]; ++i) {
+      gain += value_at(path_[i].row, position) - value_at(path_[i].row, other);
     }
     return gain;
   }
 
   /// Returns the exchanges that shorten the critical path the most.
   [[nodiscard]] std::vector<exchange> promising_exchanges(rng::engine& random) const {
-    constexpr std::size_t most = 20;
     std::vector<exchange> found;
     auto const consider = [&](exchange one) {
       one.gain = gain_at(one.left, one.right) + gain_at(one.right, one.left);
       if (one.gain > T{}) found.push_back(one);
     };
     auto const count = static_cast<std::uint32_t>(order_.size());
-    if (order_.size() * order_.size() <= steps_.size()) {
+    if (order_.size() * order_.size() <= operations_.size()) {
       for (std::uint32_t left = 0; left != count; ++left) {
         for (std::uint32_t right = left + step(); right < count; right += step()) {
           consider({left, right});
         }
       }
     } else {
-      for (std::size_t i = 1; i != steps_.size(); ++i) consider(random_exchange(random));
+      for (std::size_t i = 1; i != operations_.size(); ++i) consider(random_exchange(random));
     }
-    auto const kept = std::min(found.size(), most);
+    auto const kept = std::min(found.size(), max_promising);
     std::ranges::partial_sort(found, found.begin() + static_cast<std::ptrdiff_t>(kept),
                               [](exchange const& one, exchange const& other) {
                                 if (one.gain != other.gain) return one.gain > other.gain;
@@ -350,19 +361,18 @@ class micro_batch_exchange {
 
   /// A row of `values_` on the critical path.
   struct path_value {
-    std::uint32_t place;
+    std::uint32_t position;
     std::uint32_t row;
   };
 
   list_problem<T> const& problem_;
-  std::vector<T> const& busy_;
   list_objective objective_;
   /// Rows by micro-batch: the times of forward passes, backward passes and weights of each virtual
   /// stage, the transfers forward and backward over each cut, and a row of zeros.
   std::vector<T> values_;
-  /// The micro-batch of each place.
+  /// The micro-batch of each position.
   std::vector<std::uint32_t> order_;
-  std::vector<listed_step> steps_;
+  std::vector<numbered_operation> operations_;
   /// The operation before each one on its stage, and the first and last one of each stage.
   std::vector<std::uint32_t> previous_;
   std::vector<std::uint32_t> first_;
@@ -371,7 +381,7 @@ class micro_batch_exchange {
   std::vector<T> ends_;
   std::vector<T> now_;
   std::vector<T> spare_;
-  /// The critical path by place. The values of place p begin at `path_begins_[p]`.
+  /// The critical path by position. The values of position p begin at `path_begins_[p]`.
   std::vector<path_value> path_;
   std::vector<std::size_t> path_begins_;
 };

@@ -100,19 +100,19 @@ class pass_order {
                          .memory = memory_guard(lanes, problem.layout.micro_batches,
                                                 problem.memory[s], bytes_of)});
     }
-    choices_.resize(problem.layout.stages);
+    candidates_.resize(problem.layout.stages);
   }
 
   /// Returns the forward and backward passes of each stage in order.
   [[nodiscard]] operation_lists run() {
-    for (std::size_t s = 0; s != stages_.size(); ++s) choices_[s] = choose(s);
+    for (std::size_t s = 0; s != stages_.size(); ++s) candidates_[s] = choose(s);
     operation_lists lists(stages_.size());
     while (true) {
       auto const earliest = std::ranges::min_element(
-          choices_, {}, [](choice const& one) { return one.is_empty ? never : one.begin; });
+          candidates_, {}, [](candidate const& one) { return one.is_empty ? never : one.begin; });
       if (earliest->is_empty) return lists;
-      auto const stage = static_cast<std::size_t>(earliest - choices_.begin());
-      run_choice(stage, *earliest, lists[stage]);
+      auto const stage = static_cast<std::size_t>(earliest - candidates_.begin());
+      run_candidate(stage, *earliest, lists[stage]);
     }
   }
 
@@ -138,7 +138,7 @@ class pass_order {
     bool has_turned = false;
   };
   /// The next operation of a stage: of a lane, at the earliest time.
-  struct choice {
+  struct candidate {
     T begin{};
     operation_kind kind = operation_kind::forward;
     std::uint32_t lane = 0;
@@ -147,7 +147,7 @@ class pass_order {
 
   /// The passes that a stage can run next, at most two for each lane.
   struct candidates {
-    choice best{};
+    candidate best{};
     bool has_forward = false;
     bool has_backward = false;
     bool lacks_memory = false;
@@ -158,10 +158,10 @@ class pass_order {
   }
 
   /// Chooses the next operation of a stage from what has been sent to it.
-  [[nodiscard]] choice choose(std::size_t stage) const {
+  [[nodiscard]] candidate choose(std::size_t stage) const {
     candidates const all = candidates_of(stage, std::nullopt);
-    choice pass = all.best;
-    choice const weight = next_weight(stage);
+    candidate pass = all.best;
+    candidate const weight = next_weight(stage);
     std::optional<operation_kind> const turn = turn_of(stage);
     bool const is_turn_of_forward = turn == operation_kind::forward;
     if (turn && (is_turn_of_forward ? all.has_forward : all.has_backward)) {
@@ -181,7 +181,7 @@ class pass_order {
   }
 
   /// Whether gradients of weights go before a pass, in the time until the pass can begin.
-  [[nodiscard]] bool goes_first(std::size_t stage, choice const& weight, choice const& pass,
+  [[nodiscard]] bool goes_first(std::size_t stage, candidate const& weight, candidate const& pass,
                                 bool lacks_memory) const {
     if (weight.is_empty || pass.is_empty) return pass.is_empty;
     T const gap = pass.begin - stages_[stage].now;
@@ -220,19 +220,21 @@ class pass_order {
     return result;
   }
 
-  /// Takes a pass if it can begin earlier than the best one, or as early and it goes before it.
+  /// Keeps a pass as the best one if the pass can begin earlier, or if it can begin at the same
+  /// time and `goes_before` prefers it.
   void propose(std::size_t stage, operation_kind kind, std::uint32_t lane, T arrival,
-               choice& best) const {
-    choice const candidate{std::max(stages_[stage].now, arrival), kind, lane, false};
-    if (best.is_empty || candidate.begin < best.begin ||
-        (candidate.begin == best.begin && goes_before(stage, candidate, best))) {
-      best = candidate;
+               candidate& best) const {
+    candidate const offered{std::max(stages_[stage].now, arrival), kind, lane, false};
+    if (best.is_empty || offered.begin < best.begin ||
+        (offered.begin == best.begin && goes_before(stage, offered, best))) {
+      best = offered;
     }
   }
 
   /// Forward passes of later chunks go first, because they are nearer to their backward pass.
   /// Backward passes go in the order of the micro-batches, then later chunks first.
-  [[nodiscard]] bool goes_before(std::size_t stage, choice const& left, choice const& right) const {
+  [[nodiscard]] bool goes_before(std::size_t stage, candidate const& left,
+                                 candidate const& right) const {
     if (left.kind != right.kind) {
       return (left.kind == operation_kind::backward) == rule_.prefers_backward;
     }
@@ -247,9 +249,9 @@ class pass_order {
   }
 
   /// Returns the gradients of weights that a stage can compute now: of the lane that is least far.
-  [[nodiscard]] choice next_weight(std::size_t stage) const {
+  [[nodiscard]] candidate next_weight(std::size_t stage) const {
     stage_state const& state = stages_[stage];
-    choice result;
+    candidate result;
     for (std::uint32_t l = 0; l != state.lanes.size(); ++l) {
       lane_progress const& done = state.lanes[l];
       if (done.weight == done.backward) continue;
@@ -259,12 +261,13 @@ class pass_order {
     }
     return result;
   }
-  [[nodiscard]] T weight_time(std::size_t stage, choice const& weight) const {
+  [[nodiscard]] T weight_time(std::size_t stage, candidate const& weight) const {
     unit_lane const& lane = problem_.lanes[stage][weight.lane];
     return times_.work[unit(lane, stages_[stage].lanes[weight.lane].weight)].weight;
   }
 
-  void run_choice(std::size_t stage, choice const chosen, std::vector<listed_operation>& list) {
+  void run_candidate(std::size_t stage, candidate const chosen,
+                     std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
     unit_lane const& lane = problem_.lanes[stage][chosen.lane];
     std::uint32_t const index = state.lanes[chosen.lane].of(chosen.kind)++;
@@ -273,7 +276,7 @@ class pass_order {
     state.now = chosen.begin + time_of(chosen.kind, which);
     count_memory(state.memory, chosen.kind, micro_batch, which);
     if (chosen.kind == operation_kind::weight) {
-      choices_[stage] = choose(stage);
+      candidates_[stage] = choose(stage);
       return;
     }
     bool const is_forward = chosen.kind == operation_kind::forward;
@@ -283,10 +286,10 @@ class pass_order {
     list.push_back({chosen.kind, lane.chunk, micro_batch});
     std::size_t const next = arrivals_.pass_on(problem_, times_, chosen.kind, lane.virtual_stage,
                                                micro_batch, state.now);
-    choices_[stage] = choose(stage);
+    candidates_[stage] = choose(stage);
     if (next == problem_.virtual_stages()) return;
     std::size_t const receiver = problem_.layout.stage_of(next, micro_batch);
-    if (receiver != stage) choices_[receiver] = choose(receiver);
+    if (receiver != stage) candidates_[receiver] = choose(receiver);
   }
 
   [[nodiscard]] T time_of(operation_kind kind, std::size_t which) const {
@@ -313,7 +316,7 @@ class pass_order {
   pass_rule rule_;
   unit_arrivals<T> arrivals_;
   std::vector<stage_state> stages_;
-  std::vector<choice> choices_;
+  std::vector<candidate> candidates_;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -6,6 +6,7 @@
 
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_times.hpp>
+#include <omnibal/pipeline/detail/run_lists.hpp>
 #include <omnibal/pipeline/list_objective.hpp>
 #include <omnibal/pipeline/listed_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
@@ -25,50 +26,23 @@ template <class T>
 class weight_filler {
  public:
   weight_filler(list_problem<T> const& problem, list_objective objective)
-      : problem_(problem), objective_(objective) {
-    for (auto const& lanes : problem.lanes) {
-      T busy{};
-      for (unit_lane const& lane : lanes) {
-        for (std::uint32_t i = 0; i != lane.count; ++i) {
-          auto const& time =
-              problem.times.work[problem.index(lane.virtual_stage, lane.micro_batch(i))];
-          busy += time.forward + time.backward + time.weight;
-        }
-      }
-      busy_.push_back(busy);
-    }
-  }
+      : problem_(problem), objective_(objective) {}
 
-  /// Returns the time that each stage works.
-  [[nodiscard]] std::vector<T> const& busy() const { return busy_; }
-
-  /// Runs lists of passes; `lists()` are the lists with the gradients of the weights. Returns
-  /// `unfit` if a stage exceeds its memory, or if stages wait for each other forever.
-  list_times<T> run(operation_lists const& passes, T target) {
-    reset(target);
-    std::size_t left = 0;
-    for (auto const& list : passes) left += list.size();
-    while (left != 0) {
-      std::size_t const before = left;
-      for (std::size_t s = 0; s != stages_.size(); ++s) {
-        while (stages_[s].next != passes[s].size() && run_pass(s, passes[s][stages_[s].next])) {
-          ++stages_[s].next;
-          --left;
-        }
-        if (stages_[s].free_bytes < 0) return list_times<T>::unfit();
-      }
-      if (left == before) return list_times<T>::unfit();
-    }
+  /// Runs lists of passes, and writes the lists with the gradients of the weights to `lists`.
+  /// Returns `unfit` if a stage exceeds its memory, or if stages wait for each other forever.
+  [[nodiscard]] list_times<T> run(operation_lists const& passes, T target, operation_lists& lists) {
+    reset(target, lists);
+    bool const has_run = run_lists(
+        passes, [&](std::size_t s, std::size_t i) { return run_pass(s, passes[s][i], lists[s]); });
+    if (!has_run) return list_times<T>::unfit();
     list_times<T> result;
     for (std::size_t s = 0; s != stages_.size(); ++s) {
-      while (has_weight(s)) run_weight(s);
+      while (has_weight(s)) run_weight(s, lists[s]);
       result.makespan = std::max(result.makespan, stages_[s].now);
       result.longest_stage = std::max(result.longest_stage, stages_[s].now - stages_[s].begin);
     }
     return result;
   }
-
-  [[nodiscard]] operation_lists const& lists() const { return lists_; }
 
  private:
   struct stage_state {
@@ -77,55 +51,56 @@ class weight_filler {
     /// The time that the stage may wait without ending after the target.
     T slack{};
     std::int64_t free_bytes = 0;
-    std::size_t next = 0;
     /// The backward passes whose weights are still to be computed begin here, as places of the
     /// list of the stage.
     std::size_t first_pending = 0;
     bool has_begun = false;
   };
 
-  void reset(T target) {
+  void reset(T target, operation_lists& lists) {
     arrivals_.reset(problem_);
-    lists_.resize(problem_.layout.stages);
+    lists.resize(problem_.layout.stages);
     pending_.resize(problem_.layout.stages);
     stages_.assign(problem_.layout.stages, {});
     for (std::size_t s = 0; s != stages_.size(); ++s) {
-      lists_[s].clear();
+      lists[s].clear();
       pending_[s].clear();
-      stages_[s].slack = target - busy_[s];
+      stages_[s].slack = target - problem_.busy[s];
       stages_[s].free_bytes = problem_.memory[s];
     }
   }
 
-  /// Returns false if the input of the pass has not been sent yet, or if the memory is exceeded.
-  [[nodiscard]] bool run_pass(std::size_t stage, listed_operation const& pass) {
+  /// Runs a pass. It fails if the stage exceeds its memory.
+  [[nodiscard]] run_outcome run_pass(std::size_t stage, listed_operation const& pass,
+                                     std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
     std::size_t const place = problem_.layout.virtual_stage(stage, {pass.chunk, pass.micro_batch});
     std::size_t const unit = problem_.index(place, pass.micro_batch);
     T const arrival = arrivals_.of(pass.kind, unit);
-    if (arrival == unit_arrivals<T>::missing) return false;
+    if (arrival == unit_arrivals<T>::missing) return run_outcome::waits;
     bool const is_forward = pass.kind == operation_kind::forward;
-    if (is_forward && !take_memory(stage, problem_.bytes[unit])) return false;
-    fill(stage, arrival);
+    if (is_forward && !take_memory(stage, problem_.bytes[unit], list)) return run_outcome::fails;
+    fill(stage, arrival, list);
     begin(state, std::max(state.now, arrival));
     auto const& time = problem_.times.work[unit];
     state.now += is_forward ? time.forward : time.backward;
-    lists_[stage].push_back(pass);
+    list.push_back(pass);
     arrivals_.pass_on(problem_, problem_.times, pass.kind, place, pass.micro_batch, state.now);
-    if (is_forward) return true;
+    if (is_forward) return run_outcome::ran;
     std::int64_t const kept = problem_.splits_backward ? problem_.weight_bytes[unit] : 0;
     state.free_bytes += problem_.bytes[unit] - kept;
     if (problem_.splits_backward) {
       pending_[stage].push_back({operation_kind::weight, pass.chunk, pass.micro_batch});
     }
-    return true;
+    return run_outcome::ran;
   }
 
-  /// Takes the memory of a forward pass, after gradients of weights that free it. Returns false,
-  /// and leaves fewer than zero free bytes, if that is not enough.
-  [[nodiscard]] bool take_memory(std::size_t stage, std::int64_t bytes) {
+  /// Takes the memory of a forward pass, after gradients of weights that free it. Returns false if
+  /// that is not enough.
+  [[nodiscard]] bool take_memory(std::size_t stage, std::int64_t bytes,
+                                 std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
-    while (state.free_bytes < bytes && has_weight(stage)) run_weight(stage);
+    while (state.free_bytes < bytes && has_weight(stage)) run_weight(stage, list);
     state.free_bytes -= bytes;
     return state.free_bytes >= 0;
   }
@@ -143,13 +118,13 @@ class weight_filler {
   }
 
   /// Fills the time until an arrival.
-  void fill(std::size_t stage, T arrival) {
+  void fill(std::size_t stage, T arrival, std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
     while (has_weight(stage) && state.now + pending_weight_time(stage) <= arrival) {
-      run_weight(stage);
+      run_weight(stage, list);
     }
     bool const can_wait = arrival <= state.now || arrival - state.now <= state.slack;
-    if (has_weight(stage) && !can_wait) run_weight(stage);
+    if (has_weight(stage) && !can_wait) run_weight(stage, list);
   }
 
   [[nodiscard]] bool has_weight(std::size_t stage) const {
@@ -163,21 +138,19 @@ class weight_filler {
   [[nodiscard]] T pending_weight_time(std::size_t stage) const {
     return problem_.times.work[pending_unit(stage)].weight;
   }
-  void run_weight(std::size_t stage) {
+  void run_weight(std::size_t stage, std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
     std::size_t const unit = pending_unit(stage);
     state.now += problem_.times.work[unit].weight;
     state.free_bytes += problem_.weight_bytes[unit];
-    lists_[stage].push_back(pending_[stage][state.first_pending++]);
+    list.push_back(pending_[stage][state.first_pending++]);
   }
 
   list_problem<T> const& problem_;
   list_objective objective_;
-  /// By stage.
-  std::vector<T> busy_;
   unit_arrivals<T> arrivals_;
   std::vector<stage_state> stages_;
-  operation_lists lists_;
+  /// The gradients of the weights of each stage, in the order of the backward passes.
   operation_lists pending_;
 };
 

@@ -5,6 +5,7 @@
 /// A lower bound on the time of every placement of an encoder in a pipeline.
 
 #include <omnibal/pipeline/detail/encoder_problem.hpp>
+#include <omnibal/pipeline/detail/run_lists.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
 #include <algorithm>
@@ -110,21 +111,17 @@ class encoder_bound {
         positions_[pass(one.kind, problem_.unit(one.virtual_stage, one.micro_batch))] = {s, i};
       }
     }
-    std::vector<std::uint32_t> next(problem_.stages, 0);
     std::vector<bool> has_run(2 * units, false);
-    for (bool is_moving = true; is_moving;) {
-      is_moving = false;
-      for (std::uint32_t s = 0; s != problem_.stages; ++s) {
-        while (next[s] != problem_.language[s].size() && can_run(s, next[s], has_run)) {
-          auto const& one = problem_.language[s][next[s]];
-          if (one.kind != operation_kind::weight) {
-            has_run[pass(one.kind, problem_.unit(one.virtual_stage, one.micro_batch))] = true;
-          }
-          order_.push_back({s, next[s]++});
-          is_moving = true;
-        }
+    static_cast<void>(run_lists(problem_.language, [&](std::size_t s, std::size_t i) {
+      auto const& one = problem_.language[s][i];
+      auto const needed = needed_pass(one);
+      if (needed && !has_run[*needed]) return run_outcome::waits;
+      if (one.kind != operation_kind::weight) {
+        has_run[pass(one.kind, problem_.unit(one.virtual_stage, one.micro_batch))] = true;
       }
-    }
+      order_.push_back({static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(i)});
+      return run_outcome::ran;
+    }));
     for (position const& at : order_) collect_earlier(at);
     for (std::size_t i = order_.size(); i-- != 0;) collect_later(order_[i]);
   }
@@ -135,22 +132,10 @@ class encoder_bound {
   }
   /// Returns the number of the pass whose result an operation reads, if there is one.
   [[nodiscard]] std::optional<std::size_t> needed_pass(language_operation<T> const& one) const {
-    std::size_t const v = one.virtual_stage;
     if (one.kind == operation_kind::weight) return {};
-    if (one.kind == operation_kind::forward) {
-      if (v == 0) return {};
-      return pass(one.kind, problem_.unit(v - 1, one.micro_batch));
-    }
-    if (v + 1 == problem_.virtual_stages) {
-      return pass(operation_kind::forward, problem_.unit(v, one.micro_batch));
-    }
-    return pass(one.kind, problem_.unit(v + 1, one.micro_batch));
-  }
-  /// Returns true if the pass that an operation needs has run.
-  [[nodiscard]] bool can_run(std::size_t stage, std::size_t index,
-                             std::vector<bool> const& has_run) const {
-    auto const needed = needed_pass(problem_.language[stage][index]);
-    return !needed || has_run[*needed];
+    auto const before = pass_chain{problem_.virtual_stages}.before({one.kind, one.virtual_stage});
+    if (!before) return {};
+    return pass(before->kind, problem_.unit(before->virtual_stage, one.micro_batch));
   }
 
   static void merge(counts& into, counts const& other) {

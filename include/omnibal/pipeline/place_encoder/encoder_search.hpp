@@ -140,7 +140,7 @@ class encoder_search {
     return true;
   }
 
-  /// Keeps lists if they are the best ones. Returns their time.
+  /// Keeps lists if they are the best ones. Returns their time, or zero if there are no lists.
   T propose(placed_lists&& lists) {
     if (lists.empty()) return T{};
     auto step = encoder_run<T>(function_, problem_, lists).run();

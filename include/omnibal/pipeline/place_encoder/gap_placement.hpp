@@ -128,7 +128,7 @@ class gap_placement {
   }
 
  private:
-  struct choice {
+  struct candidate {
     std::uint32_t device = 0;
     /// The time by which the step becomes longer.
     T longer{};
@@ -138,10 +138,10 @@ class gap_placement {
 
   void place(std::uint32_t m, std::uint32_t piece) {
     auto const& work = problem_.work[problem_.piece(m, piece)];
-    choice best;
+    candidate best;
     bool is_first = true;
     for (std::uint32_t const d : problem_.encoder_devices) {
-      choice const one = choice_on(d, m, work);
+      candidate const one = candidate_on(d, m, work);
       if (!is_first && !is_better(one, best)) continue;
       best = one;
       is_first = false;
@@ -154,14 +154,14 @@ class gap_placement {
     last_ = std::max(last_, best.backward + work.backward);
   }
 
-  [[nodiscard]] bool is_better(choice const& one, choice const& best) const {
+  [[nodiscard]] bool is_better(candidate const& one, candidate const& best) const {
     if (one.longer != best.longer) return one.longer < best.longer;
     if (!rule_.prefers_idle) return one.forward > best.forward;
     return devices_[one.device].work() < devices_[best.device].work();
   }
 
-  [[nodiscard]] choice choice_on(std::uint32_t device, std::uint32_t m,
-                                 encoder_piece<T> const& work) const {
+  [[nodiscard]] candidate candidate_on(std::uint32_t device, std::uint32_t m,
+                                       encoder_piece<T> const& work) const {
     T deadline = std::numeric_limits<T>::max();
     T release{};
     for (std::uint32_t const reader : problem_.readers) {
@@ -170,7 +170,7 @@ class gap_placement {
       deadline = std::min(deadline, begins_[unit] - (is_here ? T{} : work.transfer.forward));
       release = std::max(release, ends_[unit] + (is_here ? T{} : work.transfer.backward));
     }
-    choice result{.device = device};
+    candidate result{.device = device};
     result.forward = devices_[device].latest(deadline, work.forward);
     result.backward = devices_[device].earliest(release, work.backward);
     result.longer = std::max(T{}, first_ - result.forward) +

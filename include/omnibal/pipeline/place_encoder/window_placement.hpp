@@ -52,13 +52,13 @@ class window_placement {
     std::size_t left = 2 * problem_.work.size();
     for (auto const& list : problem_.language) left += list.size();
     for (; left != 0; --left) {
-      choice best;
+      candidate best;
       for (std::uint32_t d = 0; d != problem_.devices; ++d) {
-        choice const one = choose(d);
+        candidate const one = choose(d);
         if (one.begin < best.begin) best = one;
       }
       if (best.begin == never) return {};
-      run_choice(best);
+      run_candidate(best);
     }
     return std::move(lists_);
   }
@@ -68,7 +68,7 @@ class window_placement {
   static constexpr T missing = encoder_arrivals<T>::missing;
 
   /// An operation that a device can run, and its start; `never` if there is none.
-  struct choice {
+  struct candidate {
     T begin = never;
     std::uint32_t device = 0;
     model_part part = model_part::language;
@@ -86,10 +86,10 @@ class window_placement {
   /// else the next one of the language model. The earlier of two admitted operations runs. If
   /// both are equally early, an urgent forward pass runs before a backward pass, and a backward
   /// pass runs before any other forward pass.
-  [[nodiscard]] choice choose(std::uint32_t d) const {
-    choice const language = next_of_language(d);
-    choice const forward = next_forward(d);
-    choice const backward = next_backward(d);
+  [[nodiscard]] candidate choose(std::uint32_t d) const {
+    candidate const language = next_of_language(d);
+    candidate const forward = next_forward(d);
+    candidate const backward = next_backward(d);
     bool const is_forward_urgent = next_ / problem_.pieces < started_ + rule_.urgent;
     if (!is_admitted(forward, language, is_forward_urgent)) {
       return is_admitted(backward, language, rule_.is_backward_urgent) ? backward : language;
@@ -102,7 +102,8 @@ class window_placement {
 
   /// Returns true if an operation of the encoder may run before the next one of the language model:
   /// it does not delay that operation, or the rule lets it fill the gap or go first.
-  [[nodiscard]] bool is_admitted(choice const& one, choice const& language, bool is_urgent) const {
+  [[nodiscard]] bool is_admitted(candidate const& one, candidate const& language,
+                                 bool is_urgent) const {
     if (one.begin == never) return false;
     auto const& work = problem_.work[one.piece];
     T const time = one.kind == operation_kind::forward ? work.forward : work.backward;
@@ -112,8 +113,8 @@ class window_placement {
   }
 
   /// Returns the next operation of the language model on a device.
-  [[nodiscard]] choice next_of_language(std::uint32_t d) const {
-    choice result{.device = d};
+  [[nodiscard]] candidate next_of_language(std::uint32_t d) const {
+    candidate result{.device = d};
     device_state const& state = devices_[d];
     if (d >= problem_.stages || state.language == problem_.language[d].size()) return result;
     T const arrival = arrivals_.of(problem_.language[d][state.language]);
@@ -123,8 +124,8 @@ class window_placement {
   }
 
   /// Returns the next forward pass of the encoder, if the window and the memory allow it.
-  [[nodiscard]] choice next_forward(std::uint32_t d) const {
-    choice result{.device = d, .part = model_part::encoder};
+  [[nodiscard]] candidate next_forward(std::uint32_t d) const {
+    candidate result{.device = d, .part = model_part::encoder};
     if (next_ == problem_.work.size() || !problem_.is_encoder_device(d)) return result;
     std::size_t const k = next_ / problem_.pieces;
     if (k >= started_ + rule_.window) return result;
@@ -152,8 +153,8 @@ class window_placement {
   }
 
   /// Returns the backward pass of the encoder that can start first on a device.
-  [[nodiscard]] choice next_backward(std::uint32_t d) const {
-    choice result{.device = d, .part = model_part::encoder, .kind = operation_kind::backward};
+  [[nodiscard]] candidate next_backward(std::uint32_t d) const {
+    candidate result{.device = d, .part = model_part::encoder, .kind = operation_kind::backward};
     for (std::size_t const piece : devices_[d].pending) {
       T const arrival = arrivals_.of_gradients(piece);
       if (arrival == missing) continue;
@@ -166,7 +167,7 @@ class window_placement {
   }
 
   /// Runs an operation, appends it to its list and updates times and room.
-  void run_choice(choice const& one) {
+  void run_candidate(candidate const& one) {
     device_state& state = devices_[one.device];
     if (one.part == model_part::language) {
       auto const& operation = problem_.language[one.device][state.language++];

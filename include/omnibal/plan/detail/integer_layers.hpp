@@ -59,7 +59,8 @@ class integer_layers {
     return result;
   }
 
-  /// A difference of whole times in the unit of the layers.
+  /// Returns a difference of whole times in the unit of the layers. Precondition: `table` is the
+  /// table of the constructor.
   template <class Time>
   [[nodiscard]] Time original(choice_table<Time> const& table, std::int64_t time) const {
     if constexpr (std::floating_point<Time>) {

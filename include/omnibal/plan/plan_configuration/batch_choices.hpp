@@ -8,6 +8,7 @@
 #include <omnibal/context/context_groups.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/plan/configuration_plan.hpp>
 #include <omnibal/resources.hpp>
@@ -43,6 +44,12 @@ struct batch_choice {
   double flops = 0;
 };
 
+/// All kinds of micro-batches of a search, and the model FLOPs of a step.
+struct batch_choices {
+  std::vector<batch_choice> choices;
+  double flops = 0;
+};
+
 /// Returns the FLOPs of a model for a micro-batch, without recomputation.
 template <layered_model Model>
 [[nodiscard]] double model_flops(std::string_view function, Model const& model,
@@ -63,30 +70,28 @@ class batch_chooser {
                 plan_configuration_options const& options)
       : function_(function), data_(data), options_(options) {}
 
-  /// The choices; the model FLOPs of a step follow in `flops`.
   template <layered_model Model>
-  [[nodiscard]] std::vector<batch_choice> operator()(Model const& model, double& flops) const {
+  [[nodiscard]] batch_choices operator()(Model const& model) const {
     check();
-    std::vector<batch_choice> result = data_.lengths.empty() ? equal_batches() : packed_batches();
-    for (auto& choice : result) choice.flops = model_flops(function_, model, choice.work);
-    auto const samples = static_cast<double>(data_.sequences);
-    if (data_.lengths.empty()) {
-      flops = samples * model_flops(function_, model, equal_work(1));
-    } else {
-      flops = samples * model_flops(function_, model, mean_samples()) / mean_count;
-    }
+    bool const is_packed = !data_.lengths.empty();
+    batch_choices result{.choices = is_packed ? packed_batches() : equal_batches()};
+    for (auto& choice : result.choices) choice.flops = model_flops(function_, model, choice.work);
+    double const flops = model_flops(function_, model, is_packed ? mean_samples() : equal_work(1));
+    result.flops = static_cast<double>(data_.sequences) * flops;
+    if (is_packed) result.flops /= mean_count;
     return result;
   }
 
  private:
-  static constexpr std::int64_t most = std::int64_t{1} << 30;
+  static constexpr std::int64_t max_number = std::int64_t{1} << 30;
   /// Mean samples whose tiles and tokens are counted together, so that fractions of them count.
   static constexpr std::int64_t mean_count = 1024;
 
   void check() const {
     bool const is_packed = !data_.lengths.empty();
-    check_between(function_, "data.sequences", data_.sequences, 1, most);
-    check_between(function_, "data.tokens", data_.tokens, is_packed ? 0 : 1, is_packed ? 0 : most);
+    check_between(function_, "data.sequences", data_.sequences, 1, max_number);
+    check_between(function_, "data.tokens", data_.tokens, is_packed ? 0 : 1,
+                  is_packed ? 0 : max_number);
     check_between(function_, "data.document_tokens", data_.document_tokens, 0, data_.tokens);
     if (data_.document_tokens != 0) {
       check_multiple(function_, "data.tokens", data_.tokens, "data.document_tokens",
@@ -102,10 +107,11 @@ class batch_chooser {
       throw_invalid(function_, "options.micro_batch_sizes has values, but samples are packed");
     }
     for (std::size_t i = 0; i != data_.lengths.size(); ++i) {
-      check_between(function_, joined_text("data.lengths[", i, "]"), data_.lengths[i], 1, most);
+      check_between(function_, joined_text("data.lengths[", i, "]"), data_.lengths[i], 1,
+                    max_number);
     }
     for (std::size_t i = 0; i != data_.tiles.size(); ++i) {
-      check_between(function_, joined_text("data.tiles[", i, "]"), data_.tiles[i], 0, most);
+      check_between(function_, joined_text("data.tiles[", i, "]"), data_.tiles[i], 0, max_number);
     }
   }
 
@@ -119,7 +125,7 @@ class batch_chooser {
     std::vector<batch_choice> result;
     auto const& sizes = options_.micro_batch_sizes;
     for (std::int64_t const size : sizes) {
-      check_between(function_, "options.micro_batch_sizes", size, 1, most);
+      check_between(function_, "options.micro_batch_sizes", size, 1, max_number);
       check_multiple(function_, "data.sequences", data_.sequences, "options.micro_batch_sizes",
                      size);
     }
@@ -140,15 +146,15 @@ class batch_chooser {
     std::int64_t const longest = std::ranges::max(data_.lengths);
     if (!options_.token_capacities.empty()) {
       for (std::int64_t const capacity : options_.token_capacities) {
-        check_between(function_, "options.token_capacities", capacity, longest, most);
+        check_between(function_, "options.token_capacities", capacity, longest, max_number);
       }
       return options_.token_capacities;
     }
     constexpr std::int64_t unit = 256;
-    std::int64_t const least = (longest + unit - 1) / unit * unit;
+    std::int64_t const first = (longest + unit - 1) / unit * unit;
     std::vector<std::int64_t> result;
     for (std::int64_t const halves : {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-      if (least * halves / 2 <= most) result.push_back(least * halves / 2);
+      if (first * halves / 2 <= max_number) result.push_back(first * halves / 2);
     }
     return result;
   }
@@ -195,38 +201,48 @@ class batch_chooser {
         resources{tiles, tokens});
   }
 
-  /// A micro-batch is padded to its capacity in tokens, and the pad is one more document. A step
-  /// waits for the ranks with the most tiles, so that each micro-batch counts as many.
-  [[nodiscard]] batch_choice packed(std::int64_t capacity, std::int64_t tile_capacity) const {
-    packing const packed = groups_of(capacity, tile_capacity);
-    double squares = 0;
+  /// The padded groups of a packing: their number, sums of all of them and maxima of one of them.
+  struct group_sums {
+    double groups = 0;
     double documents = 0;
-    std::int64_t most_squares = 0;
-    std::int64_t most_tiles = 0;
-    std::size_t groups = 0;
-    for (auto const& group : packed.groups) {
-      std::int64_t of_group = 0;
+    double squares = 0;
+    std::int64_t max_squares = 0;
+    std::int64_t max_tiles = 0;
+  };
+
+  /// Measures groups that are padded to their capacity in tokens. The pad is one more document.
+  [[nodiscard]] group_sums measure(grouping const& groups, std::int64_t capacity) const {
+    group_sums result;
+    for (auto const& group : groups) {
+      std::int64_t squares = 0;
       std::int64_t tokens = 0;
       std::int64_t tiles = 0;
       for (std::uint32_t const sample : group) {
         std::int64_t const length = data_.lengths[sample];
-        of_group += length * length;
+        squares += length * length;
         tokens += length;
-        if (tile_capacity != 0) tiles += data_.tiles[sample];
+        if (!data_.tiles.empty()) tiles += data_.tiles[sample];
       }
       std::int64_t const pad = capacity - tokens;
-      of_group += pad * pad;
-      documents += static_cast<double>(group.size()) + (pad == 0 ? 0 : 1);
-      squares += static_cast<double>(of_group);
-      most_squares = std::max(most_squares, of_group);
-      most_tiles = std::max(most_tiles, tiles);
-      ++groups;
+      squares += pad * pad;
+      result.groups += 1;
+      result.documents += static_cast<double>(group.size()) + (pad == 0 ? 0 : 1);
+      result.squares += static_cast<double>(squares);
+      result.max_squares = std::max(result.max_squares, squares);
+      result.max_tiles = std::max(result.max_tiles, tiles);
     }
-    auto const number = static_cast<double>(groups);
-    micro_batch_work const work{
-        .tiles = most_tiles, .documents = spread(capacity, documents / number, squares / number)};
+    return result;
+  }
+
+  /// Returns the micro-batches of a packing. A step waits for the ranks with the most tiles, so
+  /// that each micro-batch counts this number of tiles.
+  [[nodiscard]] batch_choice packed(std::int64_t capacity, std::int64_t tile_capacity) const {
+    group_sums const sums = measure(groups_of(capacity, tile_capacity).groups, capacity);
+    micro_batch_work const work{.tiles = sums.max_tiles,
+                                .documents = documents_of(capacity, sums.documents / sums.groups,
+                                                          sums.squares / sums.groups)};
     micro_batch_work largest = work;
-    largest.documents.squares = std::max(most_squares, work.documents.squares);
+    largest.documents.squares = std::max(sums.max_squares, work.documents.squares);
     double const steps =
         static_cast<double>(data_.lengths.size()) / static_cast<double>(data_.sequences);
     return {.value = capacity,
@@ -235,8 +251,8 @@ class batch_chooser {
             .token_capacity = capacity,
             .tile_capacity = tile_capacity,
             .shared_tokens = capacity,
-            .micro_batches =
-                std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(number / steps))),
+            .micro_batches = std::max<std::int64_t>(
+                1, static_cast<std::int64_t>(std::ceil(sums.groups / steps))),
             .is_exact = false};
   }
 
@@ -245,12 +261,12 @@ class batch_chooser {
   }
 
   /// Returns documents of these tokens with a mean number and a mean sum of squares.
-  [[nodiscard]] static sequences spread(std::int64_t tokens, double count, double squares) {
+  [[nodiscard]] static sequences documents_of(std::int64_t tokens, double count, double squares) {
     auto const whole = std::clamp<std::int64_t>(rounded(count), 1, tokens);
-    std::int64_t const least = (tokens * tokens + whole - 1) / whole;
+    std::int64_t const min_squares = (tokens * tokens + whole - 1) / whole;
     return {.count = whole,
             .tokens = tokens,
-            .squares = std::clamp<std::int64_t>(rounded(squares), least, tokens * tokens)};
+            .squares = std::clamp<std::int64_t>(rounded(squares), min_squares, tokens * tokens)};
   }
 
   [[nodiscard]] micro_batch_work mean_samples() const {
@@ -263,7 +279,7 @@ class batch_chooser {
     std::int64_t const tokens =
         std::max(mean_count, rounded(share * static_cast<double>(sum(data_.lengths))));
     return {.tiles = rounded(share * static_cast<double>(sum(data_.tiles))),
-            .documents = spread(tokens, static_cast<double>(mean_count), share * squares)};
+            .documents = documents_of(tokens, static_cast<double>(mean_count), share * squares)};
   }
 
   std::string_view function_;

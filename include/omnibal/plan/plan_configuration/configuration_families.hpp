@@ -4,21 +4,62 @@
 /// \file
 /// The best configurations of a search so far: of all, of each family, and of each set of degrees.
 
+#include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/plan/configuration_plan.hpp>
+#include <omnibal/plan/training_step.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
+/// The values of `configuration_choice::schedule`.
+enum class step_schedule : std::int64_t { one_f_one_b = 1, interleaved = 2 };
+
+[[nodiscard]] constexpr step_schedule schedule_of(std::int64_t chunks) {
+  return chunks > 1 ? step_schedule::interleaved : step_schedule::one_f_one_b;
+}
+
 /// The values of all choices of a configuration, in the order of `configuration_choice`.
 using choice_values = std::array<std::int64_t, 8>;
+
+/// Returns the values of the choices of a configuration; `batch` is the value of its micro-batch.
+[[nodiscard]] constexpr choice_values values_of(parallel_degrees const& degrees,
+                                                std::int64_t chunks, std::int64_t batch,
+                                                recompute_choice recomputed) {
+  return {degrees.tensor,
+          degrees.pipeline,
+          degrees.sequence,
+          degrees.expert,
+          static_cast<std::int64_t>(schedule_of(chunks)),
+          batch,
+          static_cast<std::int64_t>(recomputed),
+          static_cast<std::int64_t>(degrees.sharding)};
+}
+[[nodiscard]] constexpr choice_values values_of(planned_configuration const& given) {
+  training_step const& step = given.step;
+  std::int64_t const batch = given.token_capacity != 0 ? given.token_capacity : step.sequences;
+  return values_of(step.degrees, step.chunks, batch, step.recomputed);
+}
+
+/// The numbers of families, one for each choice; a branch of the search belongs to both schedules.
+/// They have 16 bits, because each branch keeps a list.
+class family_list {
+ public:
+  void add(std::size_t family) { numbers_[size_++] = static_cast<std::uint16_t>(family); }
+  [[nodiscard]] std::uint16_t const* begin() const { return numbers_.data(); }
+  [[nodiscard]] std::uint16_t const* end() const { return numbers_.data() + size_; }
+
+ private:
+  std::array<std::uint16_t, std::tuple_size_v<choice_values> + 1> numbers_{};
+  std::size_t size_ = 0;
+};
 
 /// The best configurations so far.
 class configuration_record {
@@ -37,27 +78,27 @@ class configuration_record {
     return families_.size() - 1;
   }
 
-  /// Returns true if a configuration of these families and degrees matters whose seconds are at
-  /// least `bound`.
-  [[nodiscard]] bool matters(double bound, std::span<std::uint16_t const> families,
-                             std::size_t layout) const {
-    if (bound < layout_seconds_[layout] && bound < needed_) return true;
+  /// Returns true if a configuration of these families and degrees whose seconds are at least
+  /// `bound` can be better than the recorded ones.
+  [[nodiscard]] bool may_improve(double bound, family_list const& families,
+                                 std::size_t layout) const {
+    if (bound < layout_seconds_[layout] && bound < last_ranked_) return true;
     return std::ranges::any_of(families,
                                [&](std::uint16_t i) { return bound < families_[i].seconds; });
   }
 
   /// Records that a configuration of these families needs at least this number of bytes, which are
   /// too many.
-  void refuse(std::int64_t bytes, std::span<std::uint16_t const> families) {
+  void add_unfit(std::int64_t bytes, family_list const& families) {
     for (std::uint16_t const i : families) {
-      families_[i].least_bytes = std::min(families_[i].least_bytes, bytes);
+      families_[i].min_bytes = std::min(families_[i].min_bytes, bytes);
     }
-    least_bytes_ = std::min(least_bytes_, bytes);
+    min_bytes_ = std::min(min_bytes_, bytes);
   }
 
   /// Records a configuration that fits.
-  void accept(planned_configuration const& found, std::span<std::uint16_t const> families,
-              std::size_t layout) {
+  void add_fitting(planned_configuration const& found, family_list const& families,
+                   std::size_t layout) {
     double const seconds = found.prediction.total();
     for (std::uint16_t const i : families) {
       if (seconds >= families_[i].seconds) continue;
@@ -73,15 +114,13 @@ class configuration_record {
     ranking_.insert(place, {layout, found});
     if (ranking_.size() <= runners_up_) return;
     ranking_.resize(runners_up_ + 1);
-    needed_ = ranking_.back().configuration.prediction.total();
+    last_ranked_ = ranking_.back().configuration.prediction.total();
   }
 
-  /// Writes the best configurations and the families to a plan. `values_of` returns the values of
-  /// the choices of a configuration.
-  template <class ValuesOf>
-  void write(configuration_plan& plan, ValuesOf const& values_of) {
+  /// Writes the best configurations and the families to a plan.
+  void write(configuration_plan& plan) {
     if (ranking_.empty()) {
-      plan.least_bytes = least_bytes_;
+      plan.min_bytes = min_bytes_;
       return;
     }
     plan.best = ranking_.front().configuration;
@@ -95,11 +134,11 @@ class configuration_record {
     for (family_record const& family : families_) {
       if (family.value == best[static_cast<std::size_t>(family.choice)]) continue;
       // The family has no configuration, or the search ended before it.
-      if (family.seconds == infinite && family.least_bytes == untried) continue;
+      if (family.seconds == infinite && family.min_bytes == untried) continue;
       configuration_family& written =
           plan.families.emplace_back(configuration_family{family.choice, family.value});
       if (family.seconds == infinite) {
-        written.least_bytes = family.least_bytes;
+        written.min_bytes = family.min_bytes;
         continue;
       }
       written.best = family.best;
@@ -115,7 +154,7 @@ class configuration_record {
     std::int64_t value = 0;
     double seconds = infinite;
     planned_configuration best{};
-    std::int64_t least_bytes = untried;
+    std::int64_t min_bytes = untried;
   };
 
   struct ranked {
@@ -149,9 +188,9 @@ class configuration_record {
   std::vector<double> layout_seconds_;
   std::vector<ranked> ranking_{};
   std::size_t runners_up_;
-  /// The seconds of the last configuration in the ranking, once the ranking is full.
-  double needed_ = infinite;
-  std::int64_t least_bytes_ = untried;
+  /// The seconds of the last configuration in the ranking if the ranking is full.
+  double last_ranked_ = infinite;
+  std::int64_t min_bytes_ = untried;
 };
 
 }  // namespace omnibal::inline v0::detail

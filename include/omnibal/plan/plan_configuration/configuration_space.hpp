@@ -6,10 +6,13 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/machine.hpp>
 #include <omnibal/plan/configuration_plan.hpp>
+#include <omnibal/plan/detail/staged_step.hpp>
+#include <omnibal/plan/detail/timed_runs.hpp>
 #include <omnibal/plan/plan_configuration/batch_choices.hpp>
-#include <omnibal/plan/predict_step.hpp>
+#include <omnibal/plan/training_step.hpp>
 
 #include <algorithm>
 #include <array>
@@ -46,14 +49,20 @@ template <layered_model Model, class Pieces>
 class configuration_space {
  public:
   configuration_space(std::string_view function, Model const& model, machine const& on,
-                      plan_configuration_options const& options, Pieces const& pieces)
-      : function_(function), model_(model), on_(on), options_(options), pieces_(pieces) {
+                      step_data const& data, plan_configuration_options const& options,
+                      Pieces const& pieces)
+      : function_(function),
+        model_(model),
+        on_(on),
+        data_(data),
+        options_(options),
+        pieces_(pieces) {
     check();
   }
 
   /// Returns the step of a branch, without chunks and boundaries.
-  [[nodiscard]] training_step step_of(configuration_branch const& branch, batch_choice const& batch,
-                                      step_data const& data) const {
+  [[nodiscard]] training_step step_of(configuration_branch const& branch,
+                                      batch_choice const& batch) const {
     training_step step{.micro_batches = branch.micro_batches,
                        .degrees = branch.degrees,
                        .recomputed = branch.recomputed,
@@ -68,8 +77,8 @@ class configuration_space {
       step.work = batch.work;
     } else {
       step.sequences = batch.sequences;
-      step.tokens = data.tokens;
-      step.document_tokens = data.document_tokens;
+      step.tokens = data_.tokens;
+      step.document_tokens = data_.document_tokens;
     }
     return step;
   }
@@ -88,8 +97,14 @@ class configuration_space {
     return runs;
   }
 
+  /// Returns the stages of a step with these boundaries of virtual stages.
+  [[nodiscard]] staged_step stages_of(training_step const& step, std::vector<timed_run> const& runs,
+                                      std::vector<std::int64_t> const& boundaries) const {
+    return staged_step(function_, step, on_, pieces_, runs, boundaries);
+  }
+
   /// Returns all branches in a fixed order.
-  [[nodiscard]] std::vector<configuration_branch> operator()(
+  [[nodiscard]] std::vector<configuration_branch> branches(
       std::span<batch_choice const> batches) const {
     std::vector<configuration_branch> result;
     std::size_t layouts = 0;
@@ -134,9 +149,9 @@ class configuration_space {
   }
 
   void check() const {
-    constexpr std::int64_t most = std::int64_t{1} << 30;
+    constexpr std::int64_t max_number = std::int64_t{1} << 30;
     check_machine(function_, on_);
-    check_between(function_, "options.devices", options_.devices, 1, most);
+    check_between(function_, "options.devices", options_.devices, 1, max_number);
     check_between(function_, "options.memory_bytes", options_.memory_bytes, 1,
                   std::numeric_limits<std::int64_t>::max());
     check_between(function_, "options.reserve_bytes", options_.reserve_bytes, 0,
@@ -148,11 +163,11 @@ class configuration_space {
     check_between(function_, "options.predictions", options_.predictions, 1,
                   std::numeric_limits<std::int64_t>::max());
     for (std::int64_t const chunks : options_.virtual_pipeline) {
-      check_between(function_, "options.virtual_pipeline", chunks, 1, most);
+      check_between(function_, "options.virtual_pipeline", chunks, 1, max_number);
     }
     auto const check_degrees = [&](std::string_view name, std::vector<std::int64_t> const& values) {
       for (std::int64_t const value : values) {
-        check_between(function_, name, value, 1, most);
+        check_between(function_, name, value, 1, max_number);
         check_multiple(function_, "options.devices", options_.devices, name, value);
       }
     };
@@ -163,14 +178,14 @@ class configuration_space {
   }
 
   [[nodiscard]] std::int64_t units_of(batch_choice const& batch) const {
-    std::int64_t units = 0;
-    training_step const step{};
-    for (auto const& run : runs_of(step, batch)) units += run.count;
+    std::int64_t const units = unit_count(runs_of(training_step{}, batch));
     check_between(function_, "the layers of the model", units, 3, std::int64_t{1} << 20);
     return units;
   }
 
-  /// Returns true if the model accepts tensor and expert degrees.
+  /// Returns true if the model accepts tensor and expert degrees. Layers refuse a degree by an
+  /// error. The caller has timed the model with degrees of one before, so that errors of the model
+  /// itself are not lost; an error that appears only at some degrees excludes these degrees.
   [[nodiscard]] bool accepts(parallel_degrees const& degrees, batch_choice const& batch) const {
     training_step step{.degrees = degrees};
     step.degrees.data = degrees.expert;
@@ -249,6 +264,7 @@ class configuration_space {
   std::string_view function_;
   Model const& model_;
   machine const& on_;
+  step_data const& data_;
   plan_configuration_options const& options_;
   Pieces const& pieces_;
 };

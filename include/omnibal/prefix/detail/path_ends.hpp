@@ -4,10 +4,14 @@
 /// \file
 /// The ends of the paths of a forest, in depth-first order.
 
+#include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/prefix/prefix_forest.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -40,6 +44,24 @@ struct path_ends {
   return u == prefix_forest::no_parent ? 0 : forest.depths()[u];
 }
 
+/// Returns the tokens that two sequences share, of which `before` is first in depth-first order.
+[[nodiscard]] inline std::uint64_t shared_by_sequences(prefix_forest const& forest,
+                                                       std::uint32_t before,
+                                                       std::uint32_t sequence) {
+  return shared_tokens(forest, forest.ends()[before], forest.ends()[sequence]);
+}
+
+/// Returns the tokens of the union of the paths of sequences in depth-first order.
+[[nodiscard]] inline std::uint64_t union_tokens(prefix_forest const& forest,
+                                                std::span<std::uint32_t const> sequences) {
+  std::uint64_t sum = 0;
+  for (std::size_t k = 0; k != sequences.size(); ++k) {
+    sum += forest.sequence_tokens(sequences[k]);
+    if (k != 0) sum -= shared_by_sequences(forest, sequences[k - 1], sequences[k]);
+  }
+  return sum;
+}
+
 [[nodiscard]] inline path_ends collect_path_ends(prefix_forest const& forest,
                                                  std::uint64_t capacity) {
   constexpr std::uint32_t none = prefix_forest::no_parent;
@@ -66,6 +88,13 @@ struct path_ends {
     if (end == none) result.oversized.push_back(i);
   }
   return result;
+}
+
+/// Returns the sequences that end at each path. The last part has the sequences above the capacity.
+[[nodiscard]] inline grouping sequences_of_ends(path_ends const& ends) {
+  std::vector<std::uint32_t> end_of = ends.end_of;
+  std::ranges::replace(end_of, prefix_forest::no_parent, static_cast<std::uint32_t>(ends.size()));
+  return collect_parts(end_of, ends.size() + 1);
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -5,15 +5,17 @@
 /// Local search over groups of paths.
 
 #include <omnibal/config.hpp>
+#include <omnibal/detail/search_budget.hpp>
 #include <omnibal/prefix/detail/path_ends.hpp>
 #include <omnibal/prefix/detail/path_groups.hpp>
-#include <omnibal/prefix/detail/piece_packer.hpp>
+#include <omnibal/prefix/pack_prefixes/group_recreation.hpp>
+#include <omnibal/prefix/prefix_bound.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -26,218 +28,172 @@ class path_group_search {
  public:
   path_group_search(path_ends const& ends, std::uint64_t capacity, std::uint64_t group_price,
                     std::uint64_t seed)
-      : ends_(ends), shared_(ends.shared), capacity_(capacity), price_(group_price), words_(seed) {}
+      : ends_(ends),
+        shared_(ends.shared),
+        capacity_(capacity),
+        price_(group_price),
+        random_(seed),
+        recreation_(ends, shared_, capacity) {}
 
-  void run(std::vector<path_group>& groups, std::uint64_t bound_tokens, std::size_t bound_groups,
-           std::size_t steps) {
+  path_group_search(path_group_search const&) = delete;
+  path_group_search& operator=(path_group_search const&) = delete;
+
+  /// Improves groups until they reach a bound or until the budget is spent. A step is a path that
+  /// is assigned to a group again.
+  void run(std::vector<path_group>& groups, prefix_bounds const& bound, search_budget budget) {
     group_of_.resize(ends_.size());
     std::uint64_t tokens = 0;
     for (std::uint32_t g = 0; g != groups.size(); ++g) {
       tokens += groups[g].tokens;
-      for (std::uint32_t const t : groups[g].ends) group_of_[t] = g;
+      number_paths(groups, g);
     }
-    std::size_t spent = 0;
-    while (spent < steps && groups.size() > 1 &&
-           (tokens > bound_tokens || groups.size() > bound_groups)) {
-      choose(groups);
-      std::size_t const visited = gather(groups);
-      spent += visited + 16;
-      recreate(groups, tokens);
+    while (!budget.is_spent() && groups.size() > 1 &&
+           (tokens > bound.tokens || groups.size() > bound.groups)) {
+      choose_ruined(groups);
+      gather(groups);
+      budget.spend(pool_.paths.size() + ruin_steps);
+      if ((random_() & 1) != 0) {
+        recreation_.pack_pieces(pool_, random_, made_);
+      } else {
+        recreation_.insert_paths(pool_, random_, made_);
+      }
+      objective const before = sum_of(groups, ruined_);
+      objective const after = sum_of(made_.groups());
+      if (after.value > before.value) continue;
+      replace_ruined(groups);
+      tokens = tokens - before.tokens + after.tokens;
     }
   }
 
  private:
-  [[nodiscard]] std::uint32_t roomy(std::vector<path_group> const& groups) {
+  /// The steps of a ruin in addition to its paths.
+  static constexpr std::size_t ruin_steps = 16;
+  /// A group with much room is the roomiest of at most this number of random groups.
+  static constexpr std::uint64_t max_compared = 4;
+  /// The number of ruined groups is random within these limits.
+  static constexpr std::uint64_t min_ruined = 2;
+  static constexpr std::uint64_t max_ruined = 6;
+  static constexpr int max_choices = 32;
+  /// One of this number of choices is a group with much room, the others are neighbors.
+  static constexpr std::uint64_t roomy_period = 3;
+  /// The largest distance of neighbors in depth-first order.
+  static constexpr std::uint64_t max_distance = 3;
+
+  /// The tokens of groups, and their value in the objective.
+  struct objective {
+    uint128 value = 0;
+    std::uint64_t tokens = 0;
+  };
+
+  [[nodiscard]] std::uint32_t random_group(std::vector<path_group> const& groups) {
+    return static_cast<std::uint32_t>(rng::below(random_, groups.size()));
+  }
+
+  /// Returns a group with much room.
+  [[nodiscard]] std::uint32_t roomy_group(std::vector<path_group> const& groups) {
     std::uint32_t best = random_group(groups);
-    for (std::uint64_t k = rng::below(words_, 4); k != 0; --k) {
+    for (std::uint64_t k = rng::below(random_, max_compared); k != 0; --k) {
       std::uint32_t const other = random_group(groups);
       if (groups[other].tokens < groups[best].tokens) best = other;
     }
     return best;
   }
-  [[nodiscard]] std::uint32_t random_group(std::vector<path_group> const& groups) {
-    return static_cast<std::uint32_t>(rng::below(words_, groups.size()));
+
+  /// Returns the group of a path near a path of a ruined group, which shares most tokens with it.
+  [[nodiscard]] std::uint32_t neighbor_group(std::vector<path_group> const& groups) {
+    auto const& from = groups[ruined_[rng::below(random_, ruined_.size())]].ends;
+    std::uint32_t const path = from[rng::below(random_, from.size())];
+    bool const is_after = (random_() & 1) != 0;
+    auto const distance = static_cast<std::uint32_t>(1 + rng::below(random_, max_distance));
+    if (is_after) return group_of_[path + distance < ends_.size() ? path + distance : path];
+    return group_of_[path >= distance ? path - distance : path];
   }
 
-  void choose(std::vector<path_group> const& groups) {
-    chosen_.assign(1, roomy(groups));
-    std::size_t const most = std::min<std::size_t>(2 + rng::below(words_, 5), groups.size());
-    for (int tries = 0; chosen_.size() != most && tries != 32; ++tries) {
-      std::uint32_t other = 0;
-      if (rng::below(words_, 3) != 0) {
-        // The group of a path next to a path of a chosen group shares most tokens with it.
-        auto const& from = groups[chosen_[rng::below(words_, chosen_.size())]].ends;
-        std::uint32_t const t = from[rng::below(words_, from.size())];
-        bool const up = (words_() & 1) != 0;
-        std::uint32_t step = 1 + static_cast<std::uint32_t>(rng::below(words_, 3));
-        std::uint32_t neighbor = t;
-        if (up && t + step < ends_.size()) neighbor = t + step;
-        if (!up && t >= step) neighbor = t - step;
-        other = group_of_[neighbor];
-      } else {
-        other = roomy(groups);
-      }
-      if (std::find(chosen_.begin(), chosen_.end(), other) == chosen_.end()) {
-        chosen_.push_back(other);
-      }
+  /// Chooses the groups that are ruined.
+  void choose_ruined(std::vector<path_group> const& groups) {
+    ruined_.assign(1, roomy_group(groups));
+    std::size_t const count = std::min<std::size_t>(
+        min_ruined + rng::below(random_, max_ruined - min_ruined + 1), groups.size());
+    for (int tries = 0; ruined_.size() != count && tries != max_choices; ++tries) {
+      bool const is_neighbor = rng::below(random_, roomy_period) != 0;
+      std::uint32_t const other = is_neighbor ? neighbor_group(groups) : roomy_group(groups);
+      if (std::ranges::find(ruined_, other) == ruined_.end()) ruined_.push_back(other);
     }
   }
 
-  std::size_t gather(std::vector<path_group> const& groups) {
-    pool_.clear();
-    for (std::uint32_t const g : chosen_) {
-      pool_.insert(pool_.end(), groups[g].ends.begin(), groups[g].ends.end());
+  /// Gathers the paths of the ruined groups in the pool.
+  void gather(std::vector<path_group> const& groups) {
+    auto& [paths, depths, shared] = pool_;
+    paths.clear();
+    depths.clear();
+    shared.clear();
+    for (std::uint32_t const g : ruined_) {
+      paths.insert(paths.end(), groups[g].ends.begin(), groups[g].ends.end());
     }
-    std::sort(pool_.begin(), pool_.end());
-    depths_.clear();
-    shares_.clear();
-    for (std::size_t k = 0; k != pool_.size(); ++k) {
-      depths_.push_back(ends_.depths[pool_[k]]);
-      shares_.push_back(k == 0 ? 0 : shared_(pool_[k - 1], pool_[k]));
+    std::sort(paths.begin(), paths.end());
+    for (std::size_t k = 0; k != paths.size(); ++k) {
+      depths.push_back(ends_.depths[paths[k]]);
+      shared.push_back(k == 0 ? 0 : shared_(paths[k - 1], paths[k]));
     }
-    return pool_.size();
   }
 
-  /// A group counts less the more room it has, so that room collects in few groups.
-  [[nodiscard]] uint128 value(std::uint64_t tokens) const {
+  /// Adds a group to an objective. A group counts less the more room it has, so that room collects
+  /// in few groups.
+  void add(path_group const& group, objective& sum) const {
     constexpr unsigned bits = 20;
-    uint128 const share = (static_cast<uint128>(capacity_ - tokens) << bits) / capacity_;
-    return static_cast<uint128>(tokens) + price_ - (price_ * share * share >> (2 * bits + 1));
+    uint128 const share = (static_cast<uint128>(capacity_ - group.tokens) << bits) / capacity_;
+    sum.value += group.tokens + price_ - (price_ * share * share >> (2 * bits + 1));
+    sum.tokens += group.tokens;
+  }
+  [[nodiscard]] objective sum_of(std::span<path_group const> groups) const {
+    objective sum;
+    for (path_group const& group : groups) add(group, sum);
+    return sum;
+  }
+  [[nodiscard]] objective sum_of(std::vector<path_group> const& groups,
+                                 std::span<std::uint32_t const> numbers) const {
+    objective sum;
+    for (std::uint32_t const g : numbers) add(groups[g], sum);
+    return sum;
   }
 
-  void recreate(std::vector<path_group>& groups, std::uint64_t& tokens) {
-    uint128 before = 0;
-    std::uint64_t tokens_before = 0;
-    for (std::uint32_t const g : chosen_) {
-      before += value(groups[g].tokens);
-      tokens_before += groups[g].tokens;
-    }
-    if ((words_() & 1) != 0) {
-      pack_pieces();
-    } else {
-      insert_paths();
-    }
-    uint128 after = 0;
-    std::uint64_t tokens_after = 0;
-    for (std::size_t g = 0; g != count_; ++g) {
-      after += value(made_[g].tokens);
-      tokens_after += made_[g].tokens;
-    }
-    if (after > before) return;
-    tokens = tokens - tokens_before + tokens_after;
-    for (std::size_t g = 0; g != count_; ++g) {
-      std::uint32_t place = 0;
-      if (g < chosen_.size()) {
-        place = chosen_[g];
-      } else {
-        place = static_cast<std::uint32_t>(groups.size());
-        groups.emplace_back();
-      }
+  /// Replaces the ruined groups by the recreated ones.
+  void replace_ruined(std::vector<path_group>& groups) {
+    std::size_t const kept = std::min(made_.size(), ruined_.size());
+    for (std::size_t g = 0; g != made_.size(); ++g) {
+      auto const place = g < kept ? ruined_[g] : static_cast<std::uint32_t>(groups.size());
+      if (g >= kept) groups.emplace_back();
       std::swap(groups[place], made_[g]);
-      for (std::uint32_t const t : groups[place].ends) group_of_[t] = place;
+      number_paths(groups, place);
     }
-    std::sort(chosen_.begin() + static_cast<std::ptrdiff_t>(std::min(count_, chosen_.size())),
-              chosen_.end());
-    for (std::size_t k = chosen_.size(); k > count_; --k) remove(groups, chosen_[k - 1]);
+    std::sort(ruined_.begin() + static_cast<std::ptrdiff_t>(kept), ruined_.end());
+    for (std::size_t k = ruined_.size(); k > kept; --k) remove(groups, ruined_[k - 1]);
   }
 
-  /// Returns an empty new group.
-  path_group& add_group() {
-    if (count_ == made_.size()) made_.emplace_back();
-    path_group& made = made_[count_++];
-    made.ends.clear();
-    made.tokens = 0;
-    return made;
+  /// Removes a group; the last group gets its number.
+  void remove(std::vector<path_group>& groups, std::uint32_t g) {
+    if (g + 1 != groups.size()) {
+      groups[g] = std::move(groups.back());
+      number_paths(groups, g);
+    }
+    groups.pop_back();
   }
 
-  /// Packs the pool as the whole forest was packed, with random settings.
-  void pack_pieces() {
-    constexpr std::uint64_t ratios[] = {0, 16, 24, 32, 48, 96};
-    piece_packer_settings settings;
-    settings.capacity = capacity_;
-    settings.split_ratio = ratios[rng::below(words_, 6)];
-    settings.noise = (words_() & 1) != 0 ? 64 : 19;
-    packer_.pack(depths_, shares_, settings, words_);
-    packer_.assign(packed_);
-    count_ = 0;
-    for (std::size_t g = 0; g != packer_.size(); ++g) add_group();
-    for (std::size_t k = 0; k != pool_.size(); ++k) made_[packed_[k]].ends.push_back(pool_[k]);
-    for (std::size_t g = 0; g != count_; ++g) {
-      path_group& made = made_[g];
-      // Two pieces of one node may have met in a group, which needs the node once.
-      for (std::size_t k = 0; k != made.ends.size(); ++k) {
-        made.tokens += ends_.depths[made.ends[k]];
-        if (k != 0) made.tokens -= shared_(made.ends[k - 1], made.ends[k]);
-      }
-    }
-  }
-
-  /// Inserts the paths of the pool one by one into the group to which each adds the fewest tokens,
-  /// in a random order that prefers long paths.
-  void insert_paths() {
-    order_.clear();
-    std::uint64_t const spread = 1 + rng::below(words_, capacity_);
-    for (std::size_t k = 0; k != pool_.size(); ++k) {
-      order_.push_back({depths_[k] + rng::below(words_, spread), pool_[k]});
-    }
-    std::sort(order_.begin(), order_.end(), [](keyed const& left, keyed const& right) {
-      if (left.key != right.key) return left.key > right.key;
-      return left.path < right.path;
-    });
-    count_ = 0;
-    for (keyed const& next : order_) {
-      std::size_t best = count_;
-      std::uint64_t least = 0;
-      for (std::size_t g = 0; g != count_; ++g) {
-        std::uint64_t const added =
-            ends_.depths[next.path] - shared_with(made_[g].ends, next.path, shared_);
-        if (made_[g].tokens + added > capacity_ || rng::below(words_, 16) == 0) continue;
-        bool const better = best == count_ || added < least ||
-                            (added == least && made_[g].tokens > made_[best].tokens);
-        if (!better) continue;
-        best = g;
-        least = added;
-      }
-      if (best == count_) {
-        add_group();
-        least = ends_.depths[next.path];
-      }
-      path_group& to = made_[best];
-      to.tokens += least;
-      to.ends.insert(std::upper_bound(to.ends.begin(), to.ends.end(), next.path), next.path);
-    }
+  void number_paths(std::vector<path_group> const& groups, std::uint32_t g) {
+    for (std::uint32_t const path : groups[g].ends) group_of_[path] = g;
   }
 
   path_ends const& ends_;
   shared_minima shared_;
   std::uint64_t capacity_;
   uint128 price_;
-  rng::engine words_;
-  piece_packer packer_;
+  rng::engine random_;
+  group_recreation recreation_;
   std::vector<std::uint32_t> group_of_;
-  /// Removes an empty group; the last group gets its number.
-  void remove(std::vector<path_group>& groups, std::uint32_t g) {
-    auto const last = static_cast<std::uint32_t>(groups.size() - 1);
-    if (g != last) {
-      groups[g] = std::move(groups[last]);
-      for (std::uint32_t const t : groups[g].ends) group_of_[t] = g;
-    }
-    groups.pop_back();
-  }
-
-  struct keyed {
-    std::uint64_t key;
-    std::uint32_t path;
-  };
-
-  std::vector<path_group> made_;
-  std::size_t count_ = 0;
-  std::vector<keyed> order_;
-  std::vector<std::uint32_t> chosen_;
-  std::vector<std::uint32_t> pool_;
-  std::vector<std::uint32_t> packed_;
-  std::vector<std::uint64_t> depths_;
-  std::vector<std::uint64_t> shares_;
+  /// The groups that are ruined, their paths, and the groups that are recreated from them.
+  std::vector<std::uint32_t> ruined_;
+  path_pool pool_;
+  reused_groups made_;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -6,6 +6,7 @@
 
 #include <omnibal/detail/pattern_master.hpp>
 #include <omnibal/prefix/detail/path_ends.hpp>
+#include <omnibal/prefix/detail/path_groups.hpp>
 #include <omnibal/prefix/detail/piece_packer.hpp>
 #include <omnibal/prefix/prefix_forest.hpp>
 #include <omnibal/resources.hpp>
@@ -43,13 +44,13 @@ class path_pricing {
       one.length = static_cast<std::uint64_t>(static_cast<uint128>(one.length) * units_ / room);
     }
     table_.resize((nodes_.size() + 1) * (units_ + 1));
-    rng::engine words(0);
-    piece_packer packer;
-    packer.pack(depths, shared, {room, 32, 0}, words);
-    std::vector<std::uint32_t> group_of;
-    packer.assign(group_of);
-    packing_.resize(packer.size());
-    for (std::uint32_t t = 0; t != group_of.size(); ++t) packing_[group_of[t]].push_back({t, 1});
+    rng::engine random(0);
+    path_assignment groups;
+    piece_packer().pack(depths, shared, {.capacity = room, .split_ratio = split_ratio}, random,
+                        groups);
+    packing_.resize(groups.tokens.size());
+    for (std::uint32_t t = 0; t != last - first; ++t)
+      packing_[groups.group_of[t]].push_back({t, 1});
   }
 
   [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
@@ -97,6 +98,8 @@ class path_pricing {
   static constexpr std::uint32_t none = prefix_forest::no_parent;
   static constexpr std::size_t max_cells = std::size_t{1} << 21;
   static constexpr std::size_t max_units = 1024;
+  /// The ratio of splits in the first packing, whose groups are the first columns.
+  static constexpr std::uint64_t split_ratio = 2 * prefix_pieces::ratio_unit;
 
   struct node {
     std::uint64_t length;

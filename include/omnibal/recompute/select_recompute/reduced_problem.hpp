@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The points that the reduced costs of the linear relaxation leave.
+/// The points that remain after variable fixing by the reduced costs of the linear relaxation.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The samples of a filling that have no group yet.
+/// The indices of an array that are not removed yet.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The samples without a group, by ascending number: a union-find structure in which each removed
-/// sample links to a later one.
-class remaining_samples {
+/// The remaining indices of an array in ascending order: a union-find structure in which each
+/// removed index links to a later one.
+class remaining_indices {
  public:
-  /// Contains all samples of [0, count).
+  /// Contains all indices of [0, count).
   void reset(std::size_t count) {
     next_.resize(count + 1);
     std::iota(next_.begin(), next_.end(), std::uint32_t{0});
@@ -25,7 +25,7 @@ class remaining_samples {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  /// Returns the first remaining sample from `i` on, by path halving; the number of all samples if
+  /// Returns the first remaining index from `i` on, by path halving; the number of all indices if
   /// there is none.
   [[nodiscard]] std::uint32_t first_from(std::uint32_t i) {
     while (next_[i] != i) {
@@ -35,7 +35,7 @@ class remaining_samples {
     return i;
   }
 
-  /// Removes a remaining sample.
+  /// Removes a remaining index.
   void remove(std::uint32_t i) {
     next_[i] = i + 1;
     --size_;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The configuration of a training step, and its predicted time and memory.
+
+#include <omnibal/cost/kernel_times.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/pipeline/simulate_pipeline.hpp>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// The relation of communication to computation.
+enum class communication {
+  blocking,    ///< the device waits
+  overlapped,  ///< other work runs meanwhile, as far as there is any
+};
+
+/// The configuration of a training step.
+struct training_step {
+  /// Sequences of a micro-batch, and the tokens of each.
+  std::int64_t sequences = 1;
+  std::int64_t tokens = 0;
+  /// The tokens of a packed document; 0 means that a sequence is one document.
+  std::int64_t document_tokens = 0;
+  /// A micro-batch of any documents, tiles and images. If it is not empty, it replaces the three
+  /// members before it, which then must have their defaults.
+  micro_batch_work work{};
+  /// Micro-batches of a data-parallel rank.
+  std::int64_t micro_batches = 1;
+  parallel_degrees degrees{};
+  /// Chunks of the model on a stage; more than one are interleaved.
+  std::int64_t chunks = 1;
+  recompute_choice recomputed = recompute_choice::none;
+  matmul_precision precision = matmul_precision::bf16;
+  byte_sizes bytes{};
+  /// Bytes of a gradient when ranks add it up, and of a parameter when they gather it.
+  std::int64_t reduced_bytes = 2;
+  std::int64_t gathered_bytes = 2;
+  /// Data-parallel ranks that share the state; 0 means all of them.
+  std::int64_t state_ranks = 0;
+  /// Bytes that one call of a reduction carries.
+  std::int64_t bucket_bytes = 500'000'000;
+  /// Collectives of tensor parallelism in the backward pass, which can overlap the gradients of
+  /// weights, and the transfers of an interleaved pipeline.
+  communication layer_communication = communication::blocking;
+  /// The reduction of gradients. If `degrees.sharding` is `parameters`, layers are always gathered
+  /// while other layers compute.
+  communication gradient_communication = communication::overlapped;
+  /// The boundaries of virtual stages over embedding, layers and head, one more than `pipeline *
+  /// chunks`; if empty, `even_boundaries` chooses them.
+  std::vector<std::int64_t> boundaries{};
+};
+
+/// The seconds of the parts of a step. All of them are of the slowest stage; their sum is the step.
+struct step_seconds {
+  double matmul = 0;
+  double attention = 0;
+  double memory = 0;
+  /// Exposed collectives of tensor, context and expert parallelism.
+  double tensor = 0;
+  double context = 0;
+  double expert = 0;
+  /// Exposed transfers between stages.
+  double transfer = 0;
+  /// The time in which the device waits for the host.
+  double launch = 0;
+  /// The time in which the slowest stage waits for other stages.
+  double bubble = 0;
+  /// Exposed reductions of gradients and gathers of parameters.
+  double gradients = 0;
+  double optimizer = 0;
+
+  static constexpr std::array<double step_seconds::*, 11> parts() {
+    return {&step_seconds::matmul,    &step_seconds::attention, &step_seconds::memory,
+            &step_seconds::tensor,    &step_seconds::context,   &step_seconds::expert,
+            &step_seconds::transfer,  &step_seconds::launch,    &step_seconds::bubble,
+            &step_seconds::gradients, &step_seconds::optimizer};
+  }
+
+  [[nodiscard]] constexpr double total() const {
+    double sum = 0;
+    for (auto const part : parts()) sum += this->*part;
+    return sum;
+  }
+
+  constexpr step_seconds& add(step_seconds const& other, double times = 1) {
+    for (auto const part : parts()) this->*part += times * (other.*part);
+    return *this;
+  }
+
+  [[nodiscard]] friend bool operator==(step_seconds const&, step_seconds const&) = default;
+};
+
+/// The result of `predict_step`.
+struct step_prediction {
+  step_seconds seconds{};
+  /// The seconds of a micro-batch on each virtual stage, transfers included. `simulate_pipeline`
+  /// with them returns the timeline of the passes; gradients and optimizer follow.
+  std::vector<stage_time<double>> passes{};
+  /// The most bytes that each stage has at once: state, kept and transient activations.
+  std::vector<std::int64_t> peak_bytes{};
+
+  [[nodiscard]] double total() const { return seconds.total(); }
+
+  [[nodiscard]] friend bool operator==(step_prediction const&, step_prediction const&) = default;
+};
+
+}  // namespace omnibal::inline v0
