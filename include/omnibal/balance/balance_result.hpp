@@ -11,7 +11,7 @@ namespace omnibal::inline v0 {
 
 /// The result of a search for even parts. Loads are sums of costs in the type of these sums. If a
 /// cost has several kinds, loads are shares of the sums over all samples, as `double`. If parts
-/// have different speeds, loads are those of the fastest part with the same time.
+/// have different speeds, a load is the load of the fastest part with the same time.
 template <class Load>
 struct balance_result {
   /// The parts; empty unless the search found some.
