@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 Experts after drift, one copy each and eight on each of 32
+// ranks: exchanges until the largest load exceeds the bound by at most 5 %, by rebalance with kept
+// counts and by refine_parts.
+#include "draw_normal.hpp"
+
+#include <omnibal/balance/count_policy.hpp>
+#include <omnibal/balance/rebalance.hpp>
+#include <omnibal/balance/refine_parts.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+namespace {
+
+constexpr std::size_t ranks = 32;
+constexpr std::size_t experts_of_rank = 8;
+constexpr std::size_t experts = ranks * experts_of_rank;
+constexpr std::size_t drifts = 50;
+constexpr double max_overload = 0.05;
+
+using load_list = std::vector<std::int64_t>;
+
+struct drifted_experts {
+  omnibal::grouping home;
+  load_list loads;
+};
+
+/// An even placement, and the loads after a drift of the logarithms by AR(0.9).
+drifted_experts drifted(double sigma, std::uint64_t seed) {
+  omnibal::rng::engine random(seed);
+  std::vector<double> levels(experts);
+  for (double& level : levels) level = bench::draw_normal(random);
+  auto const loads_of = [&] {
+    load_list loads;
+    for (double const level : levels) {
+      loads.push_back(static_cast<std::int64_t>(1e4 * std::exp(sigma * level)));
+    }
+    return loads;
+  };
+  omnibal::grouping start;
+  for (std::uint32_t expert = 0; expert != experts; ++expert) {
+    start.push(expert);
+    if ((expert + 1) % experts_of_rank == 0) start.close();
+  }
+  drifted_experts result;
+  result.home = omnibal::refine_parts(loads_of(), start, std::identity{},
+                                      {.counts = omnibal::part_counts::kept});
+  for (double& level : levels) {
+    level = 0.9 * level + std::sqrt(1 - 0.81) * bench::draw_normal(random);
+  }
+  result.loads = loads_of();
+  return result;
+}
+
+/// Half of the experts that change their rank.
+double exchanges(omnibal::grouping const& home, omnibal::grouping const& parts) {
+  double moved = 0;
+  for (std::size_t rank = 0; rank != ranks; ++rank) {
+    for (std::uint32_t const expert : parts[rank]) {
+      moved += std::ranges::count(home[rank], expert) == 0 ? 1 : 0;
+    }
+  }
+  return moved / 2;
+}
+
+/// A lower bound: the mean, and the largest expert with the seven smallest ones.
+double load_bound(load_list loads) {
+  std::sort(loads.begin(), loads.end());
+  std::int64_t const total = std::accumulate(loads.begin(), loads.end(), std::int64_t{0});
+  std::int64_t const beside = std::accumulate(
+      loads.begin(), loads.begin() + static_cast<std::ptrdiff_t>(experts_of_rank - 1),
+      std::int64_t{0});
+  return std::max(static_cast<double>(total) / ranks, static_cast<double>(loads.back() + beside));
+}
+
+double largest_over(omnibal::grouping const& parts, load_list const& loads) {
+  double largest = 0;
+  for (auto const& part : parts) {
+    double load = 0;
+    for (std::uint32_t const expert : part) load += static_cast<double>(loads[expert]);
+    largest = std::max(largest, load);
+  }
+  return largest / load_bound(loads);
+}
+
+/// The ranks above the limit at home. Each needs an exchange, so there are at least so many.
+double ranks_above(drifted_experts const& given) {
+  double const limit = (1 + max_overload) * load_bound(given.loads);
+  double count = 0;
+  for (auto const& part : given.home) {
+    double load = 0;
+    for (std::uint32_t const expert : part) load += static_cast<double>(given.loads[expert]);
+    count += load > limit ? 1 : 0;
+  }
+  return count;
+}
+
+template <class Balance>
+void swap_experts(benchmark::State& state, double sigma, Balance const& balance) {
+  std::vector<drifted_experts> cases;
+  double made = 0;
+  double above = 0;
+  double worst = 0;
+  for (std::uint64_t seed = 0; seed != drifts; ++seed) {
+    cases.push_back(drifted(sigma, seed));
+    auto const parts = balance(cases.back());
+    made += exchanges(cases.back().home, parts);
+    above += ranks_above(cases.back());
+    worst = std::max(worst, largest_over(parts, cases.back().loads));
+  }
+  std::size_t next = 0;
+  for (auto _ : state) {
+    next = (next + 1) % drifts;
+    benchmark::DoNotOptimize(balance(cases[next]));
+  }
+  state.counters["exchanges"] = made / drifts;
+  state.counters["ranks_above"] = above / drifts;
+  state.counters["worst_load_over_bound"] = worst;
+}
+
+auto const by_rebalance = [](drifted_experts const& given) {
+  load_list const one(experts, 1);
+  return omnibal::rebalance(given.home, given.loads, one,
+                            {.max_overload = max_overload, .counts = omnibal::rank_counts::kept});
+};
+auto const by_refine_parts = [](drifted_experts const& given) {
+  return omnibal::refine_parts(
+      given.loads, given.home, std::identity{},
+      {.max_overload = max_overload, .counts = omnibal::part_counts::kept});
+};
+
+[[maybe_unused]] bool const registered = [] {
+  for (double const sigma : {0.5, 0.7, 1.0, 1.5}) {
+    std::string const of = "/sigma_tenths:" + std::to_string(static_cast<int>(10 * sigma));
+    benchmark::RegisterBenchmark(
+        ("swap_experts/rebalance" + of).c_str(),
+        [=](benchmark::State& state) { swap_experts(state, sigma, by_rebalance); })
+        ->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark(
+        ("swap_experts/refine_parts" + of).c_str(),
+        [=](benchmark::State& state) { swap_experts(state, sigma, by_refine_parts); })
+        ->Unit(benchmark::kMicrosecond);
+  }
+  return true;
+}();
+
+}  // namespace
