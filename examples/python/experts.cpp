@@ -121,11 +121,11 @@ placement place(py::object const& loads, std::int64_t slots, std::int64_t ranks,
         },
         list.list());
   });
-  std::vector<std::int64_t> const moved(found.moved.begin(), found.moved.end());
+  std::vector<std::int64_t> moved(found.moved.begin(), found.moved.end());
   return {reshaped(std::move(found.experts), py::make_tuple(found.layers, rank_count, slot_count)),
           convert::to_array(std::move(found.largest_loads)),
           convert::to_array(std::move(found.lower_bounds)),
-          convert::to_array(std::vector<std::int64_t>(moved))};
+          convert::to_array(std::move(moved))};
 }
 
 split divide(py::object const& tokens, py::object const& slots, py::object const& first_tokens) {
