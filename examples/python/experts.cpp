@@ -55,6 +55,19 @@ struct spill {
   bool proven = false;
 };
 
+}  // namespace experts
+
+namespace pybind11::detail {
+template <>
+struct type_caster<experts::placement> : convert::value_caster<experts::placement> {};
+template <>
+struct type_caster<experts::split> : convert::value_caster<experts::split> {};
+template <>
+struct type_caster<experts::spill> : convert::value_caster<experts::spill> {};
+}  // namespace pybind11::detail
+
+namespace experts {
+
 namespace {
 
 /// Errors: `std::invalid_argument` for an array of other than `dimensions` dimensions.
@@ -124,8 +137,7 @@ placement place(py::object const& loads, std::int64_t slots, std::int64_t ranks,
   std::vector<std::int64_t> moved(found.moved.begin(), found.moved.end());
   return {reshaped(std::move(found.experts), py::make_tuple(found.layers, rank_count, slot_count)),
           convert::to_array(std::move(found.largest_loads)),
-          convert::to_array(std::move(found.lower_bounds)),
-          convert::to_array(std::move(moved))};
+          convert::to_array(std::move(found.lower_bounds)), convert::to_array(std::move(moved))};
 }
 
 split divide(py::object const& tokens, py::object const& slots, py::object const& first_tokens) {

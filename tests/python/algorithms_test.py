@@ -666,6 +666,9 @@ class Copies(unittest.TestCase):
         omnibal.OnlinePacker(10, buffer=1).push(1, 5),
         omnibal.tune_capacity([5, 1, 3, 2], 2.0).best,
         omnibal.context_groups([8, 4], 2, [(1, 0, 1), (1, 0, 0.5)]),
+        omnibal.place_experts([5, 1, 3], 2, 2),
+        omnibal.split_experts([5, 1, 3], [[0, 1], [0, 2]]),
+        omnibal.spill_experts([5, 1, 3], [0, 0, 1], 2),
     )
 
     def members(self, result):
