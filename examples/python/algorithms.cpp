@@ -29,16 +29,7 @@ namespace {
 
 std::vector<std::uint32_t> to_indices(std::string const& function, std::string const& name,
                                       py::object const& given) {
-  integer_list const list = optional_list(function, name, given);
-  std::vector<std::uint32_t> result;
-  for (std::int64_t const value : list.values()) {
-    if (value < 0 || value > UINT32_MAX) {
-      reject(function, name + " have " + std::to_string(value) + ", must be in [0, " +
-                           std::to_string(UINT32_MAX) + "]");
-    }
-    result.push_back(static_cast<std::uint32_t>(value));
-  }
-  return result;
+  return convert::to_indices(function, name, optional_list(function, name, given).values());
 }
 
 results::packing next_fit(py::object const& demands, py::object const& capacity) {

@@ -104,6 +104,21 @@ class integer_list {
   return given.is_none() ? integer_list() : integer_list(function, name, given);
 }
 
+/// Indices of 32 bits.
+[[nodiscard]] inline std::vector<std::uint32_t> to_indices(std::string const& function,
+                                                           std::string const& name,
+                                                           arrays::integers values) {
+  std::vector<std::uint32_t> result;
+  for (std::int64_t const value : values) {
+    if (value < 0 || value > UINT32_MAX) {
+      reject(function, "an element of " + name + " is " + std::to_string(value) +
+                           ", must be in [0, " + std::to_string(UINT32_MAX) + "]");
+    }
+    result.push_back(static_cast<std::uint32_t>(value));
+  }
+  return result;
+}
+
 /// Capacities and the like: a number, or one for each resource.
 class limit_list {
  public:

@@ -12,6 +12,9 @@
 namespace algorithms {
 void define(pybind11::module_& module);
 }
+namespace experts {
+void define(pybind11::module_& module);
+}
 namespace pipeline {
 void define(pybind11::module_& module);
 }
@@ -228,6 +231,7 @@ PYBIND11_MODULE(_core, module) {
   });
   results::define(module);
   algorithms::define(module);
+  experts::define(module);
   pipeline::define(module);
   prefixes::define(module);
   sampling::define(module);

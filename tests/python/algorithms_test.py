@@ -30,6 +30,114 @@ def indices(groups):
     return sorted(i for group in groups for i in group)
 
 
+class Experts(unittest.TestCase):
+    LOADS = np.random.RandomState(3).lognormal(6, 0.7, (4, 32))
+    LATER = LOADS * np.random.RandomState(4).lognormal(0, 0.3, (4, 32))
+
+    def check(self, placed, loads, slots, ranks):
+        # The numbers are those of the arrays, and no rank has an expert twice.
+        layers = len(loads)
+        self.assertEqual(placed.experts.shape, (layers, ranks, slots))
+        for layer in range(layers):
+            rows = placed.experts[layer]
+            self.assertTrue(all(len(set(row.tolist())) == slots for row in rows))
+            copies = np.bincount(rows.ravel(), minlength=loads.shape[1])
+            self.assertTrue((copies >= 1).all())
+            largest = (loads[layer] / copies)[rows].sum(axis=1).max()
+            self.assertAlmostEqual(placed.largest_loads[layer] / largest, 1)
+        self.assertTrue((placed.lower_bounds <= placed.largest_loads).all())
+
+    def test_placements(self):
+        first = omnibal.place_experts(self.LOADS, 5, 8)
+        self.check(first, self.LOADS, 5, 8)
+        self.assertEqual(first.moved.tolist(), [0] * 4)
+        after = omnibal.place_experts(self.LATER, 5, 8, old=first.experts, max_moved=20)
+        self.check(after, self.LATER, 5, 8)
+        moved = [sum(len(set(new.tolist()) - set(old.tolist())) for new, old in zip(a, b))
+                 for a, b in zip(after.experts, first.experts)]
+        self.assertEqual(after.moved.tolist(), moved)
+        self.assertTrue(0 < sum(moved) <= 20)
+        nodes = omnibal.place_experts(self.LOADS, 5, 8, groups=4, nodes=2, effort="fast")
+        self.check(nodes, self.LOADS, 5, 8)
+        of_node = nodes.experts.reshape(4, 2, -1) // 8
+        for layer in of_node:
+            self.assertFalse(set(layer[0].tolist()) & set(layer[1].tolist()))
+        # Integers, lists and one layer without a dimension of layers are accepted.
+        one = omnibal.place_experts([5, 4, 3, 2], 2, 3)
+        self.assertEqual(one.experts.shape, (1, 3, 2))
+        again = pickle.loads(pickle.dumps(after))
+        np.testing.assert_array_equal(again.experts, after.experts)
+        self.assertEqual(repr(again), repr(after))
+
+    def test_splits_against_all_splits(self):
+        random = np.random.RandomState(5)
+        for _ in range(50):
+            tokens = random.randint(0, 6, 2)
+            first = random.randint(0, 4, 3)
+            slots = np.array([[0], [0], [1]])
+            split = omnibal.split_experts(tokens, slots, first_tokens=first)
+            best = min(max(first[0] + a, first[1] + tokens[0] - a, first[2] + tokens[1])
+                       for a in range(tokens[0] + 1))
+            self.assertEqual(split.largest, best)
+            self.assertEqual(split.tokens.shape, slots.shape)
+            np.testing.assert_array_equal(split.rank_tokens, first + split.tokens.sum(axis=1))
+            np.testing.assert_array_equal(
+                np.bincount(slots.ravel(), split.tokens.ravel(), 2), tokens)
+            full = split.full_ranks
+            self.assertEqual(-(-int(split.rank_tokens[full].sum()) // len(full)), best)
+        again = pickle.loads(pickle.dumps(split))
+        np.testing.assert_array_equal(again.tokens, split.tokens)
+        self.assertEqual(again.largest, split.largest)
+
+    def test_spills_keep_the_cap(self):
+        random = np.random.RandomState(6)
+        home = np.arange(32) // 4
+        for overload in (0.02, 0.1, 0.5):
+            tokens = random.lognormal(5, 1.2, 32).astype(int)
+            plan = omnibal.spill_experts(tokens, home, 8, max_overload=overload)
+            self.assertEqual(plan.status, "solved")
+            left = plan.home_tokens + np.bincount(plan.experts, plan.tokens, 32)
+            np.testing.assert_array_equal(left, tokens)
+            loads = np.bincount(home, plan.home_tokens, 8)
+            loads += np.bincount(plan.ranks, plan.tokens, 8)
+            np.testing.assert_array_equal(loads, plan.rank_tokens)
+            self.assertEqual(plan.largest, loads.max())
+            self.assertLessEqual(plan.largest, plan.cap)
+            self.assertEqual(plan.cap, int(-(-tokens.sum() // 8) * (1 + overload)))
+            self.assertGreaterEqual(len(plan), plan.fewest_copies)
+            self.assertEqual(plan.proven, len(plan) == plan.fewest_copies)
+            self.assertEqual(len(pickle.loads(pickle.dumps(plan))), len(plan))
+        self.assertEqual(omnibal.spill_experts([9, 1], [0, 1], 2, slots=0).status, "infeasible")
+
+    def test_errors(self):
+        first = omnibal.place_experts(self.LOADS, 5, 8).experts
+        place, spill, split = omnibal.place_experts, omnibal.spill_experts, omnibal.split_experts
+        for text, call in (
+            (r"omnibal.place_experts: slots is 3, must be from 4 to 32",
+             lambda: place(self.LOADS, 3, 8)),
+            (r"ranks is -1, must not be negative", lambda: place([1], 1, -1)),
+            (r"max_moved is 3, must have no value without", lambda: place([1], 1, 1, max_moved=3)),
+            (r"the shape of old is \(4, 5, 8\), must be \(4, 8, 5\)",
+             lambda: place(self.LOADS, 5, 8, old=first.reshape(4, 5, 8))),
+            (r"old has 2 dimensions", lambda: place([1], 1, 1, old=[[0]])),
+            (r"an element of old is -1", lambda: place([1], 1, 1, old=[[[-1]]])),
+            (r"loads have 3 dimensions", lambda: place([[[1]]], 1, 1)),
+            (r"effort is 'most'", lambda: place([1], 1, 1, effort="most")),
+            (r"omnibal.split_experts: slots\[1\] is 2, must be below the 2 experts",
+             lambda: split([1, 1], [[0], [2]])),
+            (r"slots has 1 dimensions, must have the shape \(ranks, slots\)",
+             lambda: split([1], [0])),
+            (r"first_tokens has 1", lambda: split([1], [[0], [0]], first_tokens=[1])),
+            (r"tokens is float64", lambda: split([0.5], [[0]])),
+            (r"omnibal.spill_experts: home\[1\] is 2, must be below the 2 ranks",
+             lambda: spill([1, 1], [0, 2], 2)),
+            (r"an element of home is -1", lambda: spill([1], [-1], 2)),
+            (r"max_overload is -1", lambda: spill([1], [0], 2, max_overload=-1)),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                call()
+
+
 class Packing(unittest.TestCase):
     def check(self, packed, demands, capacity):
         loads = np.asarray(omnibal.group_loads(packed.groups, demands)).reshape(len(packed), -1)
@@ -558,6 +666,9 @@ class Copies(unittest.TestCase):
         omnibal.OnlinePacker(10, buffer=1).push(1, 5),
         omnibal.tune_capacity([5, 1, 3, 2], 2.0).best,
         omnibal.context_groups([8, 4], 2, [(1, 0, 1), (1, 0, 0.5)]),
+        omnibal.place_experts([5, 1, 3], 2, 2),
+        omnibal.split_experts([5, 1, 3], [[0, 1], [0, 2]]),
+        omnibal.spill_experts([5, 1, 3], [0, 0, 1], 2),
     )
 
     def members(self, result):

@@ -4,12 +4,15 @@ anew, and properties on random lengths, beside their algorithms written anew."""
 
 import json
 import os
+import sys
+import types
 import unittest
+import unittest.mock
 
 import numpy as np
 import rivals
 from omnibal.compat import (
-    areal, isf, lightbinpack, llamafactory, llava, megatron, trl, veomni, verl,
+    areal, isf, lightbinpack, llamafactory, llava, llep, megatron, sglang, trl, veomni, verl, vllm,
 )
 
 RANDOM = np.random.RandomState(11)
@@ -284,6 +287,275 @@ class Areal(unittest.TestCase):
              lambda: areal.build_tries({"input_ids": [[1]], "attention_mask": [1]}, 1)),
         ):
             with self.assertRaisesRegex(ValueError, "omnibal.compat.areal.build_tries: .*" + text):
+                call()
+
+
+def packed_in_equal_numbers(weights, packs):
+    """EPLB's packing: the largest first, each to the lightest pack with room."""
+    loads, items = [0.0] * packs, [[] for _ in range(packs)]
+    for item in sorted(range(len(weights)), key=lambda i: -weights[i]):
+        room = [p for p in range(packs) if len(items[p]) < len(weights) // packs]
+        pack = min(room, key=lambda p: loads[p])
+        loads[pack] += weights[item]
+        items[pack].append(item)
+    return items
+
+
+def eplb_greedy(weights, replicas, groups, nodes, ranks):
+    """EPLB's experts of the ranks of one layer."""
+    size = len(weights) // groups
+    of_groups = [sum(weights[g * size:(g + 1) * size]) for g in range(groups)]
+    result = []
+    for own in packed_in_equal_numbers(of_groups, nodes):
+        experts = [e for g in own for e in range(g * size, (g + 1) * size)]
+        copies = dict.fromkeys(experts, 1)
+        for _ in range(replicas // nodes - len(experts)):
+            copies[max(experts, key=lambda e: weights[e] / copies[e])] += 1
+        slots = [e for e in experts for _ in range(copies[e])]
+        shares = [weights[e] / copies[e] for e in slots]
+        result += [[slots[i] for i in rank]
+                   for rank in packed_in_equal_numbers(shares, ranks // nodes)]
+    return np.array(result)
+
+
+def largest_load(weights, slots):
+    """The load of the heaviest rank."""
+    copies = np.bincount(slots.ravel(), minlength=len(weights))
+    return (weights / copies)[slots].sum(axis=1).max()
+
+
+def moved_copies(new, old):
+    """The copies on ranks that did not have their expert."""
+    return sum(len(set(a.tolist()) - set(b.tolist())) for a, b in zip(new, old))
+
+
+class ExpertPolicies(unittest.TestCase):
+    LOADS = np.random.RandomState(21).lognormal(5, 0.8, (3, 64)).astype(np.float32)
+    LATER = (LOADS * np.random.RandomState(22).lognormal(0, 0.3, (3, 64))).astype(np.float32)
+    SHAPES = ((80, 1, 1, 16), (96, 8, 2, 8), (80, 8, 3, 16))
+
+    def check_maps(self, maps, experts, width):
+        # The three maps describe one placement, in the form that the systems document.
+        physical, logical, counts = maps
+        layers, replicas = physical.shape
+        self.assertEqual(logical.shape, (layers, experts, width))
+        self.assertEqual(counts.shape, (layers, experts))
+        self.assertTrue(all(of.dtype == np.int64 for of in maps))
+        for layer in range(layers):
+            for expert in range(experts):
+                of = np.flatnonzero(physical[layer] == expert).tolist()
+                self.assertTrue(of)
+                self.assertEqual(counts[layer, expert], len(of))
+                self.assertEqual(logical[layer, expert].tolist(),
+                                 of + [-1] * (width - len(of)))
+
+    def test_never_heavier_than_eplb_and_fewer_moves(self):
+        for replicas, groups, nodes, ranks in self.SHAPES:
+            old = vllm.rebalance_experts(self.LOADS, replicas, groups, nodes, ranks)
+            new = vllm.rebalance_experts(self.LATER, replicas, groups, nodes, ranks, old[0])
+            few = vllm.rebalance_experts(self.LATER, replicas, groups, nodes, ranks, old[0],
+                                         max_moved_share=0.1)
+            if groups % nodes:
+                groups = nodes = 1
+            ours, theirs, limited = 0, 0, 0
+            for maps, loads in ((old, self.LOADS), (new, self.LATER), (few, self.LATER)):
+                self.check_maps(maps, 64, replicas - 64 + 1)
+                for layer, weights in enumerate(loads.astype(float)):
+                    found = maps[0][layer].reshape(ranks, -1)
+                    greedy = eplb_greedy(weights, replicas, groups, nodes, ranks)
+                    self.assertEqual(greedy.shape, found.shape)
+                    if maps is few:
+                        limited += moved_copies(found, old[0][layer].reshape(ranks, -1))
+                        continue
+                    # A search ends within 0.1 % of its bound. With old groups on their nodes, the
+                    # nodes themselves limit the loads.
+                    size = 64 // groups
+                    node_of = {int(e) // size: rank * nodes // ranks
+                               for rank, row in enumerate(found) for e in row}
+                    node_loads = np.zeros(nodes)
+                    for group, node in node_of.items():
+                        node_loads[node] += weights[group * size:(group + 1) * size].sum()
+                    self.assertEqual(len(node_of), groups)
+                    for rank, row in enumerate(found):
+                        self.assertTrue(all(node_of[int(e) // size] == rank * nodes // ranks
+                                            for e in row))
+                        self.assertEqual(len(set(row.tolist())), len(row))
+                    bound = node_loads.max() * nodes / ranks
+                    self.assertLessEqual(
+                        largest_load(weights, found),
+                        max(largest_load(weights, greedy), bound) * 1.0011)
+                    if maps is new:
+                        before = eplb_greedy(self.LOADS[layer].astype(float), replicas, groups,
+                                             nodes, ranks)
+                        ours += moved_copies(found, old[0][layer].reshape(ranks, -1))
+                        theirs += moved_copies(greedy, before)
+            self.assertLess(ours, 0.6 * theirs)
+            self.assertLessEqual(limited, 0.1 * replicas * 3)
+
+    def test_experts_that_stay_keep_their_slots(self):
+        old = vllm.EplbPolicy.rebalance_experts(self.LOADS, 80, 1, 1, 16)
+        # Another order of the slots of a rank must not move an expert to another slot.
+        old = old.reshape(3, 16, 5)[:, :, ::-1].reshape(3, 80).copy()
+        new = vllm.EplbPolicy.rebalance_experts(self.LATER, 80, 1, 1, 16, old)
+        self.assertEqual(new.shape, (3, 80))
+        moved = sum(moved_copies(a.reshape(16, 5), b.reshape(16, 5)) for a, b in zip(new, old))
+        self.assertEqual((new != old).sum(), moved)
+
+    def test_old_placements_without_use_are_ignored(self):
+        fresh = vllm.rebalance_experts(self.LOADS, 96, 8, 2, 8)[0]
+        round_robin = np.tile(np.arange(96) % 64, (3, 1))
+        other = np.tile(np.arange(64), (3, 1))
+        for old in (round_robin, other):
+            found = vllm.rebalance_experts(self.LOADS, 96, 8, 2, 8, old, max_moved_share=0.1)[0]
+            np.testing.assert_array_equal(found, fresh)
+
+    def test_sglang_sums_steps_and_has_the_narrowest_map(self):
+        steps = np.stack([self.LOADS, self.LATER])
+        total = steps.sum(axis=0)
+        maps = sglang.rebalance_experts(steps, 96, 12, 8, 2, "deepseek_hierarchical")
+        self.check_maps(maps, 64, maps[2].max())
+        np.testing.assert_array_equal(maps[0], vllm.rebalance_experts(total, 96, 8, 2, 8)[0])
+        for groups, algorithm in ((8, "deepseek"), (None, "auto")):
+            flat_maps = sglang.rebalance_experts(steps, 96, 12, groups, 2, algorithm)
+            np.testing.assert_array_equal(flat_maps[0],
+                                          vllm.rebalance_experts(total, 96, 1, 1, 8)[0])
+        again = sglang.rebalance_experts(steps, 96, 12, 8, 2, max_moved_share=0,
+                                         old_physical_to_logical_map=maps[0])
+        np.testing.assert_array_equal(again[0], maps[0])
+
+    def test_tensors_come_from_devices_and_go_back(self):
+        # A stand-in of torch, because the tests run without it.
+        class Tensor:
+            def __init__(self, values, is_on_host=False):
+                self.values, self.shape, self.is_on_host = values, values.shape, is_on_host
+
+            def detach(self):
+                return Tensor(self.values, self.is_on_host)
+
+            def cpu(self):
+                return Tensor(self.values, True)
+
+            def is_floating_point(self):
+                return self.values.dtype.kind == "f"
+
+            def float(self):
+                return Tensor(self.values.astype(np.float32), self.is_on_host)
+
+            def numpy(self):
+                if not self.is_on_host:
+                    raise TypeError("the tensor is on a device")
+                return self.values
+
+        torch = types.SimpleNamespace(from_numpy=lambda values: Tensor(values, True))
+        old = vllm.EplbPolicy.rebalance_experts(self.LOADS, 80, 1, 1, 16)
+        expected = vllm.EplbPolicy.rebalance_experts(self.LATER, 80, 1, 1, 16, old)
+        loads = Tensor(self.LATER.astype(np.float64))
+        with unittest.mock.patch.dict(sys.modules, torch=torch):
+            found = vllm.EplbPolicy.rebalance_experts(loads, 80, 1, 1, 16, Tensor(old))
+            maps = sglang.rebalance_experts(Tensor(self.LATER[None]), 80, 5, None, 1)
+            plan = llep.compute_llep_lpt_plan(Tensor(np.array([9, 1])), 2, 0, 1)
+        self.assertIsInstance(found, Tensor)
+        np.testing.assert_array_equal(found.values, expected)
+        self.assertTrue(all(isinstance(of, Tensor) for of in maps))
+        self.assertEqual(plan.gpu_loads.values.sum(), 10)
+
+    def test_errors_name_the_function(self):
+        for text, call in (
+            (r"vllm.rebalance_experts: num_replicas is 81, must be a multiple of 16",
+             lambda: vllm.rebalance_experts(self.LOADS, 81, 1, 1, 16)),
+            (r"vllm.EplbPolicy.rebalance_experts: weight has the shape \(64,\)",
+             lambda: vllm.EplbPolicy.rebalance_experts(self.LOADS[0], 80, 1, 1, 16)),
+            (r"an element of the old placement is -1",
+             lambda: vllm.rebalance_experts(self.LOADS, 80, 1, 1, 16, np.full((3, 80), -1))),
+            (r"an element of the old placement is 64",
+             lambda: vllm.rebalance_experts(self.LOADS, 80, 1, 1, 16, np.full((3, 80), 64))),
+            (r"max_moved_share is 2",
+             lambda: vllm.rebalance_experts(self.LOADS, 80, 1, 1, 16, max_moved_share=2)),
+            (r"sglang.rebalance_experts: algorithm is 'elasticity_aware'",
+             lambda: sglang.rebalance_experts(self.LOADS[None], 80, 5, 1, 1, "elasticity_aware")),
+            (r"tokens_per_expert has the shape \(3, 64\)",
+             lambda: sglang.rebalance_experts(self.LOADS, 80, 5, 1, 1)),
+            (r"num_physical_experts is 80, must be a multiple of 7",
+             lambda: sglang.rebalance_experts(self.LOADS[None], 80, 7, 1, 1)),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                call()
+
+
+def llep_greedy(counts, ranks, factor):
+    """The copies and loads of LLEP's plan: experts with the most tokens first, and tokens above the
+    cap to the rank with the least assigned and pending tokens, up to its cap."""
+    local = len(counts) // ranks
+    cap = max(1, int(factor * (sum(counts) // ranks)))
+    loads = [sum(counts[r * local:(r + 1) * local]) for r in range(ranks)]
+    copies = 0
+    for expert in sorted(range(len(counts)), key=lambda e: -counts[e]):
+        home, left = expert // local, counts[expert]
+        loads[home] -= left
+        stays = max(0, min(left, cap - loads[home]))
+        loads[home] += stays
+        left -= stays
+        while left:
+            to = min((r for r in range(ranks) if r != home), key=lambda r: loads[r])
+            tokens = min(left, cap - loads[to]) if loads[to] < cap else left
+            loads[to] += tokens
+            left -= tokens
+            copies += 1
+    return copies, loads
+
+
+class Llep(unittest.TestCase):
+    def test_fewer_copies_than_llep_under_its_cap(self):
+        random = np.random.RandomState(23)
+        ours, theirs = 0, 0
+        for sigma in (0.5, 1.0, 1.5):
+            for ranks, factor in ((8, 1.1), (32, 1.1), (32, 1.02)):
+                counts = (1000 * random.lognormal(0, sigma, 4 * ranks)).astype(int)
+                plan = llep.compute_llep_lpt_plan(counts, ranks, 1, 4, factor)
+                copies, loads = llep_greedy(counts.tolist(), ranks, factor)
+                ours += len(plan.weight_transfers)
+                theirs += copies
+                self.assertLessEqual(len(plan.weight_transfers), copies)
+                cap = int(factor * (int(counts.sum()) // ranks))
+                self.assertLessEqual(plan.gpu_loads.max(), cap)
+                self.check(plan, counts, ranks)
+        self.assertLess(ours, 0.95 * theirs)
+
+    def check(self, plan, counts, ranks):
+        # The ranges of each expert follow one another, and the lists are those of one plan.
+        loads = np.zeros(ranks, dtype=int)
+        for expert, parts in plan.lpt_plan.items():
+            self.assertEqual([0] + [end for _, _, end in parts],
+                             [start for _, start, _ in parts] + [counts[expert]])
+            for rank, start, end in parts:
+                self.assertLess(start, end)
+                loads[rank] += end - start
+        np.testing.assert_array_equal(loads, plan.gpu_loads)
+        self.assertEqual(set(plan.lpt_plan), set(np.flatnonzero(counts).tolist()))
+        foreign = [(e, e // 4, *part) for e, parts in plan.lpt_plan.items() for part in parts
+                   if part[0] != e // 4]
+        self.assertEqual(sorted(foreign), [
+            (t.expert_id, t.src_rank, t.dst_rank, t.token_start, t.token_end)
+            for t in plan.weight_transfers])
+        self.assertEqual(plan.weights_to_send, [(e, to) for e, home, to, _, _ in foreign
+                                                if home == 1])
+        self.assertEqual(plan.weights_to_receive, [(e, home) for e, home, to, _, _ in foreign
+                                                   if to == 1])
+
+    def test_edges_and_errors(self):
+        plan = llep.compute_llep_lpt_plan([0, 0], 2, 0, 1)
+        self.assertEqual((plan.lpt_plan, plan.gpu_loads.tolist()), ({}, [0, 0]))
+        plan = llep.compute_llep_lpt_plan([3, 0], 2, 0, 1, max_tokens_factor=1.0)
+        self.assertEqual(plan.lpt_plan, {0: [(0, 0, 2), (1, 2, 3)]})
+        self.assertEqual(llep.compute_llep_lpt_plan([7], 1, 0, 1).lpt_plan, {0: [(0, 0, 7)]})
+        for text, call in (
+            (r"llep.compute_llep_lpt_plan: global_expert_counts has the shape \(3,\)",
+             lambda: llep.compute_llep_lpt_plan([1, 1, 1], 2, 0, 1)),
+            (r"ep_rank is 2", lambda: llep.compute_llep_lpt_plan([1, 1], 2, 2, 1)),
+            (r"max_tokens_factor is nan",
+             lambda: llep.compute_llep_lpt_plan([1, 1], 2, 0, 1, float("nan"))),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
                 call()
 
 

@@ -178,6 +178,76 @@ class PrefixPacking:
             [5, 5, 3, 5, 5]
         """
 
+class ExpertPlacement:
+    """The experts in the slots of all ranks, for each layer, with the loads of the heaviest ranks.
+
+    Example:
+        >>> placed = omnibal.place_experts([600, 560, 120, 120, 20, 10, 10, 10], slots=2, ranks=8)
+        >>> placed
+        ExpertPlacement(1 layer, 8 ranks of 2 slots, 0 moved)
+        >>> placed.experts.shape
+        (1, 8, 2)
+    """
+
+    @property
+    def experts(self) -> Indices: ...
+    @property
+    def largest_loads(self) -> npt.NDArray[np.float64]: ...
+    @property
+    def lower_bounds(self) -> npt.NDArray[np.float64]: ...
+    @property
+    def moved(self) -> npt.NDArray[np.int64]: ...
+
+class ExpertSplit:
+    """The tokens of one batch on the copies of their experts.
+
+    Example:
+        >>> omnibal.split_experts([8, 2, 2], [[0, 1], [0, 2]])
+        ExpertSplit(2 ranks, largest 6)
+    """
+
+    @property
+    def tokens(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def rank_tokens(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def largest(self) -> int: ...
+    @property
+    def full_ranks(self) -> Indices: ...
+
+class SpillPlan:
+    """Copies of experts on foreign ranks for one batch, by expert, then by rank, and their tokens.
+
+    Example:
+        >>> plan = omnibal.spill_experts([9, 1, 1, 1], home=[0, 0, 1, 1], ranks=2, max_overload=0)
+        >>> plan
+        SpillPlan(solved, 1 copy, at least 1, largest 6)
+        >>> len(plan), plan.home_tokens.tolist()
+        (1, [5, 1, 1, 1])
+    """
+
+    @property
+    def experts(self) -> Indices: ...
+    @property
+    def ranks(self) -> Indices: ...
+    @property
+    def tokens(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def home_tokens(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def rank_tokens(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def largest(self) -> int: ...
+    @property
+    def cap(self) -> int: ...
+    @property
+    def fewest_copies(self) -> int: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def proven(self) -> bool: ...
+    def __len__(self) -> int: ...
+
 class Steps:
     """What each rank runs in each step: a sequence of steps, which are lists of arrays.
 
@@ -876,6 +946,107 @@ def pack_prefixes(
         >>> packed = omnibal.pack_prefixes(answers, 8)
         >>> packed.groups.tolist(), packed.computed_tokens
         ([[0, 1, 2], [3, 4, 5]], 14)
+    """
+
+def place_experts(
+    loads: Costs,
+    slots: int,
+    ranks: int,
+    *,
+    old: Optional[Integers] = None,
+    max_moved: Optional[int] = None,
+    groups: int = 1,
+    nodes: int = 1,
+    max_gap: float = 0.001,
+    effort: Effort = "normal",
+    seed: int = 0,
+) -> ExpertPlacement:
+    """Places copies of experts into the slots of ranks so that the heaviest rank is light.
+
+    Args:
+        loads: the load of each expert, such as its tokens in the last steps: an array of experts,
+            or of shape (layers, experts). All layers share `max_moved`.
+        slots: the number of slots of a rank. All slots are used.
+        ranks: the number of ranks.
+        old: the experts of an earlier placement, of shape (layers, ranks, slots). The search begins
+            there. Default: none.
+        max_moved: the most copies of all layers on ranks that did not have them. Default: no limit.
+        groups: the number of groups of consecutive experts. All copies of a group are on one node.
+        nodes: the number of nodes of consecutive ranks.
+        max_gap: a layer is good enough if its heaviest rank exceeds the bound by at most this share.
+        effort: "fast", "normal" or "thorough".
+        seed: the seed of random changes, which follow the search unless `max_moved` is given.
+
+    Returns:
+        The experts of each slot, and for each layer the largest load, its bound and the moved copies.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> first = omnibal.place_experts([600, 560, 120, 120, 20, 10, 10, 10], slots=2, ranks=8)
+        >>> round(float(first.largest_loads[0]), 2), first.lower_bounds.tolist()
+        (196.67, [181.25])
+        >>> later = [560, 600, 110, 130, 20, 10, 10, 10]
+        >>> after = omnibal.place_experts(later, 2, 8, old=first.experts, max_moved=2)
+        >>> bool(after.moved.sum() <= 2)
+        True
+    """
+
+def split_experts(
+    tokens: Integers, slots: Integers, *, first_tokens: Optional[Integers] = None
+) -> ExpertSplit:
+    """Splits the tokens of a batch over copies of experts so that the largest rank has the fewest.
+
+    Args:
+        tokens: the number of tokens of each expert in the batch.
+        slots: the expert of each slot, of shape (ranks, slots), such as `experts[layer]` of a
+            placement.
+        first_tokens: the tokens that each rank has in any case. Default: none.
+
+    Returns:
+        The tokens of each slot and rank, and the ranks that prove that no split is better.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> split = omnibal.split_experts([8, 2, 2], [[0, 1], [0, 2]])
+        >>> split.tokens.tolist(), split.rank_tokens.tolist(), split.largest
+        ([[4, 2], [4, 2]], [6, 6], 6)
+    """
+
+def spill_experts(
+    tokens: Integers,
+    home: Integers,
+    ranks: int,
+    *,
+    slots: Optional[int] = None,
+    max_overload: float = 0.1,
+    effort: Effort = "normal",
+    seed: int = 0,
+) -> SpillPlan:
+    """Plans few copies of experts on foreign ranks with which no rank exceeds a cap, for one batch.
+
+    Args:
+        tokens: the number of tokens of each expert in the batch.
+        home: the rank that keeps the weights of each expert.
+        ranks: the number of ranks.
+        slots: the most foreign experts of a rank. Default: no limit.
+        max_overload: the largest rank may exceed the mean, rounded up, by this share.
+        effort: "fast", "normal" or "thorough".
+        seed: the seed of the orders that the search tries.
+
+    Returns:
+        The foreign copies with their tokens, and a lower bound of their number.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> plan = omnibal.spill_experts([9, 1, 1, 1], home=[0, 0, 1, 1], ranks=2, max_overload=0)
+        >>> plan.experts.tolist(), plan.ranks.tolist(), plan.tokens.tolist(), plan.proven
+        ([0], [1], [4], True)
     """
 
 def group_loads(groups: Groups, demands: Demands) -> npt.NDArray[np.int64]:
