@@ -33,16 +33,20 @@ struct part_time {
     return static_cast<double>(load) / static_cast<double>(speed);
   }
 
-  [[nodiscard]] friend constexpr bool operator<(part_time const& a, part_time const& b) {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE friend constexpr bool operator<(part_time const& a,
+                                                                    part_time const& b) {
     return int128{a.load} * b.speed < int128{b.load} * a.speed;
   }
-  [[nodiscard]] friend constexpr bool operator>(part_time const& a, part_time const& b) {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE friend constexpr bool operator>(part_time const& a,
+                                                                    part_time const& b) {
     return b < a;
   }
-  [[nodiscard]] friend constexpr bool operator<=(part_time const& a, part_time const& b) {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE friend constexpr bool operator<=(part_time const& a,
+                                                                     part_time const& b) {
     return !(b < a);
   }
-  [[nodiscard]] friend constexpr bool operator==(part_time const& a, part_time const& b) {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE friend constexpr bool operator==(part_time const& a,
+                                                                     part_time const& b) {
     return int128{a.load} * b.speed == int128{b.load} * a.speed;
   }
 };

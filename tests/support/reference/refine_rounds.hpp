@@ -10,6 +10,7 @@
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -125,12 +126,15 @@ struct refine_rounds_fn {
                                              Cost const& cost = {},
                                              refine_rounds_options const& options = {}) const {
     return omnibal::detail::refined_parts(
-        name, samples, parts, cost, options.max_overload,
-        [&](auto const& costs, auto const& order, auto const& part_of, std::int64_t limit,
-            auto const& put) {
-          round_refiner refiner(costs, order, part_of, parts.size());
-          refiner.run(limit, options.rounds, options.counts == omnibal::part_counts::free);
-          refiner.lists().for_each_sample(put);
+        name, samples, parts, cost, options.max_overload, {},
+        [&](auto const& costs, auto const& order, auto const& part_of, auto limit, auto const& put,
+            auto const&) {
+          // Without speeds, limits are loads.
+          if constexpr (std::same_as<decltype(limit), std::int64_t>) {
+            round_refiner refiner(costs, order, part_of, parts.size());
+            refiner.run(limit, options.rounds, options.counts == omnibal::part_counts::free);
+            refiner.lists().for_each_sample(put);
+          }
         });
   }
 

@@ -125,7 +125,8 @@ struct unit_arrivals {
   std::size_t pass_on(list_problem<T> const& problem, unit_times<T> const& times,
                       operation_kind kind, std::size_t virtual_stage, std::uint32_t micro_batch,
                       T end) {
-    auto const next = pass_chain{problem.virtual_stages()}.after({kind, virtual_stage});
+    pass_chain const passes{problem.virtual_stages()};
+    auto const next = passes.after({kind, virtual_stage});
     if (!next) return problem.virtual_stages();
     T arrival = end;
     if (next->virtual_stage != virtual_stage) {

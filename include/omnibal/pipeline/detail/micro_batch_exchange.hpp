@@ -183,6 +183,7 @@ class micro_batch_exchange {
     std::uint32_t const no_transfer = transfer_row(2 * stages);
     // The numbers of the forward and backward passes, at the places of their times in `values_`.
     std::vector<std::uint32_t> number(2 * problem_.bytes.size(), 0);
+    pass_chain const passes{stages};
     for (auto const& [begin, stage, one] : by_begin(lists)) {
       std::uint32_t const m = one.micro_batch;
       std::size_t const v = problem_.layout.virtual_stage(stage, {one.chunk, m});
@@ -194,7 +195,7 @@ class micro_batch_exchange {
                                   .kind = one.kind};
       auto const input = one.kind == operation_kind::weight
                              ? std::nullopt
-                             : pass_chain{stages}.before({one.kind, v});
+                             : passes.before(chain_pass{one.kind, v});
       if (input) {
         numbered.input = number[row_of(input->kind, input->virtual_stage) + m];
         bool const is_forward = one.kind == operation_kind::forward;

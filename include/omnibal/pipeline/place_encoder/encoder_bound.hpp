@@ -133,7 +133,8 @@ class encoder_bound {
   /// Returns the number of the pass whose result an operation reads, if there is one.
   [[nodiscard]] std::optional<std::size_t> needed_pass(language_operation<T> const& one) const {
     if (one.kind == operation_kind::weight) return {};
-    auto const before = pass_chain{problem_.virtual_stages}.before({one.kind, one.virtual_stage});
+    pass_chain const passes{problem_.virtual_stages};
+    auto const before = passes.before(chain_pass{one.kind, one.virtual_stage});
     if (!before) return {};
     return pass(before->kind, problem_.unit(before->virtual_stage, one.micro_batch));
   }
