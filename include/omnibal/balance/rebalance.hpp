@@ -92,15 +92,17 @@ struct rebalance_fn {
   /// The samples of a part have ascending indices. Costs may be resources, which count as in `lpt`.
   /// `cost` and `bytes` are called once for each sample, in order.
   ///
-  /// Complexity: linear, except for ranks above the limit. A radix sort orders their samples, and
-  /// at most 16 exchanges are made for each rank. Each exchange looks at all ranks and at the
-  /// samples of a few. Memory: about 70 + 16R bytes per sample and 100 + 8R per rank, result
-  /// included; with the parts of `lpt` 20 bytes per sample more. Determinism: portable for
-  /// integers. Errors: `std::invalid_argument` if a cost or bytes are negative, not finite or above
-  /// 2^63 - 1, if `max_overload` is negative or not finite, if a range has another number of
-  /// elements, if `home` names an index twice or leaves one out, if counts must be equal and the
-  /// number of ranks does not divide the number of samples, or if `max_moved_bytes` is negative.
-  /// `std::overflow_error` if the sum of all costs or bytes exceeds its type.
+  /// Complexity: linear, except for ranks above the limit. Each move that a rule for counts
+  /// requires is a further pass over the samples, and a budget costs up to 21 searches. A radix
+  /// sort orders their samples, and at most 16 exchanges are made for each rank. Each exchange
+  /// looks at all ranks and at the samples of a few. Memory: about 70 + 16R bytes per sample and
+  /// 100 + 8R per rank, result included; with the parts of `lpt` 20 bytes per sample more.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` if a cost or bytes are
+  /// negative, not finite or above 2^63 - 1, if `max_overload` is negative or not finite, if a
+  /// range has another number of elements, if `home` names an index twice or leaves one out, if
+  /// counts must be equal and the number of ranks does not divide the number of samples, or if
+  /// `max_moved_bytes` is negative. `std::overflow_error` if the sum of all costs or bytes exceeds
+  /// its type.
   template <index_measure Cost, detail::index_weight Bytes>
   [[nodiscard]] grouping operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
                                     rebalance_options const& options = {}) const {
