@@ -14,13 +14,14 @@
 #include <omnibal/plan/detail/integer_layers.hpp>
 #include <omnibal/plan/detail/stage_budgets.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
-#include <omnibal/plan/stage_chunks/chunk_bounds.hpp>
 #include <omnibal/plan/stage_chunks/chunk_choices.hpp>
+#include <omnibal/plan/stage_chunks/chunk_dual.hpp>
 #include <omnibal/plan/stage_chunks/chunk_problem.hpp>
 #include <omnibal/plan/stage_chunks/cut_evaluator.hpp>
 #include <omnibal/plan/stage_chunks/cut_moves.hpp>
 #include <omnibal/plan/stage_chunks/cut_tree.hpp>
 #include <omnibal/plan/stage_chunks/exact_choices.hpp>
+#include <omnibal/plan/stage_chunks/min_largest_load.hpp>
 #include <omnibal/plan/stage_chunks/refine_choices.hpp>
 #include <omnibal/plan/stage_chunks/schedule_descent.hpp>
 
