@@ -6,6 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/portfolio.hpp>
 #include <omnibal/pack/detail/scalar_best_fit.hpp>
@@ -74,9 +75,11 @@ struct best_packing_fn {
 
   [[nodiscard]] static constexpr detail::portfolio_limits limits_of(
       best_packing_options const& options) {
-    detail::portfolio_limits limits = detail::normal_portfolio;
-    if (options.effort == effort::fast) limits = {16, 4096};
-    if (options.effort == effort::thorough) limits = {4096, std::size_t{1} << 20};
+    constexpr detail::by_effort<detail::portfolio_limits> levels{
+        .fast = {16, 4096},
+        .normal = detail::normal_portfolio,
+        .thorough = {4096, std::size_t{1} << 20}};
+    detail::portfolio_limits limits = levels[options.effort];
     limits.orders = options.orders.value_or(limits.orders);
     return limits;
   }

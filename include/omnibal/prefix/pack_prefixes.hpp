@@ -5,6 +5,7 @@
 /// Groups of sequences that share prefixes, with each shared token once in a group.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
@@ -111,13 +112,9 @@ struct pack_prefixes_fn {
   static constexpr std::string_view name = "pack_prefixes";
 
   [[nodiscard]] static std::size_t steps_of(pack_prefixes_options const& options) {
-    if (options.steps) return *options.steps;
-    switch (options.effort) {
-      case effort::fast: return 0;
-      case effort::normal: return std::size_t{1} << 18;
-      case effort::thorough: break;
-    }
-    return std::size_t{1} << 22;
+    constexpr detail::by_effort<std::size_t> levels{
+        .fast = 0, .normal = std::size_t{1} << 18, .thorough = std::size_t{1} << 22};
+    return options.steps.value_or(levels[options.effort]);
   }
 
   [[nodiscard]] static std::uint64_t sum_of(std::vector<std::uint64_t> const& tokens) {

@@ -5,6 +5,7 @@
 /// Lower bounds on the tokens and groups of packings of sequences that share prefixes.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/column_generation.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/prefix/detail/path_ends.hpp>
@@ -137,9 +138,9 @@ class copy_bounds {
 };
 
 [[nodiscard]] inline std::size_t bound_steps(prefix_bound_options const& options) {
-  if (options.steps) return *options.steps;
-  if (options.effort == effort::fast) return 0;
-  return std::size_t{1} << (options.effort == effort::normal ? 26 : 32);
+  constexpr by_effort<std::size_t> levels{
+      .fast = 0, .normal = std::size_t{1} << 26, .thorough = std::size_t{1} << 32};
+  return options.steps.value_or(levels[options.effort]);
 }
 
 }  // namespace detail

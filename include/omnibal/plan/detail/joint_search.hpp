@@ -5,6 +5,7 @@
 /// Search for the cuts of a pipeline whose stages are bounded and solved by a part of the plan.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
@@ -174,8 +175,8 @@ class joint_search {
   }
 
   [[nodiscard]] std::size_t max_rounds() const {
-    constexpr std::size_t levels[]{4, 16, 64};
-    return options_.rounds.value_or(levels[static_cast<std::size_t>(options_.effort)]);
+    constexpr by_effort<std::size_t> levels{.fast = 4, .normal = 16, .thorough = 64};
+    return options_.rounds.value_or(levels[options_.effort]);
   }
 
   /// The cuts with the shortest step for these times of stages; `least` is the time of each layer.

@@ -5,6 +5,7 @@
 /// The input of a search for the cuts of stages with several chunks.
 
 #include <omnibal/config.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
@@ -53,18 +54,14 @@ struct chunk_effort {
   /// The nodes of the search over all cuts.
   std::size_t nodes;
 
-  explicit chunk_effort(plan_pipeline_options const& options) {
-    auto const level = static_cast<std::size_t>(options.effort);
-    constexpr std::size_t all_rounds[]{8, 24, 96};
-    constexpr std::size_t all_moves[]{std::size_t{1} << 9, std::size_t{1} << 11,
-                                      std::size_t{1} << 16};
-    constexpr std::size_t all_operations[]{0, std::size_t{1} << 19, std::size_t{1} << 24};
-    constexpr std::size_t all_nodes[]{std::size_t{1} << 10, std::size_t{1} << 14,
-                                      std::size_t{1} << 20};
-    rounds = options.rounds.value_or(all_rounds[level]);
-    moves = all_moves[level];
-    operations = all_operations[level];
-    nodes = all_nodes[level];
+  [[nodiscard]] static chunk_effort of(plan_pipeline_options const& options) {
+    constexpr by_effort<chunk_effort> levels{
+        .fast = {.rounds = 8, .moves = 1u << 9, .operations = 0, .nodes = 1u << 10},
+        .normal = {.rounds = 24, .moves = 1u << 11, .operations = 1u << 19, .nodes = 1u << 14},
+        .thorough = {.rounds = 96, .moves = 1u << 16, .operations = 1u << 24, .nodes = 1u << 20}};
+    chunk_effort result = levels[options.effort];
+    result.rounds = options.rounds.value_or(result.rounds);
+    return result;
   }
 };
 
@@ -91,7 +88,7 @@ struct chunk_problem {
         places(chunks),
         rules(rules_for(function, all_layers.size(), chunks.stages * chunks.chunks,
                         plan_options.constraints)),
-        effort(plan_options) {}
+        effort(chunk_effort::of(plan_options)) {}
 
   [[nodiscard]] std::size_t stages() const { return layout.stages; }
   [[nodiscard]] std::size_t virtual_stages() const { return places.stage.size(); }

@@ -114,7 +114,7 @@ class priced_cuts {
   chunk_problem const& problem_;
   scaled_memory const& memory_;
   stage_prices const* given_ = nullptr;
-  /// By virtual stage and cut.
+  /// The least costs, by virtual stage and cut.
   std::vector<int128> costs_;
   std::vector<std::uint32_t> boundaries_;
   std::vector<int128> loads_;

@@ -55,6 +55,40 @@ struct queue_limits {
 
   [[nodiscard]] std::size_t size() const { return sent.size(); }
 
+  /// Sets the items and what leaves the queues. A module that has no bytes or adds no time is no
+  /// item.
+  template <class Time>
+  void set_items(activation_table<Time> const& table) {
+    sent = table.forward_link;
+    fetched = table.backward_link;
+    for (std::size_t i = 0; i != table.layers_size(); ++i) {
+      sent[i] -= table.required_bytes[i];
+      if (i != 0) fetched[i] -= table.required_bytes[i - 1];
+    }
+    total_bytes = table.total_bytes();
+    offsets.assign(1, 0);
+    for (std::size_t i = 0; i != table.layers_size(); ++i) {
+      for (std::size_t k = table.offsets[i]; k != table.offsets[i + 1]; ++k) {
+        std::int64_t const gain = table.to_whole(table.times[k]);
+        if (gain == 0 || table.bytes[k] == 0) continue;
+        total_gain += gain;
+        items.push_back(
+            {table.bytes[k], gain, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(k)});
+      }
+      offsets.push_back(static_cast<std::uint32_t>(items.size()));
+    }
+  }
+
+  /// Returns the bytes of the saved items of each layer.
+  [[nodiscard]] std::vector<std::int64_t> layer_bytes(
+      std::vector<unsigned char> const& saved) const {
+    std::vector<std::int64_t> result(size(), 0);
+    for (std::size_t j = 0; j != saved.size(); ++j) {
+      if (saved[j] != 0) result[items[j].layer] += items[j].bytes;
+    }
+    return result;
+  }
+
   /// Returns whether the layers may save these bytes.
   [[nodiscard]] bool allow(std::span<std::int64_t const> saved_bytes) const {
     std::int64_t sending = 0;

@@ -6,6 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/pareto_fronts.hpp>
@@ -81,9 +82,9 @@ class budget_search {
   static constexpr std::size_t few_kinds = 4;
   static constexpr std::size_t little_work = 200;
 
-  [[nodiscard]] static std::size_t states_of(effort effort) {
-    constexpr std::size_t levels[]{32, 120, 1024};
-    return levels[static_cast<std::size_t>(effort)];
+  [[nodiscard]] static std::size_t states_of(effort level) {
+    constexpr by_effort<std::size_t> levels{.fast = 32, .normal = 120, .thorough = 1024};
+    return levels[level];
   }
 
   /// Branch and bound: solves, bounds or divides ranges of limits.
