@@ -9,8 +9,6 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t most = max_of_model;
-
 std::string name_in_class(std::string const& name, std::vector<field_alias> const& aliases) {
   auto const known = std::ranges::find(aliases, name, &field_alias::alias);
   return known == aliases.end() ? name : std::string(known->name);
@@ -61,7 +59,7 @@ bool config_fields::has(std::string_view name) const { return fields_.has(mark(n
 bool config_fields::is_in_file(std::string_view name) const { return in_file_.contains(name); }
 
 std::int64_t config_fields::integer(std::string_view name, std::int64_t least) const {
-  return fields_.integer(mark(name).c_str(), least, most);
+  return fields_.integer(mark(name).c_str(), least, max_of_model);
 }
 
 std::int64_t config_fields::integer_or(std::string_view name, std::int64_t otherwise,
@@ -70,7 +68,7 @@ std::int64_t config_fields::integer_or(std::string_view name, std::int64_t other
 }
 
 double config_fields::number(std::string_view name) const {
-  return fields_.number(mark(name).c_str(), 0, static_cast<double>(most));
+  return fields_.number(mark(name).c_str(), 0, static_cast<double>(max_of_model));
 }
 
 bool config_fields::flag(std::string_view name, bool otherwise) const {
@@ -86,7 +84,7 @@ nlohmann::json const& config_fields::at(std::string_view name) const {
 }
 
 std::vector<std::int64_t> config_fields::integers(std::string_view name) const {
-  return fields_.integers<std::int64_t>(mark(name).c_str(), 0, most);
+  return fields_.integers<std::int64_t>(mark(name).c_str(), 0, max_of_model);
 }
 
 std::vector<std::string> config_fields::texts(std::string_view name) const {

@@ -25,9 +25,6 @@ namespace {
 
 using omnibal::transformer;
 
-constexpr std::int64_t most = max_of_model;
-constexpr std::int64_t max_layers = max_layers_of_model;
-
 // Reading.
 
 /// The layers of a file by the names that a pattern uses.
@@ -61,7 +58,7 @@ class pattern_reader {
     }
     json_fields const repeated(given_.file(), given_.path_of("pattern"), element);
     repeated.allow({"repeat", "pattern"});
-    std::int64_t const times = repeated.integer("repeat", 1, max_layers);
+    std::int64_t const times = repeated.integer("repeat", 1, max_layers_of_model);
     std::vector<omnibal::layer_run> once;
     add(repeated.at("pattern"), once);
     if (once.size() == 1) {
@@ -77,8 +74,8 @@ class pattern_reader {
   }
 
   static std::int64_t counted(std::int64_t count, std::int64_t times, json_fields const& given) {
-    if (count > max_layers / times) {
-      given.refuse("repeat", "more than " + std::to_string(max_layers) + " layers");
+    if (count > max_layers_of_model / times) {
+      given.refuse("repeat", "more than " + std::to_string(max_layers_of_model) + " layers");
     }
     return count * times;
   }
@@ -110,7 +107,8 @@ std::vector<omnibal::layer_run> read_pattern(json_fields const& given, transform
   pattern_reader(given, layers).add(given.at("pattern"), runs);
   std::int64_t sum = 0;
   for (omnibal::layer_run const& run : runs) sum += run.count;
-  if (sum > max_layers || (given.has("layers") && given.integer("layers", 1, max_layers) != sum)) {
+  if (sum > max_layers_of_model ||
+      (given.has("layers") && given.integer("layers", 1, max_layers_of_model) != sum)) {
     given.refuse(given.has("layers") ? "layers" : "pattern",
                  "but the pattern has " + std::to_string(sum) + " layers");
   }
@@ -120,14 +118,14 @@ std::vector<omnibal::layer_run> read_pattern(json_fields const& given, transform
 /// The dense layers that may precede layers of a single kind.
 std::vector<omnibal::layer_run> read_two_kinds(json_fields const& given, transformer const& layer) {
   std::vector<omnibal::layer_run> runs;
-  std::int64_t const first_layers = given.integer_or("first_layers", 0, 0, max_layers);
+  std::int64_t const first_layers = given.integer_or("first_layers", 0, 0, max_layers_of_model);
   if (first_layers != 0) {
     transformer first = layer;
     first.experts = {};
-    first.mlp = given.integer("first_mlp", 1, most);
+    first.mlp = given.integer("first_mlp", 1, max_of_model);
     runs.push_back({first_layers, first});
   }
-  std::int64_t const layers = given.integer("layers", 1, max_layers);
+  std::int64_t const layers = given.integer("layers", 1, max_layers_of_model);
   check_layer(given, layer);
   runs.push_back({layers, layer});
   return runs;
@@ -136,11 +134,11 @@ std::vector<omnibal::layer_run> read_two_kinds(json_fields const& given, transfo
 void read_prediction(json_fields const& given, omnibal::mixed_language_model& model) {
   auto const fields = given.object("prediction");
   fields.allow({"layers", "owns_embeddings", "loss_chunk", "layer"});
-  model.prediction_layers = fields.integer("layers", 1, max_layers);
+  model.prediction_layers = fields.integer("layers", 1, max_layers_of_model);
   model.prediction = {
       .layer = model.runs.back().layer,
       .vocabulary = model.input.vocabulary,
-      .loss_chunk = fields.integer_or("loss_chunk", model.output.loss_chunk, 0, most),
+      .loss_chunk = fields.integer_or("loss_chunk", model.output.loss_chunk, 0, max_of_model),
       .owns_embeddings = fields.flag_or("owns_embeddings", false)};
   if (!fields.has("layer")) return;
   auto const layer = fields.object("layer");
@@ -183,26 +181,26 @@ omnibal::mixed_language_model own_language(json_fields const& given) {
   given.allow(names);
   omnibal::mixed_language_model model;
   transformer layer;
-  model.input.vocabulary = given.integer("vocabulary", 1, most);
-  layer.hidden = given.integer("hidden", 1, most);
+  model.input.vocabulary = given.integer("vocabulary", 1, max_of_model);
+  layer.hidden = given.integer("hidden", 1, max_of_model);
   read_layer(given, layer);
   model.input.hidden = layer.hidden;
-  model.input.positions = given.integer_or("positions", 0, 0, most);
+  model.input.positions = given.integer_or("positions", 0, 0, max_of_model);
   model.input.training = layer.training;
-  model.input.other_parameters = given.integer_or("other_input_parameters", 0, 0, most);
+  model.input.other_parameters = given.integer_or("other_input_parameters", 0, 0, max_of_model);
   if (given.has("layer_embeddings")) {
     auto const fields = given.object("layer_embeddings");
     fields.allow({"vocabulary", "layers", "size"});
-    model.input.for_layers = {fields.integer("vocabulary", 1, most),
-                              fields.integer("layers", 1, max_layers),
-                              fields.integer("size", 1, most)};
+    model.input.for_layers = {fields.integer("vocabulary", 1, max_of_model),
+                              fields.integer("layers", 1, max_layers_of_model),
+                              fields.integer("size", 1, max_of_model)};
   }
   model.output = {
-      .vocabulary = given.integer_or("head_vocabulary", model.input.vocabulary, 1, most),
+      .vocabulary = given.integer_or("head_vocabulary", model.input.vocabulary, 1, max_of_model),
       .hidden = layer.hidden,
       .norm = layer.norm,
       .training = layer.training,
-      .loss_chunk = given.integer_or("loss_chunk", 0, 0, most),
+      .loss_chunk = given.integer_or("loss_chunk", 0, 0, max_of_model),
       .has_bias = given.flag_or("head_bias", false)};
   field_reader{given}("last_norm", model.output.norm, norm_names);
   if (given.flag_or("tied_head", false)) model.output.weights = omnibal::head_weights::tied;

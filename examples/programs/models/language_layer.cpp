@@ -20,10 +20,9 @@ namespace {
 
 using omnibal::transformer;
 
-constexpr std::int64_t most = max_of_model;
 constexpr std::array<std::string_view, 2> mask_names{"causal", "full"};
 constexpr std::array<std::string_view, 3> gate_names{"none", "each_head", "each_number"};
-constexpr std::array<std::string_view, 3> source_names{"own", "keys", "earlier_layer"};
+constexpr std::array<std::string_view, 3> key_source_names{"own", "keys", "earlier_layer"};
 constexpr std::array<std::string_view, 3> parts_names{"both", "mixer", "feed_forward"};
 constexpr std::array<std::string_view, 4> decay_names{"each_head", "each_number",
                                                       "each_number_direct", "fixed"};
@@ -54,7 +53,7 @@ void visit_members(Io const& io, Layer& layer) {
   io("parts", layer.parts, parts_names);
   io("gate", layer.gate, gate_names);
   io("sinks", layer.sinks);
-  io("key_value_source", layer.source, source_names);
+  io("key_value_source", layer.source, key_source_names);
   io("layer_input_size", layer.layer_input_size, 0);
   io("other_parameters", layer.other_parameters, 0);
 }
@@ -154,7 +153,7 @@ void read_span(json_fields const& given, transformer& layer) {
   for (auto const& [name, kind] :
        {std::pair{"window", span_kind::window}, std::pair{"chunk", span_kind::chunk}}) {
     if (!given.has(name)) continue;
-    std::int64_t const tokens = given.integer(name, 0, most);
+    std::int64_t const tokens = given.integer(name, 0, max_of_model);
     if (tokens != 0 && kind == span_kind::chunk && given.has("window") &&
         layer.span.kind == span_kind::window) {
       given.refuse(name, "but the layer has a window");
@@ -179,10 +178,10 @@ void check_layer(json_fields const& given, transformer const& layer) {
   bool const has_other_mixer =
       layer.delta.key_heads != 0 || layer.space.heads != 0 || layer.convolution.tokens != 0;
   if (layer.heads == 0 && !has_other_mixer && layer.parts != layer_parts::feed_forward) {
-    static_cast<void>(given.integer("heads", 1, most));
+    static_cast<void>(given.integer("heads", 1, max_of_model));
   }
   if (layer.mlp == 0 && layer.experts.routed == 0 && layer.parts != layer_parts::mixer) {
-    static_cast<void>(given.integer("mlp", 1, most));
+    static_cast<void>(given.integer("mlp", 1, max_of_model));
   }
 }
 

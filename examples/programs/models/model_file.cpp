@@ -26,7 +26,6 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t most = max_of_model;
 /// By `cross_placement`.
 constexpr std::array<std::string_view, 2> resampler_names{"q_former", "perceiver"};
 
@@ -121,7 +120,7 @@ cross_layers own_cross(json_fields const& given, omnibal::mixed_language_model c
     given.refuse("hidden",
                  "must be that of the language model, " + std::to_string(language.input.hidden));
   }
-  if (layer.mlp == 0) static_cast<void>(given.integer("mlp", 1, most));
+  if (layer.mlp == 0) static_cast<void>(given.integer("mlp", 1, max_of_model));
   return result;
 }
 
@@ -191,7 +190,7 @@ model_description own_model(json_fields const& given) {
     lead_connectors(model);
     auto& connector = model.vision->connector;
     if (fields.has("patches_per_token") && !model.vision->resampler) {
-      std::int64_t const patches = fields.integer("patches_per_token", 1, most);
+      std::int64_t const patches = fields.integer("patches_per_token", 1, max_of_model);
       auto const& layer = model.vision->tower.layer();
       connector.input = patches * layer.hidden;
       connector.tile_tokens = (layer.tile_tokens() - layer.class_tokens + patches - 1) / patches;

@@ -19,8 +19,6 @@ namespace {
 
 using omnibal::norm_kind;
 
-constexpr std::int64_t most = max_of_model;
-
 /// Layers behind the one whose output is taken do not run. The norm behind them runs only if the
 /// class takes the output of the whole tower.
 void keep_layers(pair_draft& draft, std::int64_t kept, bool keeps_norm) {
@@ -65,7 +63,7 @@ std::int64_t side_of_ratio(pair_draft const& draft) {
 void check_sequence(pair_draft const& draft) {
   std::int64_t const tokens = draft.vision.connector.tile_tokens;
   if (!draft.given.has("image_seq_length") ||
-      draft.given.integer("image_seq_length", 1, most) == tokens) {
+      draft.given.integer("image_seq_length", 1, max_of_model) == tokens) {
     return;
   }
   draft.given.refuse("image_seq_length",
@@ -107,7 +105,7 @@ void connect_internvl_class(pair_draft& draft) {
 
 void connect_internvl_chat(pair_draft& draft) {
   if (draft.given.has("force_image_size")) {
-    std::int64_t const size = draft.given.integer("force_image_size", 1, most);
+    std::int64_t const size = draft.given.integer("force_image_size", 1, max_of_model);
     for (omnibal::vision_run& run : draft.vision.tower.runs) run.layer.image_size = size;
     complete_patches(draft.given, draft.vision.tower);
   }
@@ -135,7 +133,7 @@ namespace {
 
 /// The patches of a token become one by a matrix before the connector, behind a norm.
 void connect_merged(pair_draft& draft, bool has_bias) {
-  std::int64_t const side = draft.given.integer_or("spatial_merge_size", 2, 1, most);
+  std::int64_t const side = draft.given.integer_or("spatial_merge_size", 2, 1, max_of_model);
   auto& connector = draft.vision.connector;
   connector = connector_of_side(draft, draft.given, side);
   std::int64_t const hidden = draft.vision.tower.layer().hidden;
@@ -156,9 +154,9 @@ void connect_merged(pair_draft& draft, bool has_bias) {
 void connect_gated(pair_draft& draft, std::int64_t otherwise, bool has_norm) {
   auto& connector = draft.vision.connector;
   connector = connector_of_side(draft, draft.given,
-                                draft.given.integer_or("downsample_factor", 2, 1, most));
+                                draft.given.integer_or("downsample_factor", 2, 1, max_of_model));
   std::int64_t const width =
-      draft.given.integer_or("alignment_intermediate_size", otherwise, 1, most);
+      draft.given.integer_or("alignment_intermediate_size", otherwise, 1, max_of_model);
   if (width % 2 != 0) draft.given.refuse("alignment_intermediate_size", "must be even");
   connector.hidden = width / 2;
   connector.feed_forward = omnibal::mlp_kind::gated;
@@ -218,7 +216,7 @@ void connect_vipllava(pair_draft& draft) {
 
 /// Tokens are means of squares of patches.
 void connect_gemma3(pair_draft& draft) {
-  std::int64_t const tokens = draft.given.integer_or("mm_tokens_per_image", 256, 1, most);
+  std::int64_t const tokens = draft.given.integer_or("mm_tokens_per_image", 256, 1, max_of_model);
   auto const& layer = draft.vision.tower.layer();
   auto const side = std::llround(std::sqrt(static_cast<double>(tokens)));
   std::int64_t const patches = layer.image_size / layer.patch_size;
@@ -240,13 +238,13 @@ void connect_paligemma(pair_draft& draft) {
   auto& connector = draft.vision.connector;
   connector = connector_of_side(draft, draft.given, 1);
   connector.has_norm = false;
-  connector.output = draft.given.integer_or("projection_dim", 2048, 1, most);
+  connector.output = draft.given.integer_or("projection_dim", 2048, 1, max_of_model);
 }
 
 void connect_idefics(pair_draft& draft) {
   auto& connector = draft.vision.connector;
-  connector =
-      connector_of_side(draft, draft.given, draft.given.integer_or("scale_factor", 2, 1, most));
+  connector = connector_of_side(draft, draft.given,
+                                draft.given.integer_or("scale_factor", 2, 1, max_of_model));
   connector.has_norm = false;
   connector.has_bias = false;
 }
@@ -254,8 +252,8 @@ void connect_idefics(pair_draft& draft) {
 void connect_lfm2(pair_draft& draft) {
   auto& connector = draft.vision.connector;
   connector = connector_of_side(draft, draft.given,
-                                draft.given.integer_or("downsample_factor", 2, 1, most));
-  connector.hidden = draft.given.integer_or("projector_hidden_size", 2560, 1, most);
+                                draft.given.integer_or("downsample_factor", 2, 1, max_of_model));
+  connector.hidden = draft.given.integer_or("projector_hidden_size", 2560, 1, max_of_model);
   connector.has_norm = draft.given.flag_or("projector_use_layernorm", true);
   connector.has_bias = draft.given.flag_or("projector_bias", true);
   check_activation(draft.given, "projector_hidden_act");
@@ -263,7 +261,7 @@ void connect_lfm2(pair_draft& draft) {
 
 /// The table of the visual vocabulary has the width that stands beside it.
 void connect_ovis2(pair_draft& draft) {
-  draft.vision.connector.output = draft.given.integer_or("hidden_size", 1536, 1, most);
+  draft.vision.connector.output = draft.given.integer_or("hidden_size", 1536, 1, max_of_model);
 }
 
 void connect_llama4(pair_draft& draft) { draft.vision.connector.output = draft.width; }
@@ -283,7 +281,7 @@ void connect_step(pair_draft& draft) {
 void connect_kimi(pair_draft& draft) {
   draft.vision.connector.output = draft.width;
   draft.vision.connector.norm_width =
-      draft.given.integer_or("projection_hidden_size", 1152, 1, most);
+      draft.given.integer_or("projection_hidden_size", 1152, 1, max_of_model);
   check_activation(draft.given, "projection_hidden_act");
 }
 
@@ -291,7 +289,7 @@ void connect_kimi(pair_draft& draft) {
 void connect_minimax(pair_draft& draft) {
   auto& connector = draft.vision.connector;
   auto const hidden = draft.given.has("projector_hidden_size")
-                          ? draft.given.integer("projector_hidden_size", 1, most)
+                          ? draft.given.integer("projector_hidden_size", 1, max_of_model)
                           : draft.width;
   std::int64_t const patches = connector.patches_per_token;
   draft.vision.further.push_back({1,

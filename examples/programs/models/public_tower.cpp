@@ -20,9 +20,6 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t most = max_of_model;
-constexpr std::int64_t max_layers = max_layers_of_model;
-
 /// The layers in runs of equal ones.
 std::vector<omnibal::vision_run> runs_of(tower_draft const& draft) {
   if (!draft.whole_layers) return {{draft.layers, draft.layer}};
@@ -54,8 +51,8 @@ vision_part part_of(json_fields const& given, tower_draft const& draft) {
 
 /// The side of a tile in pixels: one number or two equal ones.
 std::int64_t pixels_of(json_fields const& given, char const* name) {
-  if (!given.at(name).is_array()) return given.integer(name, 1, most);
-  auto const sides = given.integers<std::int64_t>(name, 1, most);
+  if (!given.at(name).is_array()) return given.integer(name, 1, max_of_model);
+  auto const sides = given.integers<std::int64_t>(name, 1, max_of_model);
   if (sides.size() != 2 || sides[0] != sides[1]) given.refuse(name, "must be one side of a square");
   return sides[0];
 }
@@ -89,8 +86,8 @@ vision_part public_tower(json_fields const& given, std::string const& name) {
   rules.ignored.push_back({"towers have no matrices to tie", {"tie_word_embeddings"}});
   rules.add(common_rules());
   fields.check_all_read(name, rules);
-  if (draft.layers > max_layers) {
-    given.refuse("num_hidden_layers", "must be at most " + std::to_string(max_layers));
+  if (draft.layers > max_layers_of_model) {
+    given.refuse("num_hidden_layers", "must be at most " + std::to_string(max_layers_of_model));
   }
   return part_of(given, draft);
 }
@@ -103,9 +100,9 @@ omnibal::mixed_vision_model open_clip_tower(json_fields const& given) {
   }
   omnibal::mixed_vision_model model;
   auto& [layers, layer] = model.runs.emplace_back();
-  layer.hidden = given.integer("width", 1, most);
-  layers = given.integer("layers", 1, max_layers);
-  std::int64_t const head = given.integer_or("head_width", 64, 1, most);
+  layer.hidden = given.integer("width", 1, max_of_model);
+  layers = given.integer("layers", 1, max_layers_of_model);
+  std::int64_t const head = given.integer_or("head_width", 64, 1, max_of_model);
   if (layer.hidden % head != 0) {
     given.refuse("width", "must be a multiple of head_width, " + std::to_string(head));
   }
@@ -119,7 +116,7 @@ omnibal::mixed_vision_model open_clip_tower(json_fields const& given) {
   model.patches.has_norm = !is_eva && !given.flag_or("no_ln_pre", false);
   model.has_last_norm = true;
   layer.image_size = pixels_of(given, "image_size");
-  layer.patch_size = given.integer_or("patch_size", 16, 1, most);
+  layer.patch_size = given.integer_or("patch_size", 16, 1, max_of_model);
   layer.class_tokens = 1;
   complete_patches(given, model);
   model.patches.positions = layer.tile_tokens();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Families with mixtures of experts and grouped keys and values.
+#include "attention_kinds.hpp"
 #include "text_families.hpp"
 
 #include <algorithm>
@@ -15,9 +16,6 @@ namespace {
 using omnibal::norm_kind;
 using omnibal::norm_placement;
 using omnibal::query_key_norm;
-
-constexpr std::string_view sliding = "sliding_attention";
-constexpr std::string_view full = "full_attention";
 
 void read_mixtral(text_draft& draft) {
   read_sparse_base(draft);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemma 3n: several streams of hidden numbers (AltUp), low-rank products beside attention (LAuReL),
 // embeddings of layers, shared keys and values.
+#include "attention_kinds.hpp"
 #include "text_families.hpp"
 
 #include <cstddef>
@@ -13,9 +14,6 @@
 namespace examples {
 
 namespace {
-
-constexpr std::string_view sliding = "sliding_attention";
-constexpr std::string_view full = "full_attention";
 
 /// One width for all layers, or one for each.
 void read_widths(text_draft& draft) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemma 4: windows, global layers with larger heads, shared keys and values, embeddings of layers.
+#include "attention_kinds.hpp"
 #include "text_families.hpp"
 
 #include <cstddef>
@@ -12,9 +13,6 @@ namespace {
 
 using omnibal::key_value_source;
 using omnibal::transformer;
-
-constexpr std::string_view sliding = "sliding_attention";
-constexpr std::string_view full = "full_attention";
 
 /// Global layers have heads of another size, and may use their keys as values.
 void set_global(text_draft const& draft, transformer& layer) {

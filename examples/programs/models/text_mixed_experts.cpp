@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Families with mixtures of experts, of whose layers some have windows, chunks or other heads.
+#include "attention_kinds.hpp"
 #include "text_families.hpp"
 
 #include <algorithm>
@@ -19,9 +20,6 @@ namespace {
 using omnibal::attention_gate;
 using omnibal::norm_placement;
 using omnibal::query_key_norm;
-
-constexpr std::string_view sliding = "sliding_attention";
-constexpr std::string_view full = "full_attention";
 
 void read_gpt_oss(text_draft& draft) {
   read_attention_bias(draft);

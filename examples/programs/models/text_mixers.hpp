@@ -4,6 +4,7 @@
 /// \file
 /// Layers of language models without attention. For the sources of families that have them.
 
+#include "attention_kinds.hpp"
 #include "text_draft.hpp"
 
 #include <cstddef>
@@ -13,9 +14,6 @@
 #include <vector>
 
 namespace examples {
-
-inline constexpr std::string_view linear = "linear_attention";
-inline constexpr std::string_view full = "full_attention";
 
 /// A layer without attention, where another part mixes the tokens.
 inline omnibal::transformer without_attention(omnibal::transformer layer) {

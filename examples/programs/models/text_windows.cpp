@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Families of dense layers, some of which attend to a window.
+#include "attention_kinds.hpp"
 #include "text_families.hpp"
 
 #include <cstddef>
@@ -15,9 +16,6 @@ using omnibal::mlp_kind;
 using omnibal::norm_kind;
 using omnibal::norm_placement;
 using omnibal::query_key_norm;
-
-constexpr std::string_view sliding = "sliding_attention";
-constexpr std::string_view full = "full_attention";
 
 /// All layers have windows unless `layer_types` says otherwise.
 std::string_view always_sliding(std::size_t) { return sliding; }

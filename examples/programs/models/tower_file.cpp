@@ -18,9 +18,7 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t most = max_of_model;
-constexpr std::int64_t max_layers = max_layers_of_model;
-constexpr std::array<std::string_view, 2> source_names{"images", "clips"};
+constexpr std::array<std::string_view, 2> item_names{"images", "clips"};
 /// By `relative_positions`.
 constexpr std::array<std::string_view, 3> distance_names{"none", "table", "projected"};
 
@@ -120,14 +118,14 @@ void visit_projector(Io const& io, omnibal::projector& projector) {
   io("output_norm", projector.output_norm, norm_names);
   io("bias", projector.has_bias);
   io("other_parameters", projector.other_parameters, 0);
-  io("source", projector.source, source_names);
+  io("source", projector.source, item_names);
   io("training", projector.training, training_names);
 }
 
 /// A tower has no windows that move with the token.
 void read_chunk(json_fields const& given, omnibal::attention_span& span) {
   if (!given.has("chunk")) return;
-  std::int64_t const tokens = given.integer("chunk", 0, most);
+  std::int64_t const tokens = given.integer("chunk", 0, max_of_model);
   span = tokens == 0 ? omnibal::attention_span{}
                      : omnibal::attention_span{omnibal::span_kind::chunk, tokens};
 }
@@ -166,11 +164,11 @@ omnibal::mixed_vision_model own_vision(json_fields const& given) {
   visit(field_reader{given});
   read_chunk(given, base.span);
   if (!given.has("layer_runs")) {
-    model.runs.push_back({given.integer("layers", 1, max_layers), base});
+    model.runs.push_back({given.integer("layers", 1, max_layers_of_model), base});
   } else {
     std::int64_t sum = 0;
     for (json_fields const& fields : objects_of(given, "layer_runs")) {
-      omnibal::vision_run run{fields.integer("layers", 1, max_layers), base};
+      omnibal::vision_run run{fields.integer("layers", 1, max_layers_of_model), base};
       auto const visit_run = [&](auto const& io) { visit_kind(io, run.layer); };
       allow_fields(fields, visit_run, {"layers", "chunk"});
       visit_run(field_reader{fields});
@@ -178,7 +176,7 @@ omnibal::mixed_vision_model own_vision(json_fields const& given) {
       sum += run.count;
       model.runs.push_back(run);
     }
-    if (given.has("layers") && given.integer("layers", 1, max_layers) != sum) {
+    if (given.has("layers") && given.integer("layers", 1, max_layers_of_model) != sum) {
       given.refuse("layers", "but the runs have " + std::to_string(sum) + " layers");
     }
   }
@@ -232,7 +230,7 @@ std::vector<connector_run> own_connectors(json_fields const& given, char const* 
     connector_run run{.layer = base};
     auto const visit = [&](auto const& io) { visit_projector(io, run.layer); };
     allow_fields(fields, visit, {"count", "inner_layers"});
-    run.count = fields.integer_or("count", 1, 1, max_layers);
+    run.count = fields.integer_or("count", 1, 1, max_layers_of_model);
     visit(field_reader{fields});
     if (fields.has("inner_layers")) read_inner_layers(fields, tower_layers, run);
     bool const is_behind_step = !result.empty() && result.back().inner_layers.empty();
