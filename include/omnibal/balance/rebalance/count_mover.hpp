@@ -173,7 +173,7 @@ class count_mover {
     join(state, node);
   }
 
-  /// Finds the sample of a node with the smallest key below that of `best`.
+  /// Finds the sample of a node whose key is smallest, if it is below the key of `best`.
   template <class KeyOf>
   void search(assignment_state<R> const& state, range node, KeyOf const& key_of,
               choice& best) const {
