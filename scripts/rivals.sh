@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares the library, from C++ and from Python, with other systems in one process and prints the
-# tables of docs/evidence/comparison.md and of docs/evidence/offload.md. What the package index gives of them is installed into an environment of
+# tables of docs/evidence/comparison.md, offload.md and experts.md. What the package index gives of them is installed into an environment of
 # its own under build/; the rest is left out and named.
 # usage: rivals.sh [--quick]
 set -euo pipefail
@@ -14,9 +14,9 @@ cd "$root"
 cmake --build --preset examples --target omnibal_rivals >&2
 python=$(sed -n 's/^OMNIBAL_PYTHON:FILEPATH=//p' build/examples/CMakeCache.txt)
 [[ -e $environment ]] || "$python" -m venv --system-site-packages "$environment" >&2
-# Of two only a file is used, which needs nothing else; another is built from source.
-for package in binpacking prtpy highspy pyarrow pybind11 '--no-deps trl' '--no-deps verl' \
-  '--no-deps --no-build-isolation lightbinpack'; do
+# Of three only files are used, which need nothing else; another is built from source.
+for package in binpacking prtpy highspy pyarrow pybind11 numba scipy '--no-deps trl' '--no-deps verl' \
+  '--no-deps --only-binary=:all: vllm-ascend' '--no-deps --no-build-isolation lightbinpack'; do
   # shellcheck disable=SC2086
   timeout 600 "$environment/bin/pip" install -q $package >&2 ||
     printf 'rivals: without %s\n' "${package##* }" >&2
@@ -33,3 +33,5 @@ PYTHONPATH=$root/build/examples/examples/python/package:$environment/seqpacker \
   build/examples/examples/python/rivals/direct.so "$@"
 "$environment/bin/python" bench/rivals/offload.py \
   build/examples/examples/python/rivals/direct.so "$@"
+PYTHONPATH=$root/build/examples/examples/python/package "$environment/bin/python" bench/rivals/experts.py \
+  "$@"

@@ -204,3 +204,31 @@ def fullest_first(lengths, capacity):
             room -= taken[-1]
         result.append(taken)
     return result
+
+
+def packed_in_equal_numbers(weights, packs):
+    """EPLB's packing: the largest first, each to the lightest pack with room."""
+    loads, items = [0.0] * packs, [[] for _ in range(packs)]
+    for item in sorted(range(len(weights)), key=lambda i: -weights[i]):
+        room = [p for p in range(packs) if len(items[p]) < len(weights) // packs]
+        pack = min(room, key=lambda p: loads[p])
+        loads[pack] += weights[item]
+        items[pack].append(item)
+    return items
+
+
+def eplb_greedy(weights, replicas, groups, nodes, ranks):
+    """EPLB's experts of the ranks of one layer."""
+    size = len(weights) // groups
+    of_groups = [sum(weights[g * size:(g + 1) * size]) for g in range(groups)]
+    result = []
+    for own in packed_in_equal_numbers(of_groups, nodes):
+        experts = [e for g in own for e in range(g * size, (g + 1) * size)]
+        copies = dict.fromkeys(experts, 1)
+        for _ in range(replicas // nodes - len(experts)):
+            copies[max(experts, key=lambda e: weights[e] / copies[e])] += 1
+        slots = [e for e in experts for _ in range(copies[e])]
+        shares = [weights[e] / copies[e] for e in slots]
+        result += [[slots[i] for i in rank]
+                   for rank in packed_in_equal_numbers(shares, ranks // nodes)]
+    return np.array(result)

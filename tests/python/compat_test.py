@@ -290,34 +290,6 @@ class Areal(unittest.TestCase):
                 call()
 
 
-def packed_in_equal_numbers(weights, packs):
-    """EPLB's packing: the largest first, each to the lightest pack with room."""
-    loads, items = [0.0] * packs, [[] for _ in range(packs)]
-    for item in sorted(range(len(weights)), key=lambda i: -weights[i]):
-        room = [p for p in range(packs) if len(items[p]) < len(weights) // packs]
-        pack = min(room, key=lambda p: loads[p])
-        loads[pack] += weights[item]
-        items[pack].append(item)
-    return items
-
-
-def eplb_greedy(weights, replicas, groups, nodes, ranks):
-    """EPLB's experts of the ranks of one layer."""
-    size = len(weights) // groups
-    of_groups = [sum(weights[g * size:(g + 1) * size]) for g in range(groups)]
-    result = []
-    for own in packed_in_equal_numbers(of_groups, nodes):
-        experts = [e for g in own for e in range(g * size, (g + 1) * size)]
-        copies = dict.fromkeys(experts, 1)
-        for _ in range(replicas // nodes - len(experts)):
-            copies[max(experts, key=lambda e: weights[e] / copies[e])] += 1
-        slots = [e for e in experts for _ in range(copies[e])]
-        shares = [weights[e] / copies[e] for e in slots]
-        result += [[slots[i] for i in rank]
-                   for rank in packed_in_equal_numbers(shares, ranks // nodes)]
-    return np.array(result)
-
-
 def largest_load(weights, slots):
     """The load of the heaviest rank."""
     copies = np.bincount(slots.ravel(), minlength=len(weights))
@@ -362,7 +334,7 @@ class ExpertPolicies(unittest.TestCase):
                 self.check_maps(maps, 64, replicas - 64 + 1)
                 for layer, weights in enumerate(loads.astype(float)):
                     found = maps[0][layer].reshape(ranks, -1)
-                    greedy = eplb_greedy(weights, replicas, groups, nodes, ranks)
+                    greedy = rivals.eplb_greedy(weights, replicas, groups, nodes, ranks)
                     self.assertEqual(greedy.shape, found.shape)
                     if maps is few:
                         limited += moved_copies(found, old[0][layer].reshape(ranks, -1))
@@ -385,8 +357,8 @@ class ExpertPolicies(unittest.TestCase):
                         largest_load(weights, found),
                         max(largest_load(weights, greedy), bound) * 1.0011)
                     if maps is new:
-                        before = eplb_greedy(self.LOADS[layer].astype(float), replicas, groups,
-                                             nodes, ranks)
+                        before = rivals.eplb_greedy(self.LOADS[layer].astype(float), replicas,
+                                                    groups, nodes, ranks)
                         ours += moved_copies(found, old[0][layer].reshape(ranks, -1))
                         theirs += moved_copies(greedy, before)
             self.assertLess(ours, 0.6 * theirs)

@@ -92,11 +92,13 @@ struct rebalance_fn {
   /// The samples of a part have ascending indices. Costs may be resources, which count as in `lpt`.
   /// `cost` and `bytes` are called once for each sample, in order.
   ///
-  /// Complexity: linear, except for ranks above the limit. Each move that a rule for counts
-  /// requires is a further pass over the samples, and a budget costs up to 21 searches. A radix
-  /// sort orders their samples, and at most 16 exchanges are made for each rank. Each exchange
-  /// looks at all ranks and at the samples of a few. Memory: about 70 + 16R bytes per sample and
-  /// 100 + 8R per rank, result included; with the parts of `lpt` 20 bytes per sample more.
+  /// Complexity: linear, except for ranks above the limit. Moves that a rule for counts requires
+  /// cost a sort of the samples of the ranks that send, and then O(log n) each with one kind of
+  /// cost. A budget costs up to 21 searches. A radix sort orders the samples of ranks above the
+  /// limit, and at most 16 exchanges are made for each rank. Each exchange looks at all ranks and
+  /// at the samples of a few. Memory: about 70 + 16R bytes per sample and 100 + 8R per rank, result
+  /// included; with the parts of `lpt` 20 bytes per sample more, and with moves that counts require
+  /// 36 + 16R more.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` if a cost or bytes are
   /// negative, not finite or above 2^63 - 1, if `max_overload` is negative or not finite, if a
   /// range has another number of elements, if `home` names an index twice or leaves one out, if

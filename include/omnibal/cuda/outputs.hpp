@@ -7,8 +7,10 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/experts/spill_plan.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +77,28 @@ struct expert_split_span {
   device_span<std::int64_t> largest;
   /// 1 for the ranks of `expert_split::full_ranks`, 0 for the other ones, for each layer.
   device_span<std::uint8_t> is_full;
+  /// The faults, one word, or empty as in `part_span`; see `fault`.
+  device_span<fault> faults = {};
+};
+
+/// Output arrays of the caller for the foreign copies of layers: the members of
+/// `omnibal::spill_plan`, layer after layer.
+struct spill_plan_span {
+  /// The copies of each layer. A layer has an element for each expert and each rank; those after
+  /// the last copy are zero.
+  device_span<foreign_copy> copies;
+  /// The number of copies of each layer.
+  device_span<std::uint32_t> copy_count;
+  /// The tokens of each expert that stay on its home rank.
+  device_span<std::int64_t> home_tokens;
+  device_span<std::int64_t> rank_tokens;
+  /// An element for each layer.
+  device_span<std::int64_t> largest;
+  device_span<std::int64_t> cap;
+  device_span<std::uint32_t> fewest_copies;
+  device_span<solve_status> status;
+  /// 1 for a layer whose plan is proven, otherwise 0.
+  device_span<std::uint8_t> is_proven;
   /// The faults, one word, or empty as in `part_span`; see `fault`.
   device_span<fault> faults = {};
 };

@@ -6,6 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/resources.hpp>
 
@@ -162,8 +163,9 @@ inline void check_max_overload(std::string_view function, double max_overload) {
 
 /// Returns the bound plus the share `max_overload` of it, computed in `double`, or the largest
 /// integer.
-[[nodiscard]] inline std::int64_t with_overload(std::int64_t bound, double max_overload) {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline std::int64_t with_overload(std::int64_t bound,
+                                                                    double max_overload) {
+  constexpr std::int64_t most = INT64_MAX;
   double const slack = static_cast<double>(bound) * max_overload;
   if (slack >= static_cast<double>(most - bound)) return most;
   return bound + static_cast<std::int64_t>(slack);

@@ -141,6 +141,13 @@ class part_speeds {
     if (*std::max_element(whole_.begin(), whole_.end()) == 1) whole_.clear();
   }
 
+  /// Renumbers the parts: part k gets the speed of the former part `former(k)`.
+  template <class Former>
+  void reorder(Former const& former) {
+    std::vector<std::int64_t> const given = whole_;
+    for (std::size_t k = 0; k != whole_.size(); ++k) whole_[k] = given[former(k)];
+  }
+
   [[nodiscard]] bool are_equal() const { return whole_.empty(); }
   [[nodiscard]] std::size_t size() const { return parts_; }
   [[nodiscard]] std::int64_t operator[](std::size_t part) const {

@@ -21,7 +21,7 @@ namespace omnibal::inline v0::detail {
 }
 
 /// Returns value / divisor, rounded up. Precondition: the divisor is positive.
-[[nodiscard]] constexpr int128 ceiled_quotient(int128 value, int128 divisor) {
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int128 ceiled_quotient(int128 value, int128 divisor) {
   return value / divisor + (value % divisor > 0 ? 1 : 0);
 }
 

@@ -6,20 +6,18 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/detail/quotients.hpp>
-#include <omnibal/experts/spill_experts/room_filling.hpp>
-#include <omnibal/experts/spill_experts/spill_bound.hpp>
-#include <omnibal/experts/spill_experts/spill_problem.hpp>
+#include <omnibal/detail/order_search.hpp>
+#include <omnibal/detail/room_filling.hpp>
+#include <omnibal/detail/spill_bound.hpp>
+#include <omnibal/detail/spill_problem.hpp>
 #include <omnibal/experts/spill_plan.hpp>
 #include <omnibal/experts/token_counts.hpp>
-#include <omnibal/rng/engine.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -50,10 +48,15 @@ class spill_experts_workspace {
 
   std::vector<std::int64_t> tokens_;
   detail::spill_problem problem_;
-  detail::spill_bound bound_;
-  detail::room_filling filling_;
+  std::vector<std::int64_t> bound_rooms_;
+  std::vector<std::int64_t> bound_surpluses_;
+  std::vector<detail::free_room> rooms_;
+  std::vector<detail::free_room> taken_;
+  std::vector<std::uint32_t> chosen_;
+  std::vector<detail::expert_tokens> experts_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> candidate_;
+  std::vector<foreign_copy> other_copies_;
   spill_plan result_;
 };
 
@@ -112,18 +115,15 @@ struct spill_experts_fn {
     std::int64_t const mean = detail::ceiled_mean(total, static_cast<std::int64_t>(ranks));
     result.cap = std::min(total, detail::with_overload(mean, options.max_overload));
     workspace.problem_.find(workspace.tokens_, home, result.rank_tokens, result.cap);
-    result.fewest_copies = workspace.bound_(workspace.problem_, result.cap);
+    workspace.bound_rooms_.resize(ranks);
+    workspace.bound_surpluses_.resize(ranks);
+    detail::spill_bound bound(workspace.bound_rooms_.data(), workspace.bound_surpluses_.data());
+    result.fewest_copies = bound(workspace.problem_.lists(), result.cap);
     std::size_t const slots = options.slots.value_or(std::numeric_limits<std::size_t>::max());
     std::int64_t const unplaced = search(workspace, slots, options);
     std::size_t const copies = result.copies.size();
     result.proven = unplaced == 0 && copies == result.fewest_copies;
-    if (unplaced == 0) {
-      result.status = solve_status::solved;
-    } else if (slots < detail::ceiled_quotient(result.fewest_copies, ranks)) {
-      result.status = solve_status::infeasible;
-    } else {
-      result.status = solve_status::not_found;
-    }
+    result.status = detail::spill_status(unplaced, slots, result.fewest_copies, ranks);
     write(workspace, home);
     return result;
   }
@@ -138,62 +138,32 @@ struct spill_experts_fn {
  private:
   static constexpr std::string_view name = "spill_experts";
 
-  [[nodiscard]] static std::size_t orders_of(effort level) {
-    if (level == effort::fast) return 16;
-    return level == effort::normal ? 256 : 16384;
-  }
-
   /// Searches for an order of the donors with few copies, which `result.copies` gets. Returns the
   /// tokens above the cap that found no room.
   [[nodiscard]] static std::int64_t search(spill_experts_workspace& workspace, std::size_t slots,
                                            spill_experts_options const& options) {
     auto const& problem = workspace.problem_;
-    auto& filling = workspace.filling_;
-    auto& order = workspace.order_;
-    auto& candidate = workspace.candidate_;
     auto& result = workspace.result_;
     std::size_t const donors = problem.donors.size();
-    // Each copy empties a donor, an expert or a room.
     std::size_t const most_copies = donors + problem.experts.size() + problem.rooms.size();
-    result.copies.reserve(most_copies);
-    filling.copies().reserve(most_copies);
-    candidate.reserve(donors);
-    order.resize(donors);
-    std::iota(order.begin(), order.end(), std::uint32_t{0});
-    filling.run(problem, slots, order);
-    std::int64_t unplaced = filling.unplaced();
-    std::swap(result.copies, filling.copies());
-    if (donors < 2) return unplaced;
-    rng::engine random(options.seed);
-    for (std::size_t left = orders_of(options.effort); left != 0; --left) {
-      if (unplaced == 0 && result.copies.size() == result.fewest_copies) break;
-      candidate.assign(order.begin(), order.end());
-      change(candidate, random);
-      filling.run(problem, slots, candidate);
-      if (std::pair(filling.unplaced(), filling.copies().size()) >
-          std::pair(unplaced, result.copies.size())) {
-        continue;
-      }
-      std::swap(order, candidate);
-      std::swap(result.copies, filling.copies());
-      unplaced = filling.unplaced();
-    }
-    return unplaced;
-  }
-
-  /// Exchanges two donors of an order, or moves one of them.
-  static void change(std::vector<std::uint32_t>& order, rng::engine& random) {
-    auto const one = static_cast<std::ptrdiff_t>(rng::below(random, order.size()));
-    auto const other = static_cast<std::ptrdiff_t>(rng::below(random, order.size()));
-    auto const first = order.begin() + std::min(one, other);
-    auto const last = order.begin() + std::max(one, other);
-    if (rng::below(random, 2) == 0) {
-      std::swap(*first, *last);
-    } else if (one < other) {
-      std::rotate(first, first + 1, last + 1);
-    } else {
-      std::rotate(first, last, last + 1);
-    }
+    result.copies.resize(most_copies);
+    workspace.other_copies_.resize(most_copies);
+    workspace.rooms_.resize(problem.rooms.size());
+    workspace.taken_.resize(problem.rooms.size());
+    workspace.chosen_.resize(problem.rooms.size());
+    workspace.experts_.resize(problem.experts.size());
+    workspace.order_.resize(donors);
+    workspace.candidate_.resize(donors);
+    auto const found = detail::search_orders(
+        problem.lists(),
+        {slots, result.fewest_copies, detail::orders_of(options.effort), options.seed},
+        {workspace.rooms_.data(), workspace.taken_.data(), workspace.chosen_.data(),
+         workspace.experts_.data()},
+        {workspace.order_.data(), workspace.candidate_.data(), result.copies.data(),
+         workspace.other_copies_.data()});
+    if (found.is_other) std::swap(result.copies, workspace.other_copies_);
+    result.copies.resize(found.count);
+    return found.unplaced;
   }
 
   /// Writes the tokens that follow from the copies.

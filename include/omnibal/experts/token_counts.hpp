@@ -6,6 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
 
@@ -31,7 +32,8 @@ namespace omnibal::inline v0::detail {
 
 /// Returns value / divisor, rounded up, without overflow. Preconditions: the value is not negative,
 /// and the divisor is positive.
-[[nodiscard]] constexpr std::int64_t ceiled_mean(std::int64_t value, std::int64_t divisor) {
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::int64_t ceiled_mean(std::int64_t value,
+                                                                     std::int64_t divisor) {
   return value / divisor + (value % divisor != 0 ? 1 : 0);
 }
 

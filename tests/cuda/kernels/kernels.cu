@@ -10,6 +10,7 @@
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/metrics.cuh>
 #include <omnibal/cuda/refine_parts.cuh>
+#include <omnibal/cuda/spill_experts.cuh>
 #include <omnibal/cuda/split_experts.cuh>
 
 #include <cstddef>
@@ -62,4 +63,9 @@ void measure(gpu::execution<> const& exec, gpu::device_groups groups, input<std:
 void split(gpu::execution<> const& exec, input<std::int64_t> tokens, input<std::uint32_t> slots,
            gpu::expert_split_span const& out) {
   gpu::split_experts(exec, tokens, slots, 8, {}, out);
+}
+
+void spill(gpu::execution<> const& exec, input<std::int64_t> tokens, input<std::uint32_t> home,
+           gpu::spill_plan_span const& out) {
+  gpu::spill_experts(exec, tokens, home, 8, {}, out);
 }

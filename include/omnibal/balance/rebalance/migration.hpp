@@ -11,6 +11,7 @@
 #include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/balance/rebalance/assignment_state.hpp>
+#include <omnibal/balance/rebalance/count_mover.hpp>
 #include <omnibal/balance/rebalance/excess_sender.hpp>
 #include <omnibal/balance/rebalance/swap.hpp>
 #include <omnibal/check.hpp>
@@ -31,7 +32,6 @@
 #include <numeric>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -115,8 +115,7 @@ class migration {
   /// The step limit of `relabel`, lower than the default because `rebalance` runs in every step.
   static constexpr std::uint64_t placer_steps = rank_placer::max_steps >> 5;
   /// The largest sum of costs for which a load and an offset fit into a number.
-  static constexpr std::int64_t most_with_speeds = std::int64_t{1} << 62;
-  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::int64_t max_with_speeds = std::int64_t{1} << 62;
   /// The maximum number of exchanges of `refine`.
   static constexpr std::size_t refine_exchanges = 1'000'000;
   /// The number of targets that are tried for a budget of moved bytes.
@@ -131,13 +130,8 @@ class migration {
     for (std::int64_t const amount : total_of(state.costs).amounts) {
       total_ = std::max(total_, amount);
     }
-    if (total_ > most_with_speeds) throw_overflow(function, "twice the sum of the costs");
-    std::vector<double> by_place;
-    by_place.reserve(state.ranks());
-    for (std::size_t place = 0; place != state.ranks(); ++place) {
-      by_place.push_back(given[layout_.rank_at(place)]);
-    }
-    speeds_ = part_speeds(function, by_place, state.ranks(), "ranks");
+    if (total_ > max_with_speeds) throw_overflow(function, "twice the sum of the costs");
+    speeds_.reorder([this](std::size_t place) { return layout_.rank_at(place); });
     state.offsets.assign(state.ranks(), 0);
   }
 
@@ -151,7 +145,7 @@ class migration {
     }
     for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
       std::int64_t const offset =
-          std::min(target - std::min(load_at(limit, speeds_[rank]), total_), most_with_speeds - 1);
+          std::min(target - std::min(load_at(limit, speeds_[rank]), total_), max_with_speeds - 1);
       for (std::int64_t& amount : state.loads[rank].amounts) amount += offset - state.offsets[rank];
       state.offsets[rank] = offset;
     }
@@ -203,7 +197,7 @@ class migration {
   [[nodiscard]] bool settle(part_time limit) {
     std::int64_t const target = use(limit);
     if (state.counts.is_limited()) {
-      move_for_counts(target);
+      required_.run(state, target);
     } else if (state.largest_load() > target) {
       if (layout_.ranks_per_node() != 1) {
         sender_.send_between_nodes(state, layout_, target);
@@ -215,60 +209,6 @@ class migration {
     swaps_.run(state, layout_, target);
     bring_back(target);
     return state.largest_load() <= target;
-  }
-
-  /// Moves samples until the number of samples on each rank is within its limits. A sample leaves
-  /// the rank with the largest load that may lose one, for the rank with the smallest load that may
-  /// gain one. Ranks outside of their limits go first.
-  void move_for_counts(std::int64_t target) {
-    rank_count_limits const& counts = state.counts;
-    for (;;) {
-      auto const above = best_rank([&](std::size_t rank) { return counts.is_above(rank); }, true);
-      auto const below = best_rank([&](std::size_t rank) { return counts.is_below(rank); }, false);
-      if (above == none && below == none) return;
-      auto const from =
-          above != none ? above
-                        : best_rank([&](std::size_t rank) { return counts.may_leave(rank); }, true);
-      auto const to =
-          below != none
-              ? below
-              : best_rank([&](std::size_t rank) { return counts.may_arrive(rank); }, false);
-      state.move(best_to_move(from, to, target), to);
-    }
-  }
-
-  /// Returns the rank with the largest or the smallest load among the ranks that are `eligible`, or
-  /// `none`.
-  template <class Eligible>
-  [[nodiscard]] std::uint32_t best_rank(Eligible const& eligible, bool is_largest) const {
-    std::uint32_t result = none;
-    for (std::uint32_t rank = 0; rank != state.ranks(); ++rank) {
-      if (!eligible(rank)) continue;
-      std::int64_t const load = largest_amount(state.loads[rank]);
-      if (result == none || (is_largest ? load > largest_amount(state.loads[result])
-                                        : load < largest_amount(state.loads[result]))) {
-        result = rank;
-      }
-    }
-    return result;
-  }
-
-  /// Returns the sample of a rank whose move to another rank leaves least excess on both, then
-  /// moves fewest bytes.
-  [[nodiscard]] std::uint32_t best_to_move(std::uint32_t from, std::uint32_t to,
-                                           std::int64_t target) const {
-    std::uint32_t best = none;
-    std::pair<std::int64_t, std::int64_t> least;
-    for (std::uint32_t i = 0; i != state.rank_of.size(); ++i) {
-      if (state.rank_of[i] != from) continue;
-      std::pair const key{excess_of(state.loads[from] - state.costs[i], target) +
-                              excess_of(state.loads[to] + state.costs[i], target),
-                          state.home_of[i] == from ? state.bytes[i][0] : 0};
-      if (best != none && key >= least) continue;
-      best = i;
-      least = key;
-    }
-    return best;
   }
 
   /// Returns moved samples that fit at home, or else on their node; samples with most bytes go
@@ -351,7 +291,7 @@ class migration {
   /// largest load over speed for some limits between the given one and that at home.
   void spend(std::int64_t max_bytes, part_time limit) {
     state.start_at_home();
-    if (state.counts.is_limited()) move_for_counts(use(limit));
+    if (state.counts.is_limited()) required_.run(state, use(limit));
     kept_ = state.rank_of;
     part_time least = largest_time();
     // A limit is the load of the fastest rank.
@@ -416,6 +356,7 @@ class migration {
   part_speeds speeds_{"", {}, 0};
   std::int64_t total_ = 0;
   sender sender_;
+  count_mover<R> required_;
   swap_search<R> swaps_;
   part_loads<R> lightest_{0};
   std::vector<std::uint32_t> order_;

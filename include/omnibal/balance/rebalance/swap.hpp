@@ -180,13 +180,13 @@ class swap_search {
   static constexpr std::size_t few = 4;
   /// The number of partners that are compared if counts are limited. Exchanges then have fewer
   /// forms and fit fewer partners.
-  static constexpr std::size_t most_counted = 64;
+  static constexpr std::size_t max_counted_partners = 64;
 
   /// Carries out the exchange that lowers the excess most per byte. The partner is one of the
   /// lightest ranks of the same node, or else one of the lightest of all ranks, or else one of the
   /// next ones: `few` at a time are compared until an exchange helps. If an exchange of single
   /// samples leaves some excess, an exchange of one sample for several is also considered. If
-  /// counts are limited, the partner is one of the `most_counted` lightest of all ranks.
+  /// counts are limited, the partner is one of the `max_counted_partners` lightest of all ranks.
   [[nodiscard]] bool relieve(assignment_state<R>& state, node_layout const& layout,
                              std::uint32_t heavy, std::int64_t target) {
     open(state, heavy, heavy_);
@@ -218,7 +218,7 @@ class swap_search {
     }
     index_range const all{0, state.ranks()};
     if (is_counted) {
-      order_partners(state, all, heavy, target, most_counted);
+      order_partners(state, all, heavy, target, max_counted_partners);
       for (std::size_t first = 0; first < partners_.size(); first += few) {
         try_from(first);
       }

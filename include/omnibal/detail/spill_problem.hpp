@@ -4,6 +4,8 @@
 /// \file
 /// The surpluses and rooms of ranks.
 
+#include <omnibal/config.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +32,16 @@ struct spill_donor {
 struct spill_room {
   std::uint32_t rank;
   std::int64_t tokens;
+};
+
+/// Donors and rooms, each from the largest, equal ones by rank, in the memory of another object.
+struct spill_lists {
+  spill_donor const* donors;
+  std::size_t donor_count;
+  spill_room const* rooms;
+  std::size_t room_count;
+  /// The experts of all donors. The experts of one donor go from the most tokens.
+  expert_tokens const* experts;
 };
 
 /// The donors and rooms of a batch, each from the largest, equal ones by rank. The experts of a
@@ -75,8 +87,8 @@ struct spill_problem {
     });
   }
 
-  [[nodiscard]] std::span<expert_tokens const> experts_of(spill_donor const& donor) const {
-    return std::span(experts).subspan(donor.first, donor.last - donor.first);
+  [[nodiscard]] spill_lists lists() const {
+    return {donors.data(), donors.size(), rooms.data(), rooms.size(), experts.data()};
   }
 };
 
