@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,11 +30,10 @@ template <class Word>
 class timed_heap {
  public:
   explicit timed_heap(part_speeds const& speeds)
-      : rank_(speeds.size()), class_of_(speeds.size()), place_of_(speeds.size()) {
-    parts_.resize(speeds.size());
-    std::iota(parts_.begin(), parts_.end(), std::uint32_t{0});
-    std::stable_sort(parts_.begin(), parts_.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return speeds[a] > speeds[b]; });
+      : rank_(speeds.size()),
+        class_of_(speeds.size()),
+        place_of_(speeds.size()),
+        parts_(fastest_first(speeds)) {
     std::size_t nodes = 0;
     for (std::size_t first = 0; first != parts_.size();) {
       std::int64_t const speed = speeds[parts_[first]];
