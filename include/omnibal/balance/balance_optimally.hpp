@@ -115,7 +115,7 @@ struct balance_optimally_fn {
                       detail::min_load(costs, std::span(order), parts)};
     if constexpr (R == 1) {
       if (options.count == count_policy::any) {
-        auto other = detail::difference_largest(costs, parts);
+        auto other = detail::difference_largest(costs, detail::part_speeds(name, {}, parts));
         std::int64_t const largest = detail::largest_load(costs, other, parts);
         if (largest < loads.largest) best = std::move(other);
         loads.largest = std::min(loads.largest, largest);
