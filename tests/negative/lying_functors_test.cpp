@@ -235,6 +235,10 @@ TEST_CASE("balancers survive costs and demands that change") {
         },
         [&] { (void)omnibal::balance_optimally(samples, 3, whole); },
         [&] { (void)omnibal::balance_under_capacity(samples, 4, real, demand, capacity); },
+        [&] {
+          (void)omnibal::balance_under_capacity(samples, 4, real, demand, capacity,
+                                                {.speeds = speeds});
+        },
         [&] { (void)omnibal::micro_batches(samples, 3, whole, demand, capacity); },
         [&] { (void)omnibal::rebalance(home, whole, whole); },
         [&] { (void)omnibal::rebalance(home, real, whole); }};

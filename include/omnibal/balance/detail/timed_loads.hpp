@@ -99,6 +99,11 @@ class timed_heap {
     tree(classes_[class_of_[part]]).set(place_of_[part], winner_tree<Word>::none);
     update(class_of_[part]);
   }
+  /// Opens a part that was closed with this load.
+  void open(std::size_t part, std::int64_t load) {
+    tree(classes_[class_of_[part]]).set(place_of_[part], rank_(load, place_of_[part]));
+    update(class_of_[part]);
+  }
 
  private:
   /// The parts of equal speed: `parts_[first]` and the following ones.
