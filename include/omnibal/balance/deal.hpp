@@ -4,8 +4,8 @@
 /// \file
 /// Assignment of sorted samples to parts in alternating order.
 
+#include <omnibal/balance/deal/speed_rounds.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
-#include <omnibal/balance/detail/speed_rounds.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/part_speeds.hpp>

@@ -4,8 +4,8 @@
 /// \file
 /// The largest differencing method.
 
-#include <omnibal/balance/detail/differencing.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/karmarkar_karp/differencing.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>

@@ -167,7 +167,7 @@ class part_speeds {
   std::vector<std::int64_t> whole_;
 };
 
-/// Returns the parts from the fastest to the slowest, those of equal speed by number.
+/// Returns the parts from the fastest to the slowest, and by number if speeds are equal.
 [[nodiscard]] inline std::vector<std::uint32_t> fastest_first(part_speeds const& speeds) {
   std::vector<std::uint32_t> parts(speeds.size());
   std::iota(parts.begin(), parts.end(), std::uint32_t{0});

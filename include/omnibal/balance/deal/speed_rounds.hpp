@@ -62,7 +62,7 @@ class speed_rounds {
     }
   };
 
-  /// The parts from the fastest to the slowest, those of equal speed by number.
+  /// The parts from the fastest to the slowest, and by number if speeds are equal.
   std::vector<std::uint32_t> parts_;
   std::vector<round> next_;
 };
