@@ -157,6 +157,64 @@ TEST_CASE("balance_under_capacity with speeds agrees with brute force") {
   CHECK(optimal > solved * 9 / 10);
 }
 
+// Without a search for even times, the parts must be those of the contract: each sample, from the
+// largest cost on, where it is first ready among the parts with room.
+TEST_CASE("balance_under_capacity with speeds places each sample where there is room first") {
+  test::random_amounts random(7);
+  std::size_t compared = 0;
+  for (std::size_t turn = 0; turn != 300; ++turn) {
+    auto const parts = static_cast<std::size_t>(random.between(2, 9));
+    std::vector<double> speeds(parts);
+    for (double& speed : speeds) speed = static_cast<double>(random.between(1, 4));
+    std::vector<sample> samples(10 * parts);
+    resources<2> capacity{};
+    for (sample& one : samples) {
+      one = {random.between(1, 1000), {random.between(0, 9), random.between(0, 9)}};
+      capacity += one.demand;
+    }
+    for (std::int64_t& amount : capacity.amounts) {
+      amount = amount / static_cast<std::int64_t>(parts) + random.between(2, 12);
+    }
+    std::vector<std::uint32_t> order(samples.size());
+    std::iota(order.begin(), order.end(), std::uint32_t{0});
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return samples[a].cost > samples[b].cost;
+    });
+    // The fastest part of equal times, then the lowest.
+    std::vector<std::uint32_t> numbers(parts);
+    std::iota(numbers.begin(), numbers.end(), std::uint32_t{0});
+    std::stable_sort(numbers.begin(), numbers.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return speeds[a] > speeds[b]; });
+    std::vector<double> loads(parts, 0.0);
+    std::vector<resources<2>> rooms(parts, capacity);
+    std::vector<std::uint32_t> part_of(samples.size());
+    bool is_placed = true;
+    for (std::uint32_t const i : order) {
+      auto const cost = static_cast<double>(samples[i].cost);
+      std::optional<std::uint32_t> best;
+      for (std::uint32_t const part : numbers) {
+        if (!samples[i].demand.fits(rooms[part])) continue;
+        bool const is_better =
+            !best || (loads[part] + cost) * speeds[*best] < (loads[*best] + cost) * speeds[part];
+        if (is_better) best = part;
+      }
+      is_placed = is_placed && best.has_value();
+      if (!is_placed) break;
+      loads[*best] += cost;
+      rooms[*best] -= samples[i].demand;
+      part_of[i] = *best;
+    }
+    if (!is_placed) continue;
+    ++compared;
+    auto const result =
+        balance_under_capacity(samples, parts, cost_of, demand_of, capacity,
+                               {.max_overload = 1e6, .exchanges = 0, .speeds = speeds});
+    REQUIRE(result.status == solve_status::solved);
+    REQUIRE(part_of_each(result.parts, samples.size()) == part_of);
+  }
+  CHECK(compared > 30);
+}
+
 // With many samples, times must be equal under a capacity that leaves room and under one that fast
 // parts nearly fill.
 TEST_CASE("balance_under_capacity with speeds ends within 1e-4 of the mean time") {
