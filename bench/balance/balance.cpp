@@ -88,49 +88,66 @@ double time_over_bound(omnibal::grouping const& parts, costs_type const& costs,
   return largest / std::max(mean, largest_cost / *std::max_element(speeds.begin(), speeds.end()));
 }
 
-/// The yardstick of `lpt` with speeds.
-class lpt_without_speeds {
+/// The yardstick of a balancer with speeds: the same balancer without.
+template <class Balancer>
+class without_speeds {
  public:
-  lpt_without_speeds(bench::cost_batches& batches, std::size_t parts)
-      : batches_(&batches), parts_(parts) {}
+  without_speeds(Balancer const& balancer, bench::cost_batches& batches, std::size_t parts)
+      : balancer_(&balancer), batches_(&batches), parts_(parts) {}
 
   void prepare() { batches_->turn(); }
   void operator()() const {
-    auto const parts = omnibal::lpt(batches_->current(), parts_);
+    auto const parts = (*balancer_)(batches_->current(), parts_);
     benchmark::DoNotOptimize(parts.items().data());
   }
   [[nodiscard]] std::size_t items() const { return batches_->current().size(); }
 
  private:
+  Balancer const* balancer_;
   bench::cost_batches* batches_;
   std::size_t parts_;
 };
 
-void lpt_with_speeds(benchmark::State& state) {
+/// Compares a balancer with speeds with the same one without, by time and by the largest load over
+/// speed.
+template <class Balancer>
+void compare_speeds(benchmark::State& state, Balancer const& balancer, std::string const& name,
+                    double max_ratio, double max_load) {
   bench::cost_batches batches(bench::size_of(state));
   auto const parts = static_cast<std::size_t>(state.range(1));
   auto const speeds = unlike_speeds(parts);
   auto const balance = [&](costs_type const& costs) {
-    return omnibal::lpt(costs, parts, std::identity{}, {.speeds = speeds});
+    return balancer(costs, parts, std::identity{}, {.speeds = speeds});
   };
   bench::compare(
-      state, lpt_without_speeds(batches, parts), [&] { return balance(batches.current()); },
+      state, without_speeds(balancer, batches, parts), [&] { return balance(batches.current()); },
       [&](auto const&) { return batches.current().size(); });
   double worst = 0;
   double least_without = 2;
   for (auto const& costs : batches) {
     worst = std::max(worst, time_over_bound(balance(costs), costs, speeds));
-    least_without =
-        std::min(least_without, time_over_bound(omnibal::lpt(costs, parts), costs, speeds));
+    least_without = std::min(least_without, time_over_bound(balancer(costs, parts), costs, speeds));
   }
   state.counters["load_over_bound"] = worst;
   state.counters["without_speeds"] = least_without;
   if (bench::size_of(state) == bench::size_of_test_runs) return;
   std::string const at = ", " + std::to_string(state.range(0)) + " samples on " +
                          std::to_string(state.range(1)) + " parts";
-  bench::make_promises(
-      state, {{"lpt with speeds / lpt" + at, "ratio", 3.0},
-              {"lpt with speeds: largest load over speed / bound" + at, "load_over_bound", 1.001}});
+  bench::make_promises(state, {{name + " with speeds / " + name + at, "ratio", max_ratio},
+                               {name + " with speeds: largest load over speed / bound" + at,
+                                "load_over_bound", max_load}});
+}
+
+void lpt_with_speeds(benchmark::State& state) {
+  compare_speeds(state, omnibal::lpt, "lpt", 3.0, 1.001);
+}
+
+void karmarkar_karp_with_speeds(benchmark::State& state) {
+  compare_speeds(state, omnibal::karmarkar_karp, "karmarkar_karp", 3.0, 1.001);
+}
+
+void deal_with_speeds(benchmark::State& state) {
+  compare_speeds(state, omnibal::deal, "deal", 3.0, 2.0);
 }
 
 BENCHMARK(lpt)->Apply(bench::balance_sizes);
@@ -138,7 +155,9 @@ BENCHMARK(lpt_equal_counts)->Apply(bench::balance_sizes);
 BENCHMARK(lpt_with_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(lpt_of_two_kinds)->Apply(bench::balance_sizes);
 BENCHMARK(karmarkar_karp)->Apply(bench::balance_sizes);
+BENCHMARK(karmarkar_karp_with_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(deal)->Apply(bench::balance_sizes);
+BENCHMARK(deal_with_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(deal_and_refine)->Apply(bench::balance_sizes);
 
 }  // namespace

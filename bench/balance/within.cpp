@@ -21,6 +21,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <string>
 #include <utility>
@@ -200,12 +201,16 @@ constexpr auto images_and_tokens = omnibal::demand_of(&long_text::images, &long_
 
 std::int64_t square(long_text const& text) { return text.tokens * text.tokens; }
 
-/// Caps that leave two per cent of the tokens free.
-void balance_under_capacity(benchmark::State& state) {
+/// Caps that leave two per cent of the tokens free on the fastest parts. Half of the parts have the
+/// speed `fast`, the others 1.
+void balance_with_room(benchmark::State& state, double fast) {
   bench::cost_batches batches(bench::size_of(state));
   auto const parts = static_cast<std::size_t>(state.range(1));
   auto const texts = texts_of(batches);
   std::vector<omnibal::resources<2>> capacities;
+  std::vector<double> speeds(parts, 1.0);
+  for (std::size_t part = 0; part < parts; part += 2) speeds[part] = fast;
+  omnibal::balance_under_capacity_options const options{.speeds = speeds};
   double worst = 0;
   for (auto const& text : texts) {
     std::int64_t tokens = 0;
@@ -214,11 +219,12 @@ void balance_under_capacity(benchmark::State& state) {
       tokens += one.tokens;
       longest = std::max(longest, one.tokens);
     }
-    auto const mean = tokens / static_cast<std::int64_t>(parts);
+    auto const mean = static_cast<std::int64_t>(static_cast<double>(tokens) * fast /
+                                                std::accumulate(speeds.begin(), speeds.end(), 0.0));
     capacities.push_back(
         {static_cast<std::int64_t>(4 * text.size() / parts), std::max(longest, mean + mean / 50)});
-    auto const result =
-        omnibal::balance_under_capacity(text, parts, square, images_and_tokens, capacities.back());
+    auto const result = omnibal::balance_under_capacity(text, parts, square, images_and_tokens,
+                                                        capacities.back(), options);
     bool const is_found = result.status == omnibal::solve_status::solved;
     worst = std::max(worst, is_found ? static_cast<double>(result.largest_load) /
                                            static_cast<double>(result.lower_bound)
@@ -230,12 +236,15 @@ void balance_under_capacity(benchmark::State& state) {
       [&] {
         next = (next + 1) % texts.size();
         return omnibal::balance_under_capacity(texts[next], parts, square, images_and_tokens,
-                                               capacities[next])
+                                               capacities[next], options)
             .parts.item_count();
       },
       [](std::size_t count) { return count; });
   state.counters["load_over_bound"] = worst;
 }
+
+void balance_under_capacity(benchmark::State& state) { balance_with_room(state, 1.0); }
+void balance_under_capacity_with_speeds(benchmark::State& state) { balance_with_room(state, 1.5); }
 
 /// Micro-batches of 131072 tokens.
 void micro_batches(benchmark::State& state) {
@@ -343,6 +352,7 @@ BENCHMARK(rebalance_kinds)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(balance_under_capacity)->Apply(bench::balance_sizes);
+BENCHMARK(balance_under_capacity_with_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(micro_batches)->Apply(bench::balance_sizes);
 BENCHMARK(balance_set_cost)->Apply(bench::balance_sizes);
 

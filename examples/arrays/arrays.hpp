@@ -9,6 +9,8 @@
 
 #include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/count_policy.hpp>
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -72,7 +74,8 @@ struct isf_arguments {
 [[nodiscard]] omnibal::packing best_fit_decreasing(demand_table const& demands, integers capacity);
 [[nodiscard]] omnibal::packing best_packing(demand_table const& demands, integers capacity,
                                             omnibal::effort effort);
-/// Called after each pass of `improve_packing`, also within balancers; returns whether the passes continue.
+/// Called after each pass of `improve_packing`, also within balancers; returns whether the passes
+/// continue.
 using pass_watch = std::function<bool(omnibal::improve_packing_progress const&)>;
 [[nodiscard]] omnibal::packing improve_packing(demand_table const& demands, integers capacity,
                                                omnibal::packing const& start,
@@ -119,9 +122,11 @@ struct tuned {
 // Balancing.
 
 [[nodiscard]] omnibal::grouping lpt(cost_list const& costs, std::size_t parts,
-                                    omnibal::count_policy count);
-[[nodiscard]] omnibal::grouping karmarkar_karp(cost_list const& costs, std::size_t parts);
-[[nodiscard]] omnibal::grouping deal(cost_list const& costs, std::size_t parts);
+                                    omnibal::lpt_options const& options);
+[[nodiscard]] omnibal::grouping karmarkar_karp(cost_list const& costs, std::size_t parts,
+                                               omnibal::karmarkar_karp_options const& options);
+[[nodiscard]] omnibal::grouping deal(cost_list const& costs, std::size_t parts,
+                                     omnibal::deal_options const& options);
 [[nodiscard]] omnibal::grouping refine_parts(cost_list const& costs, omnibal::grouping_view parts,
                                              omnibal::refine_parts_options const& options);
 

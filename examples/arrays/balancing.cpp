@@ -41,18 +41,23 @@ std::vector<double> ratios(omnibal::resources<R, double> const& of) {
 
 }  // namespace
 
-omnibal::grouping lpt(cost_list const& costs, std::size_t parts, omnibal::count_policy count) {
+omnibal::grouping lpt(cost_list const& costs, std::size_t parts,
+                      omnibal::lpt_options const& options) {
+  return std::visit([&](auto list) { return omnibal::lpt(list, parts, std::identity{}, options); },
+                    costs);
+}
+
+omnibal::grouping karmarkar_karp(cost_list const& costs, std::size_t parts,
+                                 omnibal::karmarkar_karp_options const& options) {
   return std::visit(
-      [&](auto list) { return omnibal::lpt(list, parts, std::identity{}, {.count = count}); },
+      [&](auto list) { return omnibal::karmarkar_karp(list, parts, std::identity{}, options); },
       costs);
 }
 
-omnibal::grouping karmarkar_karp(cost_list const& costs, std::size_t parts) {
-  return std::visit([&](auto list) { return omnibal::karmarkar_karp(list, parts); }, costs);
-}
-
-omnibal::grouping deal(cost_list const& costs, std::size_t parts) {
-  return std::visit([&](auto list) { return omnibal::deal(list, parts); }, costs);
+omnibal::grouping deal(cost_list const& costs, std::size_t parts,
+                       omnibal::deal_options const& options) {
+  return std::visit([&](auto list) { return omnibal::deal(list, parts, std::identity{}, options); },
+                    costs);
 }
 
 omnibal::grouping refine_parts(cost_list const& costs, omnibal::grouping_view parts,

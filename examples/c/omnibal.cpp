@@ -164,8 +164,7 @@ int omnibal_lpt(std::int64_t const* costs, std::size_t samples, std::size_t part
                 omnibal_groups** result, omnibal_error* error) {
   return guard(error, [&] {
     check_pointer("lpt", "result", result);
-    give(result, {.groups = arrays::lpt(array("lpt", "costs", costs, samples), parts,
-                                        omnibal::count_policy::any)});
+    give(result, {.groups = arrays::lpt(array("lpt", "costs", costs, samples), parts, {})});
   });
 }
 

@@ -22,6 +22,7 @@ using convert::limit_list;
 using convert::optional_list;
 using convert::reject;
 using convert::released;
+using convert::speed_array;
 using convert::to_effort;
 using results::groups;
 
@@ -205,29 +206,40 @@ omnibal::count_policy to_count(std::string const& count) {
   reject("lpt", "count is '" + count + "', must be any, equal or at_most_one_apart");
 }
 
-groups lpt(py::object const& costs, std::int64_t parts, std::string const& count) {
+groups lpt(py::object const& costs, std::int64_t parts, std::string const& count,
+           py::object const& speeds) {
   cost_array const list("lpt", "costs", costs);
-  auto const policy = to_count(count);
+  speed_array const given("lpt", speeds);
+  auto const values = given.list();
+  omnibal::lpt_options const options{.count = to_count(count), .speeds = values};
   auto const wanted = count_of("lpt", "parts", parts);
-  return results::to_groups(released([&] { return arrays::lpt(list.list(), wanted, policy); }));
+  return results::to_groups(released([&] { return arrays::lpt(list.list(), wanted, options); }));
 }
 
-groups karmarkar_karp(py::object const& costs, std::int64_t parts) {
+groups karmarkar_karp(py::object const& costs, std::int64_t parts, py::object const& speeds) {
   cost_array const list("karmarkar_karp", "costs", costs);
+  speed_array const given("karmarkar_karp", speeds);
+  auto const values = given.list();
   auto const wanted = count_of("karmarkar_karp", "parts", parts);
-  return results::to_groups(released([&] { return arrays::karmarkar_karp(list.list(), wanted); }));
+  return results::to_groups(
+      released([&] { return arrays::karmarkar_karp(list.list(), wanted, {.speeds = values}); }));
 }
 
-groups deal(py::object const& costs, std::int64_t parts) {
+groups deal(py::object const& costs, std::int64_t parts, py::object const& speeds) {
   cost_array const list("deal", "costs", costs);
+  speed_array const given("deal", speeds);
+  auto const values = given.list();
   auto const wanted = count_of("deal", "parts", parts);
-  return results::to_groups(released([&] { return arrays::deal(list.list(), wanted); }));
+  return results::to_groups(
+      released([&] { return arrays::deal(list.list(), wanted, {.speeds = values}); }));
 }
 
 groups refine_parts(py::object const& costs, groups const& parts, double max_overload,
                     std::string const& counts, std::int64_t exchanges, std::int64_t splits,
-                    std::uint64_t seed) {
+                    std::uint64_t seed, py::object const& speeds) {
   cost_array const list("refine_parts", "costs", costs);
+  speed_array const all("refine_parts", speeds);
+  auto const values = all.list();
   if (counts != "free" && counts != "kept") {
     reject("refine_parts", "counts is '" + counts + "', must be free or kept");
   }
@@ -236,7 +248,8 @@ groups refine_parts(py::object const& costs, groups const& parts, double max_ove
       .counts = counts == "kept" ? omnibal::part_counts::kept : omnibal::part_counts::free,
       .exchanges = count_of("refine_parts", "exchanges", exchanges),
       .splits = count_of("refine_parts", "splits", splits),
-      .seed = seed};
+      .seed = seed,
+      .speeds = values};
   auto const given = results::to_grouping(parts);
   return results::to_groups(
       released([&] { return arrays::refine_parts(list.list(), given.view(), options); }));
@@ -265,8 +278,10 @@ char const* to_text(omnibal::within_reason reason) {
 within balance_under_capacity(py::object const& costs, std::int64_t parts,
                               py::object const& demands, py::object const& capacity,
                               double max_overload, std::string const& effort, std::uint64_t seed,
-                              py::object const& progress) {
+                              py::object const& progress, py::object const& speeds) {
   cost_array const list("balance_under_capacity", "costs", costs);
+  speed_array const given("balance_under_capacity", speeds);
+  auto const values = given.list();
   demand_list const rows("balance_under_capacity", "demands", demands);
   limit_list const limits("balance_under_capacity", "capacity", capacity);
   auto const wanted = count_of("balance_under_capacity", "parts", parts);
@@ -274,6 +289,7 @@ within balance_under_capacity(py::object const& costs, std::int64_t parts,
   options.max_overload = max_overload;
   options.effort = to_effort("balance_under_capacity", effort);
   options.seed = seed;
+  options.speeds = values;
   search_watch watch(progress);
   auto found = released([&] {
     return arrays::balance_under_capacity(list.list(), wanted, rows.table(), limits.values(),
@@ -836,18 +852,19 @@ void define_packing(py::module_& module) {
 
 void define_balancing(py::module_& module) {
   module.def("lpt", &lpt, docstrings::lpt, py::arg("costs"), py::arg("parts"), py::kw_only(),
-             py::arg("count") = "any");
+             py::arg("count") = "any", py::arg("speeds") = py::none());
   module.def("karmarkar_karp", &karmarkar_karp, docstrings::karmarkar_karp, py::arg("costs"),
-             py::arg("parts"));
-  module.def("deal", &deal, docstrings::deal, py::arg("costs"), py::arg("parts"));
+             py::arg("parts"), py::kw_only(), py::arg("speeds") = py::none());
+  module.def("deal", &deal, docstrings::deal, py::arg("costs"), py::arg("parts"), py::kw_only(),
+             py::arg("speeds") = py::none());
   module.def("refine_parts", &refine_parts, docstrings::refine_parts, py::arg("costs"),
              py::arg("parts"), py::kw_only(), py::arg("max_overload") = 0.0,
              py::arg("counts") = "free", py::arg("exchanges") = 1'000'000, py::arg("splits") = 2048,
-             py::arg("seed") = 0);
+             py::arg("seed") = 0, py::arg("speeds") = py::none());
   module.def("balance_under_capacity", &balance_under_capacity, docstrings::balance_under_capacity,
              py::arg("costs"), py::arg("parts"), py::arg("demands"), py::arg("capacity"),
              py::kw_only(), py::arg("max_overload") = 0.01, py::arg("effort") = "normal",
-             py::arg("seed") = 0, py::arg("progress") = py::none());
+             py::arg("seed") = 0, py::arg("progress") = py::none(), py::arg("speeds") = py::none());
   module.def("micro_batches", &micro_batches, docstrings::micro_batches, py::arg("costs"),
              py::arg("ranks"), py::arg("demands"), py::arg("capacity"), py::kw_only(),
              py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,

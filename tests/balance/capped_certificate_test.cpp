@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -170,6 +171,79 @@ std::string within_fault(engine& random) {
   return found.empty() ? "" : "balance_under_capacity: " + found;
 }
 
+/// What is wrong with the result for parts with speeds: multiples of 1/4, as whole numbers up to 4.
+/// Times are multiplied by 12, which all speeds divide.
+template <std::size_t R, class Weight>
+std::string speeds_fault(engine& random) {
+  using omnibal::solve_status;
+  using time =
+      std::conditional_t<std::integral<working_of<Weight>>, omnibal::detail::int128, double>;
+  auto const of = make_problem<R, Weight>(random);
+  auto const parts = static_cast<std::size_t>(number_between(random, 1, 4));
+  std::vector<std::int64_t> whole;
+  std::vector<double> speeds;
+  for (std::size_t part = 0; part != parts; ++part) {
+    whole.push_back(number_between(random, 1, 4));
+    speeds.push_back(0.25 * static_cast<double>(whole.back()));
+  }
+  by_index<R, Weight> const index{of};
+  auto const result = omnibal::balance_under_capacity(
+      index.samples(), parts, index.cost(), index.demand(), of.given.capacity,
+      {.max_overload = 0.125 * static_cast<double>(number_between(random, 0, 2)),
+       .passes = static_cast<std::size_t>(number_between(random, 0, 4)),
+       .speeds = speeds});
+
+  auto const time_of = [&](std::size_t part, std::size_t set) {
+    return static_cast<time>(of.sums[set]) * static_cast<time>(12 / whole[part]);
+  };
+  time const none = time_of(0, of.sums.size() - 1) * 12 + 1;
+  std::vector<time> least(of.sums.size(), none);
+  least[0] = 0;
+  for (std::size_t part = 0; part != parts; ++part) {
+    std::vector<time> next(least.size(), none);
+    for (std::size_t set = 0; set != least.size(); ++set) {
+      for (std::size_t taken = set;; taken = (taken - 1) & set) {
+        if (of.fits[taken] != 0) {
+          next[set] = std::min(next[set], std::max(least[set ^ taken], time_of(part, taken)));
+        }
+        if (taken == 0) break;
+      }
+    }
+    least = std::move(next);
+  }
+  time const best = least.back();
+  if (result.status == solve_status::infeasible && best != none) {
+    return "balance_under_capacity with speeds calls possible parts impossible";
+  }
+  if (result.status != solve_status::solved) return "";
+  std::string const found = test::parts_fault(result.parts, of.count(), parts);
+  if (!found.empty()) return "balance_under_capacity with speeds: " + found;
+  time reached{};
+  for (std::size_t p = 0; p != parts; ++p) {
+    std::size_t const set = set_of(result.parts[p]);
+    if (of.fits[set] == 0) return "a part with a speed exceeds the capacity";
+    reached = std::max(reached, time_of(p, set));
+  }
+  auto const fastest = static_cast<time>(*std::max_element(whole.begin(), whole.end()));
+  auto const largest = static_cast<time>(result.largest_load);
+  auto const bound = static_cast<time>(result.lower_bound);
+  if constexpr (std::integral<working_of<Weight>>) {
+    // Loads are rounded up, at most to the largest integer.
+    auto const on_fastest = [&](time value) {
+      return std::min<time>((value * fastest + 11) / 12, std::numeric_limits<std::int64_t>::max());
+    };
+    if (largest != on_fastest(reached)) return "a load with speeds is wrong";
+    if (bound > on_fastest(best)) return "a bound with speeds is above the best";
+    if (result.proven && reached != best) return "parts with speeds are not the best";
+  } else {
+    time const slack = reached * fastest / 12 * 1e-6;
+    if (std::abs(largest - reached * fastest / 12) > slack) return "a load with speeds is wrong";
+    if (bound > best * fastest / 12 + slack) return "a bound with speeds is above the best";
+    if (result.proven && reached > best + 12 * slack) return "parts with speeds are not the best";
+  }
+  return "";
+}
+
 template <std::size_t R, class Weight>
 std::string batches_fault(engine& random) {
   auto const of = make_problem<R, Weight>(random);
@@ -288,6 +362,16 @@ TEMPLATE_TEST_CASE("balance_under_capacity calls nothing impossible that is not"
       if (number_between(random, 0, 1) == 0) return within_fault<2, TestType>(random);
     }
     return within_fault<1, TestType>(random);
+  });
+}
+
+TEMPLATE_TEST_CASE("balance_under_capacity with speeds proves no bound above the best",
+                   "[certificate]", TEST_CERTIFIED_WEIGHTS) {
+  test::certify<TestType>("balance_under_capacity with speeds", [](engine& random) {
+    if constexpr (sizeof(TestType) == 8) {
+      if (number_between(random, 0, 1) == 0) return speeds_fault<2, TestType>(random);
+    }
+    return speeds_fault<1, TestType>(random);
   });
 }
 

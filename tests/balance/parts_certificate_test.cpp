@@ -367,9 +367,44 @@ struct speed_problem {
   std::vector<double> speeds;
 };
 
+/// What is wrong with the parts of `deal` and `karmarkar_karp` with speeds.
+template <class Weight>
+std::string timed_heuristic_fault(speed_problem<Weight> const& given) {
+  auto const& costs = given.given;
+  auto const best = given.min_largest(count_policy::any);
+  auto const dealt =
+      omnibal::deal(costs.costs, costs.parts, std::identity{}, {.speeds = given.speeds});
+  std::string found = test::parts_fault(dealt, costs.count(), costs.parts);
+  if (!found.empty()) return "deal with speeds: " + found;
+  auto const sets = given.sets_of(dealt);
+  working_of<Weight> largest{};
+  for (Weight const cost : costs.costs) {
+    largest = std::max(largest, static_cast<working_of<Weight>>(cost));
+  }
+  using time = typename speed_problem<Weight>::time;
+  for (std::size_t p = 0; p != sets.size(); ++p) {
+    for (std::size_t q = 0; q != sets.size(); ++q) {
+      auto const scale = static_cast<time>(12 / given.whole[p] + 12 / given.whole[q]);
+      auto const apart = given.time_of(p, sets[p]) - given.time_of(q, sets[q]);
+      if (2 * apart > static_cast<time>(largest) * scale + given.slack()) {
+        return "deal with speeds: times differ by more than the mean time of the largest cost";
+      }
+    }
+  }
+  auto const differenced =
+      omnibal::karmarkar_karp(costs.costs, costs.parts, std::identity{}, {.speeds = given.speeds});
+  found = test::parts_fault(differenced, costs.count(), costs.parts);
+  if (!found.empty()) return "karmarkar_karp with speeds: " + found;
+  bool const is_below = given.largest_time(sets) < best - given.slack() ||
+                        given.largest_time(given.sets_of(differenced)) < best - given.slack();
+  return is_below ? "the oracle is wrong" : "";
+}
+
 template <class Weight>
 std::string speeds_fault(engine& random, problem<Weight> const& costs) {
   speed_problem<Weight> const given(random, costs);
+  std::string const heuristic = timed_heuristic_fault(given);
+  if (!heuristic.empty()) return heuristic;
   for (count_policy const policy : {count_policy::any, count_policy::at_most_one_apart}) {
     auto const best = given.min_largest(policy);
     auto const placed = omnibal::lpt(costs.costs, costs.parts, std::identity{},

@@ -127,6 +127,14 @@ TEST_CASE("a cap on tokens holds where it can, and is an error that says why whe
   CHECK(largest_sum(plan_of(1000), tokens) <= 200);
   auto const plan = omnibal::make_plan(offsets, work, bytes, {}, under_cap{resources{140}});
   CHECK(largest_sum(plan, tokens) <= 140);
+  // Any rank can receive each part, so the ranks of speeds are not known.
+  std::vector<double> const speeds{1, 2, 1};
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(omnibal::make_plan(offsets, work, bytes, {},
+                                               under_cap{resources{140}, {.speeds = speeds}}));
+        }) ==
+        "omnibal::under_cap: options.speeds has different speeds, which only rebalance and "
+        "balance_under_capacity accept");
   auto const text = [&](std::int64_t cap) {
     return test::error_text<omnibal::capacity_error>([&] { static_cast<void>(plan_of(cap)); });
   };

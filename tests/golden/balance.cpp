@@ -63,7 +63,11 @@ void print_balancers(std::size_t count) {
           omnibal::balance_optimally(set.samples, parts, cost, {.nodes = 1000}).parts);
       if constexpr (R == 1) {
         add("karmarkar_karp", omnibal::karmarkar_karp(set.samples, parts, test::first_amount));
+        add("karmarkar_karp, speeds",
+            omnibal::karmarkar_karp(set.samples, parts, test::first_amount, {.speeds = speeds}));
         add("deal", omnibal::deal(set.samples, parts, test::first_amount));
+        add("deal, speeds",
+            omnibal::deal(set.samples, parts, test::first_amount, {.speeds = speeds}));
       }
     }
   }

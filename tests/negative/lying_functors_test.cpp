@@ -219,17 +219,26 @@ TEST_CASE("balancers survive costs and demands that change") {
     auto const demand = [&](int) { return omnibal::resources{lies.whole(), lies.whole()}; };
     auto const samples = samples_of(random);
     auto const home = omnibal::deal(samples, 4);
+    std::vector<double> const speeds{3.0, 1.0, 2.0, 1.0};
     std::vector<std::function<void()>> const calls{
         [&] { (void)omnibal::lpt(samples, 4, whole); },
         [&] { (void)omnibal::lpt(samples, 4, real); },
+        [&] { (void)omnibal::lpt(samples, 4, real, {.speeds = speeds}); },
         [&] { (void)omnibal::deal(samples, 4, real); },
+        [&] { (void)omnibal::deal(samples, 4, real, {.speeds = speeds}); },
         [&] { (void)omnibal::karmarkar_karp(samples, 4, whole); },
+        [&] { (void)omnibal::karmarkar_karp(samples, 4, whole, {.speeds = speeds}); },
+        [&] { (void)omnibal::karmarkar_karp(samples, 4, real, {.speeds = speeds}); },
         [&] { (void)omnibal::refine_parts(samples, home, real); },
         [&] {
           (void)omnibal::refine_parts(samples, any_groups(lies, samples.size() + 1, 4), whole);
         },
         [&] { (void)omnibal::balance_optimally(samples, 3, whole); },
         [&] { (void)omnibal::balance_under_capacity(samples, 4, real, demand, capacity); },
+        [&] {
+          (void)omnibal::balance_under_capacity(samples, 4, real, demand, capacity,
+                                                {.speeds = speeds});
+        },
         [&] { (void)omnibal::micro_batches(samples, 3, whole, demand, capacity); },
         [&] { (void)omnibal::rebalance(home, whole, whole); },
         [&] { (void)omnibal::rebalance(home, real, whole); }};

@@ -357,6 +357,31 @@ class Balancing(unittest.TestCase):
         counts = {len(part) for part in omnibal.lpt(self.COSTS, 16, count="equal")}
         self.assertEqual(counts, {125})
 
+    def test_speeds_make_times_even(self):
+        speeds = np.array([1.5, 1.0] * 8)
+        even = dict(speeds=speeds)
+        dealt = omnibal.deal(self.COSTS, 16, **even)
+        within = omnibal.balance_under_capacity(self.COSTS, 600, DEMANDS, CAPACITY, speeds=[2, 1] * 300)
+        self.assertEqual(within.status, "solved")
+        self.assertGreater(sum(self.loads(within.parts)[::2]), 1.5 * sum(self.loads(within.parts)[1::2]))
+        for parts in (
+            omnibal.lpt(self.COSTS, 16, **even),
+            omnibal.karmarkar_karp(self.COSTS, 16, **even),
+            omnibal.refine_parts(self.COSTS, dealt, **even),
+        ):
+            self.assertEqual(indices(parts), list(range(2000)))
+            times = self.loads(parts) / speeds
+            self.assertLess(times.max(), 1.001 * self.COSTS.sum() / speeds.sum())
+        counts = [len(part) for part in dealt]
+        self.assertEqual(set(counts[::2]) | set(counts[1::2]), {100, 150})
+        equal = omnibal.lpt(self.COSTS, 16, speeds=[0.3] * 16)
+        self.assertEqual(equal.tolist(), omnibal.lpt(self.COSTS, 16).tolist())
+        for call in (omnibal.lpt, omnibal.karmarkar_karp, omnibal.deal):
+            with self.assertRaisesRegex(ValueError, r"speeds\[1\] is -1"):
+                call([1, 2], 2, speeds=[1, -1])
+            with self.assertRaisesRegex(ValueError, "speeds have 2 dimensions"):
+                call([1, 2], 2, speeds=[[1, 2]])
+
     def test_caps_are_strict(self):
         within = omnibal.balance_under_capacity(self.COSTS, 600, DEMANDS, CAPACITY)
         self.assertEqual(within.status, "solved")

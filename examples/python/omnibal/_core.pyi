@@ -1070,13 +1070,20 @@ def group_loads(groups: Groups, demands: Demands) -> npt.NDArray[np.int64]:
         [[3, 50], [1, 30]]
     """
 
-def lpt(costs: Costs, parts: int, *, count: Literal["any", "equal", "at_most_one_apart"] = "any") -> Groups:
+def lpt(
+    costs: Costs,
+    parts: int,
+    *,
+    count: Literal["any", "equal", "at_most_one_apart"] = "any",
+    speeds: Optional[npt.ArrayLike] = None,
+) -> Groups:
     """Balances samples over parts: the largest first, each to the part with the least cost.
 
     Args:
         costs: an integer or a floating-point number for each sample.
         parts: the number of parts, such as the number of ranks.
         count: 'any', 'equal' or 'at_most_one_apart': how the numbers of samples of parts may differ.
+        speeds: the speed of each part; the largest cost over speed is then small. None for equal speeds.
 
     Returns:
         The samples of each part, as `Groups`.
@@ -1089,12 +1096,13 @@ def lpt(costs: Costs, parts: int, *, count: Literal["any", "equal", "at_most_one
         [[0, 3], [1, 2, 4]]
     """
 
-def karmarkar_karp(costs: Costs, parts: int) -> Groups:
+def karmarkar_karp(costs: Costs, parts: int, *, speeds: Optional[npt.ArrayLike] = None) -> Groups:
     """Balances samples over parts by differencing: the largest sums go to different parts.
 
     Args:
         costs: an integer or a floating-point number for each sample.
         parts: the number of parts, such as the number of ranks.
+        speeds: the speed of each part; the largest cost over speed is then small. None for equal speeds.
 
     Returns:
         The samples of each part, as `Groups`. Often more equal costs than from `lpt`.
@@ -1107,15 +1115,17 @@ def karmarkar_karp(costs: Costs, parts: int) -> Groups:
         [[0, 2], [1, 3, 4]]
     """
 
-def deal(costs: Costs, parts: int) -> Groups:
+def deal(costs: Costs, parts: int, *, speeds: Optional[npt.ArrayLike] = None) -> Groups:
     """Balances samples over parts with the same number of samples, in snake order of the costs.
 
     Args:
         costs: an integer or a floating-point number for each sample.
         parts: the number of parts, such as the number of ranks.
+        speeds: the speed of each part; the largest cost over speed is then small. None for equal speeds.
 
     Returns:
-        The samples of each part, as `Groups`. The numbers of samples differ by one at most.
+        The samples of each part, as `Groups`. The numbers of samples differ by one at most, or are in
+        proportion to the speeds.
 
     Raises:
         ValueError: if an argument is wrong; the text names the argument and its value.
@@ -1134,6 +1144,7 @@ def refine_parts(
     exchanges: int = 1000000,
     splits: int = 2048,
     seed: int = 0,
+    speeds: Optional[npt.ArrayLike] = None,
 ) -> Groups:
     """Improves given parts by moves and exchanges of samples: more equal costs.
 
@@ -1145,6 +1156,7 @@ def refine_parts(
         exchanges: the largest number of moves, exchanges and splits.
         splits: the largest number of splits without success, in which two parts are divided again.
         seed: another seed gives another search.
+        speeds: the speed of each part; the largest cost over speed is then small. None for equal speeds.
 
     Returns:
         `Groups` whose largest cost is at most the largest cost of the given parts.
@@ -1169,6 +1181,7 @@ def balance_under_capacity(
     effort: Effort = "normal",
     seed: int = 0,
     progress: Optional[Callable[[int, int, int], Optional[bool]]] = None,
+    speeds: Optional[npt.ArrayLike] = None,
 ) -> Within:
     """Balances costs over parts, none of which exceeds a capacity.
 
@@ -1184,6 +1197,7 @@ def balance_under_capacity(
         progress: called after each pass of the search for fewer groups with the numbers of passes and
             of groups so far and the lower bound. That search ends if it returns False. Ctrl-C raises
             KeyboardInterrupt.
+        speeds: the speed of each part; the largest cost over speed is then small. None for equal speeds.
 
     Returns:
         A `Within`. Its status is 'infeasible' if it is proven that there are no such parts, with the

@@ -12,17 +12,13 @@
 #include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/config.hpp>
-#include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/detail/quotients.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -115,7 +111,7 @@ struct balance_optimally_fn {
                       detail::min_load(costs, std::span(order), parts)};
     if constexpr (R == 1) {
       if (options.count == count_policy::any) {
-        auto other = detail::difference_largest(costs, parts);
+        auto other = detail::difference_largest(costs, detail::part_speeds(name, {}, parts));
         std::int64_t const largest = detail::largest_load(costs, other, parts);
         if (largest < loads.largest) best = std::move(other);
         loads.largest = std::min(loads.largest, largest);
@@ -177,26 +173,11 @@ struct balance_optimally_fn {
     if constexpr (R > 1) {
       result.largest_load = largest.value() * static_cast<double>(speeds.largest()) * 0x1p-52;
       result.lower_bound = bound.value() * static_cast<double>(speeds.largest()) * 0x1p-52;
-    } else if constexpr (std::integral<Load>) {
-      result.largest_load = load_of_fastest(largest, speeds);
-      result.lower_bound = load_of_fastest(bound, speeds);
     } else {
-      for (std::size_t part = 0; part != parts; ++part) {
-        Load sum{};
-        for (std::uint32_t const item : result.parts[part]) sum += given[item];
-        auto const share = static_cast<Load>(speeds[part]) / static_cast<Load>(speeds.largest());
-        result.largest_load = std::max(result.largest_load, sum / share);
-      }
-      result.lower_bound = std::min(
-          result.largest_load, detail::given_bound(load_of_fastest(bound, speeds), costs, given));
+      result.largest_load = detail::largest_given_load(result.parts, given, speeds);
+      result.lower_bound =
+          std::min(result.largest_load, detail::given_bound(bound, speeds, costs, given));
     }
-  }
-
-  /// Returns the load of the fastest part with this time, rounded up.
-  [[nodiscard]] static std::int64_t load_of_fastest(detail::part_time const& time,
-                                                    detail::part_speeds const& speeds) {
-    return detail::saturate_cast<std::int64_t>(
-        detail::ceiled_quotient(detail::int128{time.load} * speeds.largest(), time.speed));
   }
 };
 

@@ -7,21 +7,25 @@
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/detail/capped_balancer.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/solve_status.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -70,6 +74,9 @@ struct balance_under_capacity_options {
   std::optional<std::uint64_t> nodes = {};
   /// The seed of the search; other seeds find other groups.
   std::uint64_t seed = 0;
+  /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive
+  /// the option.
+  detail::speed_list speeds = {};
 };
 
 struct balance_under_capacity_fn {
@@ -87,6 +94,12 @@ struct balance_under_capacity_fn {
   /// `go_on` is called after each pass of `improve_packing`, as there. If it returns false, the
   /// search for fewer groups ends.
   ///
+  /// With `options.speeds`, the function minimizes the largest cost of a part over its speed; the
+  /// capacity of each part stays the same. A sample goes to the part with room that is first ready
+  /// with it. Groups of a packing become the parts in the order of their costs and of the speeds. A
+  /// load of the result is the load of the fastest part with the same time, integers rounded up, at
+  /// most 2^63 - 1. Speeds are rounded as in `lpt`.
+  ///
   /// The status is `infeasible` only if this is proven, by a sample that exceeds the capacity, by
   /// `packing_bound` or by an exhaustive search. If the search fails without a proof, the status is
   /// `not_found`. The samples of a part have ascending indices; fewer samples than parts are legal.
@@ -95,11 +108,13 @@ struct balance_under_capacity_fn {
   /// not the sum of the costs. `demand` is called once or twice for each sample, `cost` once.
   ///
   /// Complexity: for each sample, a few comparisons for each doubling of the parts. If parts are
-  /// nearly full in different resources, up to one comparison for each sample and part. A pass
-  /// costs the same as in `improve_packing`. Memory: about 150 + 32R bytes per sample and 200 + 50R
-  /// per part. Determinism: portable for integers. Errors: `std::invalid_argument` if there are no
-  /// parts, if a capacity is not positive, if a demand or cost is negative or not finite, or if
-  /// `max_overload` is negative or not finite. `std::overflow_error` if the sum of all costs
+  /// nearly full in different resources, or if the first placement with different speeds ends above
+  /// `max_overload`, up to one comparison for each sample and part. A pass costs the same as in
+  /// `improve_packing`. Memory: about 150 + 32R bytes per sample and 200 + 50R per part, 80 more
+  /// with different speeds. Determinism: portable for integers. Errors: `std::invalid_argument` if
+  /// there are no parts, if a capacity is not positive, if a demand or cost is negative or not
+  /// finite, if `max_overload` is negative or not finite, or if a speed is not positive, not finite
+  /// or below 2^-31 of the largest. `std::overflow_error` if the sum of all costs
   /// exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
@@ -111,6 +126,7 @@ struct balance_under_capacity_fn {
                                 GoOn go_on = {}) const {
     detail::check_parts(name, parts);
     detail::check_max_overload(name, options.max_overload);
+    detail::part_speeds const speeds(name, options.speeds, parts);
     auto const given = detail::given_costs(name, "cost", samples, cost);
     auto const costs = detail::measure_costs(name, given, std::identity{});
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
@@ -127,18 +143,16 @@ struct balance_under_capacity_fn {
         result.reason = within_reason::too_few_parts;
         return result;
       }
+      if (!speeds.are_equal()) {
+        balance_at_speeds(input, costs, given, speeds, options, go_on, result);
+        return result;
+      }
       detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
       std::int64_t const bound = balancer.lower_bound(parts);
       result.lower_bound = detail::given_bound(bound, costs, given);
-      auto part_of = balancer.balance(parts, go_on);
-      if (!part_of) {
-        result.status = balancer.search(parts);
-        if (result.status == solve_status::infeasible) result.reason = within_reason::all_tried;
-        if (result.status == solve_status::solved) part_of = balancer.balance(parts, go_on);
-      }
+      auto const part_of = find_parts(balancer, parts, go_on, result);
       if (!part_of) return result;
-      result.status = solve_status::solved;
-      result.proven = detail::largest_load(costs, *part_of, parts) == bound;
+      result.proven = balancer.largest_of(*part_of, parts) == bound;
       result.parts = detail::collect_parts(*part_of, parts);
       result.largest_load = detail::largest_given_load(result.parts, given);
       return result;
@@ -152,6 +166,46 @@ struct balance_under_capacity_fn {
       {10'000, 64, 8, 1u << 17, 20'000},
       {1'000'000, 2048, 64, 1u << 22, 200'000},
       {10'000'000, 16'384, 512, 1u << 26, 10'000'000}};
+
+  /// Returns the part of each sample and sets the status, or the reason if there are no parts.
+  template <class Balancer, class GoOn, class Load>
+  [[nodiscard]] static std::optional<std::vector<std::uint32_t>> find_parts(
+      Balancer& balancer, std::size_t parts, GoOn& go_on,
+      balance_under_capacity_result<Load>& result) {
+    auto part_of = balancer.balance(parts, go_on);
+    if (!part_of) {
+      result.status = balancer.search(parts);
+      if (result.status == solve_status::infeasible) result.reason = within_reason::all_tried;
+      if (result.status == solve_status::solved) part_of = balancer.balance(parts, go_on);
+    }
+    if (part_of) result.status = solve_status::solved;
+    return part_of;
+  }
+
+  /// Balances loads over speeds, and sets the result.
+  template <class Layout, class Load, class GoOn>
+  static void balance_at_speeds(detail::measured<Layout> const& input,
+                                detail::integer_costs<1> const& costs,
+                                std::vector<Load> const& given, detail::part_speeds const& speeds,
+                                balance_under_capacity_options const& options, GoOn& go_on,
+                                balance_under_capacity_result<Load>& result) {
+    std::size_t const parts = speeds.size();
+    // The balancer numbers parts by speed.
+    std::vector<std::uint32_t> const numbers = detail::fastest_first(speeds);
+    std::vector<double> descending;
+    for (std::uint32_t const part : numbers) descending.push_back(options.speeds[part]);
+    detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels),
+                                     detail::part_speeds(name, descending, parts));
+    detail::part_time const bound = balancer.lower_bound(parts);
+    result.lower_bound = detail::given_bound(bound, speeds, costs, given);
+    auto part_of = find_parts(balancer, parts, go_on, result);
+    if (!part_of) return;
+    result.proven = balancer.largest_of(*part_of, parts) == bound;
+    for (std::uint32_t& part : *part_of) part = numbers[part];
+    result.parts = detail::collect_parts(*part_of, parts);
+    result.largest_load = detail::largest_given_load(result.parts, given, speeds);
+    result.lower_bound = std::min(result.lower_bound, result.largest_load);
+  }
 };
 
 /// Balances costs over parts under a capacity; see `balance_under_capacity_fn`.

@@ -4,9 +4,12 @@
 /// \file
 /// Assignment of sorted samples to parts in alternating order.
 
+#include <omnibal/balance/deal/speed_rounds.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/part_speeds.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -18,6 +21,12 @@
 
 namespace omnibal::inline v0 {
 
+struct deal_options {
+  /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive
+  /// the option.
+  detail::speed_list speeds = {};
+};
+
 struct deal_fn {
   /// Assigns sorted samples to parts in alternating order, such that counts differ by at most one.
   /// The samples go from the largest to the smallest cost, equal costs by index. In the first round
@@ -28,19 +37,36 @@ struct deal_fn {
   /// The samples of a part have the order of their assignment. The loads of two parts differ by at
   /// most the largest cost. `cost` is called once for each sample, in order.
   ///
-  /// Complexity: linear, except for costs whose leading 32 bits are equal. Memory: 32 bytes per
-  /// sample and 4 per part, result included. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` if there are no parts or a cost is negative, not finite or above 2^63
-  /// - 1; `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error` above
-  /// 2^32 - 1 samples or parts.
+  /// With `options.speeds`, a part of speed s receives its samples at the times 1 / (2s), 3 / (2s),
+  /// 5 / (2s), and so on. Its number of samples is in proportion to the speed, rounded as by the
+  /// method of Sainte-Lague for seats. At equal times, odd rounds go first, from the fastest and
+  /// lowest part on, and even rounds follow in reverse order. The loads over speeds of two parts
+  /// differ by at most the mean of the largest cost over each speed. Speeds are rounded as in
+  /// `lpt`.
+  ///
+  /// Complexity: linear, except for costs whose leading 32 bits are equal. With different speeds,
+  /// also a comparison for each sample and each doubling of the number of different speeds. Memory:
+  /// 32 bytes per sample and 4 per part, with different speeds 36 and 44, result included.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` if there are no parts, if
+  /// a cost is negative, not finite or above 2^63 - 1, or if a speed is not positive, not finite or
+  /// below 2^-31 of the largest. `std::overflow_error` if the sum of all costs exceeds its type;
+  /// `std::length_error` above 2^32 - 1 samples or parts. Source: with speeds, Balinski, Young,
+  /// "Fair Representation", 1982, for the counts.
   template <sample_range Samples, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,
-                                    Cost const& cost = {}) const {
+                                    Cost const& cost = {}, deal_options const& options = {}) const {
     detail::check_parts(name, parts);
+    detail::part_speeds const speeds(name, options.speeds, parts);
     auto const order = detail::largest_first(detail::measure_costs(name, samples, cost));
     std::vector<std::uint32_t> offsets(parts + 1, 0);
     std::vector<std::uint32_t> items(order.size());
+    if (!speeds.are_equal()) {
+      auto const part_of = detail::speed_rounds(speeds).parts_of(order.size());
+      for (std::uint32_t const part : part_of) ++offsets[part];
+      detail::sort_by_part(part_of, offsets, items, [&](std::size_t k) { return order[k]; });
+      return grouping(std::move(offsets), std::move(items));
+    }
     std::uint32_t end = 0;
     for (std::size_t part = 0; part != parts; ++part) {
       offsets[part] = end;

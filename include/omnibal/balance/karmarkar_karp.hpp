@@ -5,330 +5,129 @@
 /// The largest differencing method.
 
 #include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/karmarkar_karp/differencing.hpp>
+#include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Tuples of the loads of all parts. As long as some parts are empty, the other parts have one
-/// sample each. The tuple is then a ring of these samples, which grows at constant cost. Afterwards
-/// the tuple is a tournament of the loads in its slots. The number of a sample is its place in the
-/// given order.
-template <class Word>
-class load_tuples {
- public:
-  struct tuple {
-    /// The last sample of the ring, or the number of the tournament.
-    std::uint32_t where;
-    /// The number of parts that are not empty.
-    std::uint32_t size;
-    std::int64_t largest;
-  };
-
-  /// Creates the tuples. Precondition: there are several parts.
-  load_tuples(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
-              std::size_t parts)
-      : parts_(parts), rank_(parts), tree_size_(winner_tree<Word>::nodes_for(parts)) {
-    samples_.reserve(order.size());
-    for (std::uint32_t const sample : order) {
-      samples_.push_back({costs[sample][0], static_cast<std::uint32_t>(samples_.size())});
-    }
-    // Every tournament has at least as many samples as there are parts.
-    std::size_t const most = order.size() / parts;
-    nodes_.reserve(most * tree_size_);
-    slots_.reserve(most * parts);
-  }
-
-  /// Returns the tuple in which one part has the sample and the others are empty.
-  [[nodiscard]] tuple of_sample(std::uint32_t place) const {
-    return {place, 1, samples_[place].cost};
-  }
-
-  /// Returns the largest load minus the smallest.
-  [[nodiscard]] std::int64_t difference(tuple const& of) {
-    return is_full(of) ? of.largest - rank_.load(tree(of.where).least()) : of.largest;
-  }
-
-  /// Adds the largest load of one tuple to the smallest of the other, and so on.
-  [[nodiscard]] tuple combine(tuple large, tuple small) {
-    if (large.size < small.size) std::swap(large, small);
-    large.largest = std::max(large.largest, small.largest);
-    if (is_full(large) && small.size == 1) {
-      join_least(large, load_of(small.where));
-      return large;
-    }
-    if (std::size_t{large.size} + small.size < parts_) {
-      // The swap joins two rings into one.
-      std::swap(samples_[large.where].next, samples_[small.where].next);
-      large.size += small.size;
-      return large;
-    }
-    descend(small, descending_);
-    if (is_full(small)) free_.push_back(small.where);
-    if (!is_full(large)) large = to_tournament(large);
-    join_descending(large);
-    return large;
-  }
-
-  /// Calls `body(k, place)` for each sample in part k of a tuple.
-  template <class Body>
-  void for_each_sample(tuple const& of, Body const& body) {
-    descend(of, descending_);
-    for (std::uint32_t k = 0; k != descending_.size(); ++k) {
-      chain const& samples = descending_[k].samples;
-      body(k, samples.first);
-      for (std::uint32_t place = samples.first; place != samples.last;) {
-        place = samples_[place].next;
-        body(k, place);
-      }
-    }
-  }
-
- private:
-  struct linked_sample {
-    std::int64_t cost;
-    /// The sample after this one in its ring or chain.
-    std::uint32_t next;
-  };
-  struct chain {
-    std::uint32_t first;
-    std::uint32_t last;
-  };
-  struct chained_load {
-    std::int64_t load;
-    chain samples;
-  };
-
-  [[nodiscard]] chained_load load_of(std::uint32_t place) const {
-    return {samples_[place].cost, {place, place}};
-  }
-  [[nodiscard]] bool is_full(tuple const& of) const { return of.size == parts_; }
-  [[nodiscard]] winner_tree<Word> tree(std::uint32_t number) {
-    return winner_tree<Word>(std::span(nodes_).subspan(number * tree_size_, tree_size_));
-  }
-  [[nodiscard]] std::span<chain> slots(std::uint32_t number) {
-    return std::span(slots_).subspan(number * parts_, parts_);
-  }
-
-  /// Adds a load to the load in a slot, which is `load`.
-  void join(tuple& to, std::uint32_t slot, std::int64_t load, chained_load const& added) {
-    chain& samples = slots(to.where)[slot];
-    samples_[added.samples.last].next = samples.first;
-    samples.first = added.samples.first;
-    load += added.load;
-    tree(to.where).set(slot, rank_(load, slot));
-    to.largest = std::max(to.largest, load);
-  }
-
-  void join_least(tuple& to, chained_load const& added) {
-    Word const least = tree(to.where).least();
-    join(to, rank_.part(least), rank_.load(least), added);
-  }
-
-  /// Adds `descending_` to a tournament: its first loads fill the empty slots, and the others are
-  /// added to the smallest loads.
-  void join_descending(tuple& to) {
-    auto const loads = tree(to.where);
-    std::size_t const apart = parts_ - to.size;
-    std::size_t const joined = descending_.size() - apart;
-    ascending_.clear();
-    if (joined > to.size / 8) {
-      for (std::size_t slot = 0; slot != to.size; ++slot) ascending_.push_back(loads[slot]);
-      std::sort(ascending_.begin(), ascending_.end());
-    } else {
-      for (std::size_t i = 0; i != joined; ++i) {
-        ascending_.push_back(loads.least());
-        loads.set(rank_.part(loads.least()), loads.none);
-      }
-    }
-    for (std::size_t i = 0; i != joined; ++i) {
-      join(to, rank_.part(ascending_[i]), rank_.load(ascending_[i]), descending_[apart + i]);
-    }
-    for (std::size_t i = 0; i != apart; ++i) {
-      std::size_t const slot = to.size + i;
-      slots(to.where)[slot] = descending_[i].samples;
-      loads.set(slot, rank_(descending_[i].load, slot));
-    }
-    to.size = static_cast<std::uint32_t>(parts_);
-  }
-
-  /// Returns the loads of a ring as a tournament with empty slots.
-  [[nodiscard]] tuple to_tournament(tuple const& from) {
-    auto number = static_cast<std::uint32_t>(slots_.size() / parts_);
-    if (free_.empty()) {
-      nodes_.resize(nodes_.size() + tree_size_);
-      slots_.resize(slots_.size() + parts_);
-    } else {
-      number = free_.back();
-      free_.pop_back();
-    }
-    tuple const result{number, from.size, from.largest};
-    std::uint32_t place = from.where;
-    tree(number).fill(from.size, [&](std::size_t slot) {
-      place = samples_[place].next;
-      slots(number)[slot] = {place, place};
-      return rank_(samples_[place].cost, slot);
-    });
-    return result;
-  }
-
-  /// Writes the loads of a tuple from the largest to the smallest.
-  void descend(tuple const& of, std::vector<chained_load>& result) {
-    result.clear();
-    if (is_full(of)) {
-      for (std::uint32_t slot = 0; slot != parts_; ++slot) {
-        result.push_back({rank_.load(tree(of.where)[slot]), slots(of.where)[slot]});
-      }
-    } else {
-      std::uint32_t place = of.where;
-      for (std::uint32_t i = 0; i != of.size; ++i) {
-        place = samples_[place].next;
-        result.push_back(load_of(place));
-      }
-    }
-    auto const precedes = [](chained_load const& a, chained_load const& b) {
-      return a.load > b.load || (a.load == b.load && a.samples.first < b.samples.first);
-    };
-    if (!std::is_sorted(result.begin(), result.end(), precedes)) {
-      std::sort(result.begin(), result.end(), precedes);
-    }
-  }
-
-  std::size_t parts_;
-  load_key<Word> rank_;
-  std::size_t tree_size_;
-  std::vector<linked_sample> samples_;
-  /// The nodes of the tournaments, by number.
-  std::vector<Word> nodes_;
-  /// The samples of the load in each slot, by number of the tournament.
-  std::vector<chain> slots_;
-  std::vector<std::uint32_t> free_;
-  std::vector<chained_load> descending_;
-  std::vector<Word> ascending_;
-};
-
-/// Combines the two tuples with the largest differences until only one is left.
-template <class Word>
-class differencing {
- public:
-  /// Creates the tuples. `samples` have positive costs and are in the order of `largest_first`.
-  differencing(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
-               std::size_t parts)
-      : samples_(samples), tuples_(costs, samples, parts) {}
-
-  /// Calls `body(sample, part)` for each sample.
-  template <class Body>
-  void run(Body const& body) {
-    if (samples_.empty()) return;
-    tuple_type largest = take_largest();
-    while (next_ != samples_.size() || !waiting_.empty()) {
-      largest = tuples_.combine(largest, take_largest());
-      if (is_largest(largest)) continue;
-      put(largest);
-      largest = take_largest();
-    }
-    tuples_.for_each_sample(
-        largest, [&](std::uint32_t part, std::uint32_t place) { body(samples_[place], part); });
-  }
-
- private:
-  using tuple_type = typename load_tuples<Word>::tuple;
-
-  struct waiting_tuple {
-    std::int64_t difference;
-    std::uint32_t number;
-    tuple_type tuple;
-
-    /// Compares differences; of equal ones, the older tuple goes first.
-    friend bool operator<(waiting_tuple const& a, waiting_tuple const& b) {
-      return a.difference < b.difference || (a.difference == b.difference && a.number > b.number);
-    }
-  };
-
-  /// Tuples of one sample come from the sorted samples, the others from the heap. If differences
-  /// are equal, the heap goes first.
-  [[nodiscard]] bool is_sample_next() const {
-    if (next_ == samples_.size()) return false;
-    return waiting_.empty() || waiting_.front().difference < tuples_.of_sample(next_).largest;
-  }
-
-  [[nodiscard]] tuple_type take_largest() {
-    if (is_sample_next()) return tuples_.of_sample(next_++);
-    std::pop_heap(waiting_.begin(), waiting_.end());
-    tuple_type const result = waiting_.back().tuple;
-    waiting_.pop_back();
-    return result;
-  }
-
-  void put(tuple_type const& tuple) {
-    waiting_.push_back({tuples_.difference(tuple), number_++, tuple});
-    std::push_heap(waiting_.begin(), waiting_.end());
-  }
-
-  /// Returns whether no other tuple has a larger difference.
-  [[nodiscard]] bool is_largest(tuple_type const& tuple) {
-    std::int64_t const difference = tuples_.difference(tuple);
-    return (next_ == samples_.size() || difference >= tuples_.of_sample(next_).largest) &&
-           (waiting_.empty() || difference >= waiting_.front().difference);
-  }
-
-  std::span<std::uint32_t const> samples_;
-  std::uint32_t next_ = 0;
-  load_tuples<Word> tuples_;
-  std::vector<waiting_tuple> waiting_;
-  std::uint32_t number_ = 0;
-};
-
-/// Numbers the parts by their smallest samples.
-inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, std::size_t parts) {
+/// Numbers parts of equal speed by their smallest samples, empty parts last.
+inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, part_speeds const& speeds) {
   constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-  std::vector<std::uint32_t> number_of(parts, none);
-  std::uint32_t count = 0;
+  std::vector<std::uint32_t> const parts = fastest_first(speeds);
+  std::vector<std::uint32_t> first_of(parts.size(), 0);
+  for (std::uint32_t k = 1; k < parts.size(); ++k) {
+    bool const is_equal = speeds[parts[k]] == speeds[parts[k - 1]];
+    first_of[parts[k]] = is_equal ? first_of[parts[k - 1]] : k;
+  }
+  std::vector<std::uint32_t> count_of(parts.size(), 0);
+  std::vector<std::uint32_t> number_of(parts.size(), none);
   for (std::uint32_t& part : part_of) {
-    if (number_of[part] == none) number_of[part] = count++;
+    if (number_of[part] == none) {
+      std::uint32_t const first = first_of[part];
+      number_of[part] = parts[first + count_of[first]++];
+    }
     part = number_of[part];
   }
+}
+
+/// Calls `body(sample, slot)` for each sample by the largest differencing method. `max_load` is an
+/// upper bound on loads. `samples` and `apart` as in `differencing`.
+template <class Body>
+void run_differencing(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
+                      std::size_t parts, std::size_t apart, std::int64_t max_load,
+                      Body const& body) {
+  if (load_key<std::uint64_t>::can_hold(max_load, parts)) {
+    differencing<std::uint64_t>(costs, samples, parts, apart).run(body);
+  } else {
+    differencing<uint128>(costs, samples, parts, apart).run(body);
+  }
+}
+
+/// Calls `body(sample, part)` for each sample if parts have different speeds. Each slower part
+/// starts with the load by which the fastest part exceeds it at the mean time. Loads that are equal
+/// with these are in proportion to the speeds without them.
+template <class Body>
+void difference_at_speeds(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
+                          part_speeds const& speeds, Body const& body) {
+  std::vector<std::uint32_t> const parts = fastest_first(speeds);
+  int128 const total = total_of(costs)[0];
+  auto const start_of = [&, sum = speeds.sum()](std::uint32_t part) {
+    return static_cast<std::int64_t>(total * (speeds[parts[0]] - speeds[part]) / sum);
+  };
+  // A start and all costs can exceed the largest integer; halves of them cannot.
+  int128 const most = total + start_of(parts.back());
+  int const shift = most > std::numeric_limits<std::int64_t>::max() ? 1 : 0;
+  integer_costs<1> loads;
+  loads.reserve(costs.size() + parts.size());
+  for (resources<1> const& cost : costs) loads.push_back({cost[0] >> shift});
+  std::vector<std::uint32_t> order(samples.begin(), samples.end());
+  std::size_t apart = 0;
+  for (; speeds[parts[parts.size() - 1 - apart]] != speeds[parts[0]]; ++apart) {
+    order.push_back(static_cast<std::uint32_t>(loads.size()));
+    loads.push_back({start_of(parts[parts.size() - 1 - apart]) >> shift});
+  }
+  std::vector<std::uint32_t> slot_of(loads.size());
+  run_differencing(loads, order, parts.size(), apart, static_cast<std::int64_t>(most >> shift),
+                   [&](std::uint32_t sample, std::uint32_t slot) { slot_of[sample] = slot; });
+  // Slots without a start are the fastest parts.
+  std::vector<std::uint32_t> start_in(parts.size(), 0);
+  for (std::size_t k = 0; k != apart; ++k) {
+    start_in[slot_of[costs.size() + k]] = static_cast<std::uint32_t>(parts.size() - 1 - k);
+  }
+  std::uint32_t next = 0;
+  for (std::uint32_t& start : start_in) start = parts[start == 0 ? next++ : start];
+  for (std::uint32_t const sample : samples) body(sample, start_in[slot_of[sample]]);
 }
 
 /// Returns the part of each sample by the largest differencing method. Samples with zero cost go to
 /// the part with the fewest samples.
 [[nodiscard]] inline std::vector<std::uint32_t> difference_largest(integer_costs<1> const& costs,
-                                                                   std::size_t parts) {
+                                                                   part_speeds const& speeds) {
+  std::size_t const parts = speeds.size();
   std::vector<std::uint32_t> part_of(costs.size(), 0);
   if (parts == 1) return part_of;
   std::vector<std::uint32_t> const order = largest_first(costs);
   std::size_t const costly = count_costly(costs, std::span(order));
+  auto const samples = std::span(order).first(costly);
   count_limits room(parts);
   auto const assign = [&](std::uint32_t sample, std::uint32_t part) {
     part_of[sample] = part;
     room.add(part);
   };
-  if (load_key<std::uint64_t>::can_hold(total_of(costs)[0], parts)) {
-    differencing<std::uint64_t>(costs, std::span(order).first(costly), parts).run(assign);
+  if (speeds.are_equal()) {
+    run_differencing(costs, samples, parts, 0, total_of(costs)[0], assign);
   } else {
-    differencing<uint128>(costs, std::span(order).first(costly), parts).run(assign);
+    difference_at_speeds(costs, samples, speeds, assign);
   }
   place_zero_cost(std::span(order).subspan(costly), room, part_of);
-  number_by_least_sample(part_of, parts);
+  number_by_least_sample(part_of, speeds);
   return part_of;
 }
 
 }  // namespace detail
+
+struct karmarkar_karp_options {
+  /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive
+  /// the option.
+  detail::speed_list speeds = {};
+};
 
 struct karmarkar_karp_fn {
   /// Balances samples over parts by the largest differencing method. The function keeps tuples of
@@ -343,17 +142,29 @@ struct karmarkar_karp_fn {
   /// parts last. The samples of a part have ascending indices. `cost` is called once for each
   /// sample, in order.
   ///
+  /// With `options.speeds`, the function starts with one more tuple. In it, each slower part has
+  /// the load by which the fastest part exceeds it if all times are equal. If loads are equal with
+  /// these, they are in proportion to the speeds without them. The parts of equal speed are
+  /// numbered by their smallest sample index. Speeds are rounded as in `lpt`. With samples of
+  /// similar cost, `lpt` is often better.
+  ///
   /// Empty parts cost neither time nor memory in a tuple. Complexity: n (log n)^2 for n samples at
-  /// most, n log(parts) on most data. Memory: 136 bytes per sample and 16 per part at most, result
-  /// included. Determinism: portable for integers. Errors: the errors of `deal`. Source: Karmarkar,
-  /// Karp, "The differencing method of set partitioning", 1982.
+  /// most, n log(parts) on most data. Memory: 136 bytes per sample and 32 per part at most, with
+  /// different speeds 152 and 180, result included. Determinism: portable for integers. Errors: the
+  /// errors of `deal`; with different speeds, `std::length_error` above 2^32 - 1 samples and parts
+  /// together. Source: Karmarkar, Karp, "The differencing method of set partitioning", 1982.
   template <sample_range Samples, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,
-                                    Cost const& cost = {}) const {
+                                    Cost const& cost = {},
+                                    karmarkar_karp_options const& options = {}) const {
     detail::check_parts(name, parts);
+    detail::part_speeds const speeds(name, options.speeds, parts);
     auto const costs = detail::measure_costs(name, samples, cost);
-    return detail::collect_parts(detail::difference_largest(costs, parts), parts);
+    if (!speeds.are_equal()) {
+      detail::check_index_count(name, "samples and parts", costs.size() + parts);
+    }
+    return detail::collect_parts(detail::difference_largest(costs, speeds), parts);
   }
 
  private:

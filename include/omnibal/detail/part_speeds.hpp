@@ -174,4 +174,13 @@ class part_speeds {
   std::vector<std::int64_t> whole_;
 };
 
+/// Returns the parts from the fastest to the slowest, and by number if speeds are equal.
+[[nodiscard]] inline std::vector<std::uint32_t> fastest_first(part_speeds const& speeds) {
+  std::vector<std::uint32_t> parts(speeds.size());
+  std::iota(parts.begin(), parts.end(), std::uint32_t{0});
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return speeds[a] > speeds[b]; });
+  return parts;
+}
+
 }  // namespace omnibal::inline v0::detail

@@ -8,6 +8,7 @@
 #include <omnibal/balance/rebalance.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
@@ -26,9 +27,10 @@ namespace omnibal::inline v0 {
 /// typical capacity is a cap on the tokens of a rank because memory is limited. The cost of a
 /// sample is resources: its cost, and then an amount for each kind of the capacity. The resources
 /// are integers; for floating-point resources this class is not a balancer. The balancer ignores
-/// the present ranks of samples. Errors: `capacity_error` on all ranks, because they decide on
-/// equal numbers. Its text contains the reason and the rank of a sample that alone is too large.
-/// Further errors: the errors of `balance_under_capacity`.
+/// the present ranks of samples, and accepts only equal `options.speeds`, because any rank can
+/// receive each part. Errors: `std::invalid_argument` for different speeds; `capacity_error` on all
+/// ranks, because they decide on equal numbers. Its text contains the reason and the rank of a
+/// sample that alone is too large. Further errors: the errors of `balance_under_capacity`.
 template <std::size_t R>
 struct under_cap {
   resources<R> capacity;
@@ -46,6 +48,11 @@ struct under_cap {
       std::copy_n(amount.amounts + 1, R, result.amounts);
       return result;
     };
+    if (!detail::part_speeds("under_cap", options.speeds, home.size(), "ranks").are_equal()) {
+      detail::throw_invalid("under_cap",
+                            "options.speeds has different speeds, which only rebalance and "
+                            "balance_under_capacity accept");
+    }
     auto found = balance_under_capacity(amounts, home.size(), cost, demand, capacity, options);
     if (found.status == solve_status::solved) return std::move(found.parts);
     std::string why = "no parts within the capacity were found, but there may be some";

@@ -4,13 +4,17 @@
 /// \file
 /// A number of parts within a capacity, with even costs.
 
+#include <omnibal/balance/detail/capped_times.hpp>
 #include <omnibal/balance/detail/pair_repartition.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
+#include <omnibal/balance/detail/part_times.hpp>
+#include <omnibal/balance/detail/vector_load_index.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
@@ -183,17 +187,14 @@ template <class Layout>
   return part_of;
 }
 
-/// Assigns samples by shares of `max_cost` and of the capacity. The sample with the largest sum of
-/// shares goes first, to the part with room whose largest share with the sample is smallest.
+/// Returns the shares of each sample: of the capacity, and last of `max_cost`.
 template <class Layout>
-[[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_shares(
-    measured<Layout> const& input, integer_costs<1> const& costs, std::int64_t max_cost,
-    std::size_t parts) {
+[[nodiscard]] auto shares_of(measured<Layout> const& input, integer_costs<1> const& costs,
+                             std::int64_t max_cost) {
   using amounts_type = typename Layout::amounts_type;
   constexpr std::size_t kinds = amounts_type::size();
-  using shares_type = resources<kinds + 1>;
   share_scale<std::int64_t> const cost_share(std::max<std::int64_t>(1, max_cost));
-  std::vector<shares_type> shares(input.size());
+  std::vector<resources<kinds + 1>> shares(input.size());
   for (std::uint32_t k = 0; k != input.size(); ++k) {
     amounts_type const amounts = input.amounts(k);
     for (std::size_t r = 0; r != kinds; ++r) {
@@ -201,20 +202,26 @@ template <class Layout>
     }
     shares[k][kinds] = cost_share(costs[k][0]);
   }
+  return shares;
+}
+
+/// Assigns samples by their shares. The sample with the largest sum of shares goes first, to the
+/// part with room whose largest share with the sample is smallest. `loads` contains empty parts.
+template <class Layout, class Shares, class Loads>
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_shares(
+    measured<Layout> const& input, Shares const& shares, std::size_t parts, Loads loads) {
   std::vector<std::uint32_t> const order =
       order_descending(shares.size(), [&shares](std::size_t k) { return sum_of(shares[k]); });
-
   std::vector<typename Layout::room_type> rooms(parts, input.layout.empty_room());
-  vector_load_index<kinds + 1> shared(parts);
   std::vector<std::uint32_t> part_of(input.size());
   for (std::uint32_t const sample : order) {
     auto const& demand = input.demands[sample];
-    std::uint32_t const part = shared.best_of(
+    std::uint32_t const part = loads.best_of(
         shares[sample], [&](std::uint32_t p) { return input.layout.fits(rooms[p], demand); });
-    if (part == shared.none) return std::nullopt;
+    if (part == loads.none) return std::nullopt;
     part_of[sample] = part;
     input.layout.take(rooms[part], demand);
-    shared.add(part, shares[sample]);
+    loads.add(part, shares[sample]);
   }
   return part_of;
 }
@@ -393,34 +400,52 @@ template <class Options>
           options.seed};
 }
 
-/// Samples that all fit in an empty part, and their costs.
-template <class Layout>
+/// Samples that all fit in an empty part, and their costs. Parts with speeds are numbered from the
+/// fastest to the slowest.
+template <class Layout, class Speeds = equal_speeds>
 class capped_balancer {
  public:
+  /// A load, or a load over a speed.
+  using time = typename Speeds::time;
+
   /// Creates the balancer. The arguments must outlive this object.
   capped_balancer(measured<Layout> const& input, integer_costs<1> const& costs,
-                  capped_effort const& effort)
-      : input_(input), costs_(costs), effort_(effort), order_(largest_first(costs)) {}
+                  capped_effort const& effort, Speeds speeds = {})
+      : input_(input),
+        costs_(costs),
+        effort_(effort),
+        speeds_(std::move(speeds)),
+        order_(largest_first(costs)) {}
 
   /// Returns the part of each sample with even costs, or nothing if the search finds no room for
   /// all samples. `go_on` as in `few_groups`.
   template <class GoOn>
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts, GoOn& go_on) {
-    std::int64_t const bound = lower_bound(parts);
-    auto best = evened(place_by_cost(input_, costs_, order_, parts), parts, bound);
-    if (!best || largest_load(costs_, *best, parts) > with_overload(bound, effort_.max_overload)) {
+    time const bound = lower_bound(parts);
+    auto best = evened(placed_by_cost(parts), parts, bound);
+    if (!best || largest_of(*best, parts) > with_overload(bound, effort_.max_overload)) {
       auto other = evened(placed_by_shares(parts, bound), parts, bound);
-      if (other &&
-          (!best || largest_load(costs_, *other, parts) < largest_load(costs_, *best, parts))) {
+      if (other && (!best || largest_of(*other, parts) < largest_of(*best, parts))) {
         best = std::move(other);
       }
     }
     if (!best && few_groups(parts, go_on).size() <= parts) {
       std::vector<std::uint32_t> part_of;
       part_of_samples("best_packing", "group", *groups_, input_.size(), part_of);
+      if constexpr (!is_equal) number_by_cost(part_of, parts);
       best = evened(std::move(part_of), parts, bound);
     }
     return best;
+  }
+
+  /// Returns the largest load, or load over speed.
+  [[nodiscard]] time largest_of(std::vector<std::uint32_t> const& part_of,
+                                std::size_t parts) const {
+    if constexpr (is_equal) {
+      return largest_load(costs_, part_of, parts);
+    } else {
+      return largest_time(costs_, std::span(part_of), speeds_);
+    }
   }
 
   /// Returns a packing of the samples. The first call computes the packing, and stops if it has at
@@ -485,30 +510,65 @@ class capped_balancer {
   /// bound. `order` contains the samples of these parts, or all samples, in the order of
   /// `largest_first`.
   void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
-            std::size_t parts, std::int64_t bound, std::size_t splits) const {
+            std::size_t parts, time bound, std::size_t splits) const {
     even_parts(costs_, order, part_of, parts, with_overload(bound, effort_.max_overload),
                {search_budget(effort_.exchanges), splits, effort_.seed}, true,
-               capped_exchanges<Layout>(input_, order));
+               capped_exchanges<Layout>(input_, order), speeds_);
   }
 
   /// Returns the samples from the largest to the smallest cost.
   [[nodiscard]] std::span<std::uint32_t const> order() const { return order_; }
-  [[nodiscard]] std::int64_t lower_bound(std::size_t parts) const {
-    return min_load(costs_, std::span(order_), parts);
+  /// Returns a lower bound on the largest load, or load over speed.
+  [[nodiscard]] time lower_bound(std::size_t parts) const {
+    if constexpr (is_equal) {
+      return min_load(costs_, std::span(order_), parts);
+    } else {
+      return min_time(costs_, std::span(order_), speeds_);
+    }
   }
 
  private:
   using amounts_type = typename Layout::amounts_type;
   using weight_type = typename amounts_type::value_type;
+  static constexpr bool is_equal = std::same_as<Speeds, equal_speeds>;
+
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_cost(std::size_t parts) const {
+    if constexpr (is_equal) {
+      return place_by_cost(input_, costs_, order_, parts);
+    } else {
+      return place_by_cost(input_, costs_, order_, speeds_);
+    }
+  }
 
   /// Places samples by shares of the smallest cost, or of twice that cost if not all samples find
   /// room. A smaller weight of the cost means a larger weight of the capacity.
-  [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(
-      std::size_t parts, std::int64_t bound) const {
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(std::size_t parts,
+                                                                           time bound) const {
     if (is_nearly_full(parts)) return std::nullopt;
-    auto part_of = place_by_shares(input_, costs_, bound, parts);
-    if (!part_of) part_of = place_by_shares(input_, costs_, with_overload(bound, 1.0), parts);
+    auto part_of = placed_by_shares_of(parts, bound);
+    if (!part_of) part_of = placed_by_shares_of(parts, with_overload(bound, 1.0));
     return part_of;
+  }
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares_of(std::size_t parts,
+                                                                              time max_time) const {
+    constexpr std::size_t kinds = amounts_type::size() + 1;
+    if constexpr (is_equal) {
+      return place_by_shares(input_, shares_of(input_, costs_, max_time), parts,
+                             vector_load_index<kinds>(parts));
+    } else {
+      return place_by_shares(input_, shares_of(input_, costs_, load_of_fastest(max_time, speeds_)),
+                             parts, timed_shares<kinds>(speeds_));
+    }
+  }
+
+  /// Numbers parts from the largest to the smallest cost, the order of the speeds.
+  void number_by_cost(std::vector<std::uint32_t>& part_of, std::size_t parts) const {
+    integer_costs<1> loads(parts, resources<1>{});
+    for (std::size_t k = 0; k != part_of.size(); ++k) loads[part_of[k]] += costs_[k];
+    std::vector<std::uint32_t> const order = largest_first(loads);
+    std::vector<std::uint32_t> number_of(parts);
+    for (std::uint32_t k = 0; k != parts; ++k) number_of[order[k]] = k;
+    for (std::uint32_t& part : part_of) part = number_of[part];
   }
 
   /// Returns whether parts have less room left on average than half of the smallest demand of all
@@ -540,8 +600,7 @@ class capped_balancer {
   }
 
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> evened(
-      std::optional<std::vector<std::uint32_t>> part_of, std::size_t parts,
-      std::int64_t bound) const {
+      std::optional<std::vector<std::uint32_t>> part_of, std::size_t parts, time bound) const {
     if (!part_of || !holds(collect_parts(*part_of, parts))) return std::nullopt;
     // Fewer splits than parts leave most parts unchanged, and cost the same time as packing.
     even(order_, *part_of, parts, bound, effort_.exchanges < parts ? 0 : effort_.splits);
@@ -551,6 +610,7 @@ class capped_balancer {
   measured<Layout> const& input_;
   integer_costs<1> const& costs_;
   capped_effort effort_;
+  Speeds speeds_;
   std::vector<std::uint32_t> order_;
   std::optional<grouping> groups_;
 };

@@ -4,13 +4,18 @@
 /// \file
 /// Lower bounds on the largest load over speed, and the largest load over speed of given parts.
 
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/load_order.hpp>
 #include <omnibal/detail/part_speeds.hpp>
+#include <omnibal/detail/quotients.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -96,6 +101,44 @@ template <std::size_t R>
     result = std::max(result, speeds.time_of(part, largest_amount(loads[part])));
   }
   return result;
+}
+
+/// Returns the load of the fastest part with this time, rounded up.
+[[nodiscard]] inline std::int64_t load_of_fastest(part_time const& time,
+                                                  part_speeds const& speeds) {
+  return saturate_cast<std::int64_t>(
+      ceiled_quotient(int128{time.load} * speeds.largest(), time.speed));
+}
+
+/// Returns a bound on times as a load of the fastest part, in the scale of the cost functor.
+template <class Load>
+[[nodiscard]] Load given_bound(part_time const& bound, part_speeds const& speeds,
+                               integer_costs<1> const& costs, std::vector<Load> const& given) {
+  return given_bound(load_of_fastest(bound, speeds), costs, given);
+}
+
+/// Returns the load of the fastest part with the largest time. `given` has the load of each item.
+template <class Load>
+[[nodiscard]] Load largest_given_load(grouping const& parts, std::vector<Load> const& given,
+                                      part_speeds const& speeds) {
+  if constexpr (std::integral<Load>) {
+    part_time largest;
+    for (std::size_t part = 0; part != parts.size(); ++part) {
+      Load sum{};
+      for (std::uint32_t const item : parts[part]) sum += given[item];
+      largest = std::max(largest, speeds.time_of(part, sum));
+    }
+    return load_of_fastest(largest, speeds);
+  } else {
+    Load largest{};
+    for (std::size_t part = 0; part != parts.size(); ++part) {
+      Load sum{};
+      for (std::uint32_t const item : parts[part]) sum += given[item];
+      auto const share = static_cast<Load>(speeds[part]) / static_cast<Load>(speeds.largest());
+      largest = std::max(largest, sum / share);
+    }
+    return largest;
+  }
 }
 
 }  // namespace omnibal::inline v0::detail

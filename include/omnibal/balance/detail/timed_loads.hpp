@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,11 +30,10 @@ template <class Word>
 class timed_heap {
  public:
   explicit timed_heap(part_speeds const& speeds)
-      : rank_(speeds.size()), class_of_(speeds.size()), place_of_(speeds.size()) {
-    parts_.resize(speeds.size());
-    std::iota(parts_.begin(), parts_.end(), std::uint32_t{0});
-    std::stable_sort(parts_.begin(), parts_.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return speeds[a] > speeds[b]; });
+      : rank_(speeds.size()),
+        class_of_(speeds.size()),
+        place_of_(speeds.size()),
+        parts_(fastest_first(speeds)) {
     std::size_t nodes = 0;
     for (std::size_t first = 0; first != parts_.size();) {
       std::int64_t const speed = speeds[parts_[first]];
@@ -99,6 +97,11 @@ class timed_heap {
   /// Closes a part, which gets no more samples.
   void close(std::size_t part) {
     tree(classes_[class_of_[part]]).set(place_of_[part], winner_tree<Word>::none);
+    update(class_of_[part]);
+  }
+  /// Opens a part that was closed with this load.
+  void open(std::size_t part, std::int64_t load) {
+    tree(classes_[class_of_[part]]).set(place_of_[part], rank_(load, place_of_[part]));
     update(class_of_[part]);
   }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The part of each sample if parts have a capacity and different speeds.
+
+#include <omnibal/balance/detail/timed_loads.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/load_order.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/part_speeds.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Selects the part of a sample by its time after the addition, under a capacity. Parts without
+/// room are closed until the sample has a part.
+template <class Layout>
+class timed_parts {
+ public:
+  using demand_type = typename Layout::demand_type;
+
+  /// Creates empty parts. The arguments must outlive this object.
+  timed_parts(Layout const& layout, part_speeds const& speeds)
+      : layout_(&layout),
+        heap_(speeds),
+        rooms_(speeds.size(), layout.empty_room()),
+        loads_(speeds.size(), 0) {}
+
+  /// Adds a sample to the part with room that is first ready with it, the lowest of equal ones.
+  /// Returns nothing if no part has room, or if the search would close more than `max_closed`
+  /// parts.
+  [[nodiscard]] std::optional<std::uint32_t> add(demand_type const& demand,
+                                                 resources<1> const& cost,
+                                                 std::uint64_t& max_closed) {
+    closed_.clear();
+    std::optional<std::uint32_t> found;
+    while (closed_.size() != rooms_.size()) {
+      std::uint32_t const part = heap_.best(cost);
+      if (layout_->fits(rooms_[part], demand)) {
+        found = part;
+        break;
+      }
+      if (max_closed == 0) break;
+      --max_closed;
+      closed_.push_back(part);
+      heap_.close(part);
+    }
+    for (std::uint32_t const part : closed_) heap_.open(part, loads_[part]);
+    if (!found) return found;
+    layout_->take(rooms_[*found], demand);
+    loads_[*found] += cost[0];
+    heap_.add(*found, cost);
+    return found;
+  }
+
+ private:
+  Layout const* layout_;
+  timed_heap<uint128> heap_;
+  std::vector<typename Layout::room_type> rooms_;
+  std::vector<std::int64_t> loads_;
+  std::vector<std::uint32_t> closed_;
+};
+
+/// Assigns each sample, in the order of `largest_first`, to the part with room that is first ready
+/// with it. Returns nothing if a sample finds no room, or if the search requires more than 64
+/// looks per sample.
+template <class Layout>
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
+    measured<Layout> const& input, integer_costs<1> const& costs,
+    std::span<std::uint32_t const> order, part_speeds const& speeds) {
+  timed_parts<Layout> parts(input.layout, speeds);
+  std::vector<std::uint32_t> part_of(order.size());
+  std::uint64_t max_closed = 64 * std::uint64_t{order.size()};
+  for (std::uint32_t const sample : order) {
+    auto const part = parts.add(input.demands[sample], costs[sample], max_closed);
+    if (!part) return std::nullopt;
+    part_of[sample] = *part;
+  }
+  return part_of;
+}
+
+/// The shares of parts. A search compares all parts with room if they have different speeds.
+template <std::size_t R>
+class timed_shares {
+ public:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  explicit timed_shares(part_speeds const& speeds)
+      : speeds_(speeds), fastest_(speeds.largest()), shares_(speeds.size(), resources<R>{}) {}
+
+  /// Returns the part whose largest share with the sample is smallest, the lowest of equal ones, or
+  /// `none`. The last share is the share of the cost that the fastest part can do.
+  template <class MayHave>
+  [[nodiscard]] std::uint32_t best_of(resources<R> const& added, MayHave const& may_have) const {
+    load_order<part_time> best{{1, 0}, none};
+    for (std::uint32_t part = 0; part != shares_.size(); ++part) {
+      if (!may_have(part)) continue;
+      resources<R> const after = shares_[part] + added;
+      part_time largest{after[R - 1], speeds_[part]};
+      for (std::size_t r = 0; r + 1 != R; ++r) {
+        largest = std::max(largest, part_time{after[r], fastest_});
+      }
+      best = std::min(best, load_order<part_time>{largest, part});
+    }
+    return best.part;
+  }
+  void add(std::uint32_t part, resources<R> const& added) { shares_[part] += added; }
+
+ private:
+  part_speeds const& speeds_;
+  std::int64_t fastest_;
+  std::vector<resources<R>> shares_;
+};
+
+}  // namespace omnibal::inline v0::detail

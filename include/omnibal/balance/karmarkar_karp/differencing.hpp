@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Differencing of tuples of loads.
+
+#include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Tuples of the loads of all parts. As long as some parts are empty, the other parts have one
+/// sample each. The tuple is then a ring of these samples, which grows at constant cost. Afterwards
+/// the tuple is a tournament of the loads in its slots. The number of a sample is its place in the
+/// given order.
+template <class Word>
+class load_tuples {
+ public:
+  struct tuple {
+    /// The last sample of the ring, or the number of the tournament.
+    std::uint32_t where;
+    /// The number of parts that are not empty.
+    std::uint32_t size;
+    std::int64_t largest;
+  };
+
+  /// Creates the tuples. Precondition: there are several parts.
+  load_tuples(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
+              std::size_t parts)
+      : parts_(parts), rank_(parts), tree_size_(winner_tree<Word>::nodes_for(parts)) {
+    samples_.reserve(order.size());
+    for (std::uint32_t const sample : order) {
+      samples_.push_back({costs[sample][0], static_cast<std::uint32_t>(samples_.size())});
+    }
+    // Every tournament has at least as many samples as there are parts.
+    std::size_t const most = order.size() / parts;
+    nodes_.reserve(most * tree_size_);
+    slots_.reserve(most * parts);
+  }
+
+  /// Returns the tuple in which one part has the sample and the others are empty.
+  [[nodiscard]] tuple of_sample(std::uint32_t place) const {
+    return {place, 1, samples_[place].cost};
+  }
+
+  /// Returns the tuple in which each of `count` parts has one of the samples from `place` on, and
+  /// the others are empty. Precondition: there are more parts, and no cost exceeds the first one.
+  [[nodiscard]] tuple of_samples(std::uint32_t place, std::uint32_t count) {
+    std::uint32_t const last = place + count - 1;
+    for (std::uint32_t k = place; k != last; ++k) samples_[k].next = k + 1;
+    samples_[last].next = place;
+    return {last, count, samples_[place].cost};
+  }
+
+  /// Returns the largest load minus the smallest.
+  [[nodiscard]] std::int64_t difference(tuple const& of) {
+    return is_full(of) ? of.largest - rank_.load(tree(of.where).least()) : of.largest;
+  }
+
+  /// Adds the largest load of one tuple to the smallest of the other, and so on.
+  [[nodiscard]] tuple combine(tuple large, tuple small) {
+    if (large.size < small.size) std::swap(large, small);
+    large.largest = std::max(large.largest, small.largest);
+    if (is_full(large) && small.size == 1) {
+      join_least(large, load_of(small.where));
+      return large;
+    }
+    if (std::size_t{large.size} + small.size < parts_) {
+      // The swap joins two rings into one.
+      std::swap(samples_[large.where].next, samples_[small.where].next);
+      large.size += small.size;
+      return large;
+    }
+    descend(small, descending_);
+    if (is_full(small)) free_.push_back(small.where);
+    if (!is_full(large)) large = to_tournament(large);
+    join_descending(large);
+    return large;
+  }
+
+  /// Calls `body(k, place)` for each sample in part k of a tuple.
+  template <class Body>
+  void for_each_sample(tuple const& of, Body const& body) {
+    descend(of, descending_);
+    for (std::uint32_t k = 0; k != descending_.size(); ++k) {
+      chain const& samples = descending_[k].samples;
+      body(k, samples.first);
+      for (std::uint32_t place = samples.first; place != samples.last;) {
+        place = samples_[place].next;
+        body(k, place);
+      }
+    }
+  }
+
+ private:
+  struct linked_sample {
+    std::int64_t cost;
+    /// The sample after this one in its ring or chain.
+    std::uint32_t next;
+  };
+  struct chain {
+    std::uint32_t first;
+    std::uint32_t last;
+  };
+  struct chained_load {
+    std::int64_t load;
+    chain samples;
+  };
+
+  [[nodiscard]] chained_load load_of(std::uint32_t place) const {
+    return {samples_[place].cost, {place, place}};
+  }
+  [[nodiscard]] bool is_full(tuple const& of) const { return of.size == parts_; }
+  [[nodiscard]] winner_tree<Word> tree(std::uint32_t number) {
+    return winner_tree<Word>(std::span(nodes_).subspan(number * tree_size_, tree_size_));
+  }
+  [[nodiscard]] std::span<chain> slots(std::uint32_t number) {
+    return std::span(slots_).subspan(number * parts_, parts_);
+  }
+
+  /// Adds a load to the load in a slot, which is `load`.
+  void join(tuple& to, std::uint32_t slot, std::int64_t load, chained_load const& added) {
+    chain& samples = slots(to.where)[slot];
+    samples_[added.samples.last].next = samples.first;
+    samples.first = added.samples.first;
+    load += added.load;
+    tree(to.where).set(slot, rank_(load, slot));
+    to.largest = std::max(to.largest, load);
+  }
+
+  void join_least(tuple& to, chained_load const& added) {
+    Word const least = tree(to.where).least();
+    join(to, rank_.part(least), rank_.load(least), added);
+  }
+
+  /// Adds `descending_` to a tournament: its first loads fill the empty slots, and the others are
+  /// added to the smallest loads.
+  void join_descending(tuple& to) {
+    auto const loads = tree(to.where);
+    std::size_t const apart = parts_ - to.size;
+    std::size_t const joined = descending_.size() - apart;
+    ascending_.clear();
+    if (joined > to.size / 8) {
+      for (std::size_t slot = 0; slot != to.size; ++slot) ascending_.push_back(loads[slot]);
+      std::sort(ascending_.begin(), ascending_.end());
+    } else {
+      for (std::size_t i = 0; i != joined; ++i) {
+        ascending_.push_back(loads.least());
+        loads.set(rank_.part(loads.least()), loads.none);
+      }
+    }
+    for (std::size_t i = 0; i != joined; ++i) {
+      join(to, rank_.part(ascending_[i]), rank_.load(ascending_[i]), descending_[apart + i]);
+    }
+    for (std::size_t i = 0; i != apart; ++i) {
+      std::size_t const slot = to.size + i;
+      slots(to.where)[slot] = descending_[i].samples;
+      loads.set(slot, rank_(descending_[i].load, slot));
+    }
+    to.size = static_cast<std::uint32_t>(parts_);
+  }
+
+  /// Returns the loads of a ring as a tournament with empty slots.
+  [[nodiscard]] tuple to_tournament(tuple const& from) {
+    auto number = static_cast<std::uint32_t>(slots_.size() / parts_);
+    if (free_.empty()) {
+      nodes_.resize(nodes_.size() + tree_size_);
+      slots_.resize(slots_.size() + parts_);
+    } else {
+      number = free_.back();
+      free_.pop_back();
+    }
+    tuple const result{number, from.size, from.largest};
+    std::uint32_t place = from.where;
+    tree(number).fill(from.size, [&](std::size_t slot) {
+      place = samples_[place].next;
+      slots(number)[slot] = {place, place};
+      return rank_(samples_[place].cost, slot);
+    });
+    return result;
+  }
+
+  /// Writes the loads of a tuple from the largest to the smallest.
+  void descend(tuple const& of, std::vector<chained_load>& result) {
+    result.clear();
+    if (is_full(of)) {
+      for (std::uint32_t slot = 0; slot != parts_; ++slot) {
+        result.push_back({rank_.load(tree(of.where)[slot]), slots(of.where)[slot]});
+      }
+    } else {
+      std::uint32_t place = of.where;
+      for (std::uint32_t i = 0; i != of.size; ++i) {
+        place = samples_[place].next;
+        result.push_back(load_of(place));
+      }
+    }
+    auto const precedes = [](chained_load const& a, chained_load const& b) {
+      return a.load > b.load || (a.load == b.load && a.samples.first < b.samples.first);
+    };
+    if (!std::is_sorted(result.begin(), result.end(), precedes)) {
+      std::sort(result.begin(), result.end(), precedes);
+    }
+  }
+
+  std::size_t parts_;
+  load_key<Word> rank_;
+  std::size_t tree_size_;
+  std::vector<linked_sample> samples_;
+  /// The nodes of the tournaments, by number.
+  std::vector<Word> nodes_;
+  /// The samples of the load in each slot, by number of the tournament.
+  std::vector<chain> slots_;
+  std::vector<std::uint32_t> free_;
+  std::vector<chained_load> descending_;
+  std::vector<Word> ascending_;
+};
+
+/// Combines the two tuples with the largest differences until only one is left.
+template <class Word>
+class differencing {
+ public:
+  /// Creates the tuples. `samples` have positive costs and are in the order of `largest_first`,
+  /// except for the last `apart` of them: these are one tuple, with the largest cost first, such
+  /// that no part receives two of them. Precondition: `apart` is below the number of parts.
+  differencing(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
+               std::size_t parts, std::size_t apart = 0)
+      : samples_(samples), last_(samples.size() - apart), tuples_(costs, samples, parts) {
+    if (apart == 0) return;
+    put(tuples_.of_samples(static_cast<std::uint32_t>(last_), static_cast<std::uint32_t>(apart)));
+  }
+
+  /// Calls `body(sample, part)` for each sample.
+  template <class Body>
+  void run(Body const& body) {
+    if (samples_.empty()) return;
+    tuple_type largest = take_largest();
+    while (next_ != last_ || !waiting_.empty()) {
+      largest = tuples_.combine(largest, take_largest());
+      if (is_largest(largest)) continue;
+      put(largest);
+      largest = take_largest();
+    }
+    tuples_.for_each_sample(
+        largest, [&](std::uint32_t part, std::uint32_t place) { body(samples_[place], part); });
+  }
+
+ private:
+  using tuple_type = typename load_tuples<Word>::tuple;
+
+  struct waiting_tuple {
+    std::int64_t difference;
+    std::uint32_t number;
+    tuple_type tuple;
+
+    /// Compares differences; of equal ones, the older tuple goes first.
+    friend bool operator<(waiting_tuple const& a, waiting_tuple const& b) {
+      return a.difference < b.difference || (a.difference == b.difference && a.number > b.number);
+    }
+  };
+
+  /// Tuples of one sample come from the sorted samples, the others from the heap. If differences
+  /// are equal, the heap goes first.
+  [[nodiscard]] bool is_sample_next() const {
+    if (next_ == last_) return false;
+    return waiting_.empty() || waiting_.front().difference < tuples_.of_sample(next_).largest;
+  }
+
+  [[nodiscard]] tuple_type take_largest() {
+    if (is_sample_next()) return tuples_.of_sample(next_++);
+    std::pop_heap(waiting_.begin(), waiting_.end());
+    tuple_type const result = waiting_.back().tuple;
+    waiting_.pop_back();
+    return result;
+  }
+
+  void put(tuple_type const& tuple) {
+    waiting_.push_back({tuples_.difference(tuple), number_++, tuple});
+    std::push_heap(waiting_.begin(), waiting_.end());
+  }
+
+  /// Returns whether no other tuple has a larger difference.
+  [[nodiscard]] bool is_largest(tuple_type const& tuple) {
+    std::int64_t const difference = tuples_.difference(tuple);
+    return (next_ == last_ || difference >= tuples_.of_sample(next_).largest) &&
+           (waiting_.empty() || difference >= waiting_.front().difference);
+  }
+
+  std::span<std::uint32_t const> samples_;
+  /// The end of the samples that start as tuples of their own.
+  std::size_t last_;
+  std::uint32_t next_ = 0;
+  load_tuples<Word> tuples_;
+  std::vector<waiting_tuple> waiting_;
+  std::uint32_t number_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
