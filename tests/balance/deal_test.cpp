@@ -135,8 +135,7 @@ TEST_CASE("deal with speeds is the simple rule, and times are as near as promise
     }
     ++unequal;
     REQUIRE(result == naive_deal(costs, speeds.whole));
-    std::int64_t const largest =
-        costs.empty() ? 0 : *std::max_element(costs.begin(), costs.end());
+    std::int64_t const largest = costs.empty() ? 0 : *std::max_element(costs.begin(), costs.end());
     std::vector<std::int64_t> loads(parts, 0);
     for (std::size_t p = 0; p != parts; ++p) {
       for (std::uint32_t const item : result[p]) loads[p] += costs[item];
