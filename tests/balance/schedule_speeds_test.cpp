@@ -219,7 +219,8 @@ TEST_CASE("bundles of groups reach very different speeds") {
 // Small loads over speeds must not lose their fractions, and equal times must be equal levels.
 TEST_CASE("times of small loads are exact") {
   std::vector<double> const speeds{2, 3};
-  omnibal::detail::rank_lanes const lanes("f", speeds, 2);
+  omnibal::detail::part_speeds const whole("f", speeds, speeds.size());
+  omnibal::detail::rank_lanes const lanes(whole);
   omnibal::detail::time_scale<1> const time(lanes, {10}, 2);
   CHECK(time({3}, 0)[0] == time({2}, 1)[0]);
   CHECK(time({7}, 0)[0] > time({4}, 1)[0]);
@@ -230,7 +231,8 @@ TEST_CASE("times of small loads are exact") {
 // Targets that no bundle can reach would keep other bundles from their own.
 TEST_CASE("bundles want loads in proportion to the speeds as far as the smallest groups allow") {
   std::vector<double> const speeds{4, 2, 1};
-  omnibal::detail::rank_lanes const lanes("f", speeds, 3);
+  omnibal::detail::part_speeds const whole("f", speeds, speeds.size());
+  omnibal::detail::rank_lanes const lanes(whole);
   auto const close = [](std::vector<double> const& a, std::vector<double> const& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                       [](double x, double y) { return std::abs(x - y) < 1e-12; });

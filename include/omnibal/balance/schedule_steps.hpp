@@ -4,20 +4,22 @@
 /// \file
 /// Assignment of groups to steps and ranks, even in a step and random between steps.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/joined_bundles.hpp>
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/schedule_pool.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
 #include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_mixer.hpp>
+#include <omnibal/balance/schedule_steps/timed_bundles.hpp>
 #include <omnibal/balance/schedule_steps/waiting_goals.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -89,7 +91,8 @@ struct schedule_steps_fn {
     detail::check_schedule(name, std::ranges::size(loads), ranks, options);
     auto const shape = detail::shape_of_schedule(std::ranges::size(loads), options.carried.size(),
                                                  ranks, options.remainder, options.groups_per_rank);
-    detail::rank_lanes const lanes(name, options.speeds, ranks);
+    detail::part_speeds const speeds(name, options.speeds, ranks, "ranks");
+    detail::rank_lanes const lanes(speeds);
     detail::schedule_rng const draws(options.seed, options.epoch);
     auto drawn = detail::draw_pool(detail::measure_levels(name, loads, shape.groups_per_step()),
                                    options.carried, shape, lanes, draws);

@@ -9,14 +9,15 @@
 /// complement each other. `join_groups` joins singles before bundles are cut into cells.
 /// `join_positions` joins steps of singles after singles are cut into cells.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/bundles.hpp>
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/schedule_pool.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
 #include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
+#include <omnibal/balance/schedule_steps/timed_bundles.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
 

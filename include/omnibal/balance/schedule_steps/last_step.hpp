@@ -10,12 +10,13 @@
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
 #include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
+#include <omnibal/balance/schedule_steps/timed_bundles.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/part_speeds.hpp>

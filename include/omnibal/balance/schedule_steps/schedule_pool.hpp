@@ -8,9 +8,9 @@
 /// output is the groups in random order, as bundles of one group. `joined_bundles.hpp` joins these
 /// bundles to larger ones.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
 #include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 

@@ -8,12 +8,13 @@
 /// time. `draw_pool` makes these bundles of one group, or `join_groups` of several. The output is
 /// an order of bundles, in which each step has random bundles of one cell.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/cut_rule.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
-#include <omnibal/balance/schedule_steps/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
+#include <omnibal/balance/schedule_steps/timed_bundles.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/rng/engine.hpp>

@@ -2,16 +2,16 @@
 #pragma once
 
 /// \file
-/// Ranks of equal speed, the bundles that they run, and the times of these bundles.
+/// The bundles that ranks of equal speed run, and the times of these bundles.
 ///
-/// The input is the speeds of the ranks and the levels of bundles. The output is the lane of each
+/// The input is the lanes of the ranks and the levels of bundles. The output is the lane of each
 /// bundle, and levels that are times instead of loads. Ranks without different speeds are one lane,
 /// and their times are the loads.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/remaining_indices.hpp>
 
@@ -21,59 +21,10 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// Ranks of equal speed. They are neighbors in the order of descending speed, from `first` on.
-struct rank_lane {
-  std::int64_t speed;
-  std::uint32_t first;
-  std::uint32_t ranks;
-};
-
-/// The lanes of all ranks, from the fastest on.
-class rank_lanes {
- public:
-  /// Creates the lanes. `speeds` must outlive this object. Errors: the errors of `part_speeds`.
-  rank_lanes(std::string_view function, std::span<double const> speeds, std::size_t ranks)
-      : function_(function), given_(speeds), ranks_(ranks) {
-    part_speeds const whole(function, given_, ranks, "ranks");
-    std::iota(ranks_.begin(), ranks_.end(), std::uint32_t{0});
-    if (!whole.are_equal()) {
-      std::stable_sort(ranks_.begin(), ranks_.end(),
-                       [&](std::uint32_t a, std::uint32_t b) { return whole[a] > whole[b]; });
-    }
-    for (std::uint32_t place = 0; place != ranks; ++place) {
-      std::int64_t const speed = whole[ranks_[place]];
-      if (lanes_.empty() || lanes_.back().speed != speed) lanes_.push_back({speed, place, 0});
-      ++lanes_.back().ranks;
-    }
-  }
-
-  [[nodiscard]] bool is_single() const { return lanes_.size() == 1; }
-  [[nodiscard]] std::size_t size() const { return lanes_.size(); }
-  [[nodiscard]] std::span<rank_lane const> all() const { return lanes_; }
-  [[nodiscard]] rank_lane const& operator[](std::size_t lane) const { return lanes_[lane]; }
-  [[nodiscard]] rank_lane const& fastest() const { return lanes_.front(); }
-  [[nodiscard]] rank_lane const& slowest() const { return lanes_.back(); }
-  /// Returns the rank at a place in the order of descending speed.
-  [[nodiscard]] std::uint32_t rank_at(std::size_t place) const { return ranks_[place]; }
-  /// Returns the speeds of some neighboring ranks, which are not in the order of speeds.
-  [[nodiscard]] part_speeds speeds_of(std::size_t first, std::size_t count) const {
-    return {function_, is_single() ? speed_list{} : speed_list(given_.subspan(first, count)), count,
-            "ranks"};
-  }
-
- private:
-  std::string_view function_;
-  std::span<double const> given_;
-  /// The ranks by descending speed.
-  std::vector<std::uint32_t> ranks_;
-  std::vector<rank_lane> lanes_;
-};
 
 /// Converts loads to times: loads over speeds, in a unit for which the largest time is just small
 /// enough for a level. Equal times are equal numbers.
