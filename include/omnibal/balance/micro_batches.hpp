@@ -208,9 +208,9 @@ struct micro_batches_fn {
   /// the largest sum over a rank is small too. All ranks have the same number of micro-batches and
   /// the same capacity, so the micro-batches of fast ranks are larger. There are more of them:
   /// their number is at least `packing_bound` times the largest speed over the mean speed.
-  /// Micro-batches at the same time are neighbors among those of each speed. If fast ranks have no
-  /// room for their share, times remain uneven; a larger `options.multiple_of` makes more room.
-  /// Speeds are rounded as in `lpt`.
+  /// Micro-batches at the same time are neighbors in the order of costs of each speed. If fast
+  /// ranks have no room for their share, times remain uneven; a larger `options.multiple_of` makes
+  /// more room. Speeds are rounded as in `lpt`.
   ///
   /// `go_on` is called after each pass of `improve_packing`, as there. If it returns false, the
   /// search for fewer micro-batches ends, and the result is still complete.
