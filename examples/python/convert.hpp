@@ -219,6 +219,27 @@ class cost_array {
   number_array numbers_{0};
 };
 
+/// Speeds of parts or ranks, one number for each; none if the argument is `None`.
+class speed_array {
+ public:
+  speed_array(std::string const& function, py::handle given) {
+    if (given.is_none()) return;
+    py::array const array = any_array(function, "speeds", given);
+    if (array.ndim() != 1) {
+      reject(function, "speeds have " + std::to_string(array.ndim()) + " dimensions, must have 1");
+    }
+    numbers_ = number_array::ensure(array);
+    if (!numbers_) throw py::error_already_set();
+  }
+
+  [[nodiscard]] arrays::numbers list() const {
+    return arrays::numbers(numbers_.data(), static_cast<std::size_t>(numbers_.size()));
+  }
+
+ private:
+  number_array numbers_{0};
+};
+
 /// An object of Python that `__new__` made without a value has nothing that C++ may read.
 template <class T>
 struct value_caster : py::detail::type_caster_base<T> {
