@@ -308,8 +308,10 @@ within balance_under_capacity(py::object const& costs, std::int64_t parts,
 results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::object const& demands,
                              py::object const& capacity, std::int64_t multiple_of,
                              double max_overload, std::string const& effort, std::uint64_t seed,
-                             py::object const& progress) {
+                             py::object const& progress, py::object const& speeds) {
   cost_array const list("micro_batches", "costs", costs);
+  speed_array const given("micro_batches", speeds);
+  auto const values = given.list();
   demand_list const rows("micro_batches", "demands", demands);
   limit_list const limits("micro_batches", "capacity", capacity);
   auto const wanted = count_of("micro_batches", "ranks", ranks);
@@ -318,6 +320,7 @@ results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::ob
   options.max_overload = max_overload;
   options.effort = to_effort("micro_batches", effort);
   options.seed = seed;
+  options.speeds = values;
   search_watch watch(progress);
   return results::to_steps(released([&] {
     return arrays::micro_batches(list.list(), wanted, rows.table(), limits.values(), options,
@@ -335,7 +338,8 @@ omnibal::remainder_policy to_remainder(std::string const& name) {
 results::steps schedule_steps(py::object const& loads, std::int64_t ranks, std::uint64_t seed,
                               std::uint64_t epoch, double max_dist_ratio,
                               std::string const& remainder, std::int64_t groups_per_rank,
-                              bool even_positions, py::object const& carried) {
+                              bool even_positions, py::object const& carried,
+                              py::object const& speeds) {
   demand_list const rows("schedule_steps", "loads", loads);
   auto const wanted = count_of("schedule_steps", "ranks", ranks);
   if (groups_per_rank < 0 || groups_per_rank > UINT32_MAX) {
@@ -350,6 +354,9 @@ results::steps schedule_steps(py::object const& loads, std::int64_t ranks, std::
   options.groups_per_rank = static_cast<std::uint32_t>(groups_per_rank);
   options.even_positions = even_positions;
   options.carried = to_indices("schedule_steps", "carried", carried);
+  speed_array const given("schedule_steps", speeds);
+  auto const values = given.list();
+  options.speeds.assign(values.begin(), values.end());
   return results::to_steps(
       released([&] { return arrays::schedule_steps(rows.table(), wanted, options); }));
 }
@@ -868,12 +875,13 @@ void define_balancing(py::module_& module) {
   module.def("micro_batches", &micro_batches, docstrings::micro_batches, py::arg("costs"),
              py::arg("ranks"), py::arg("demands"), py::arg("capacity"), py::kw_only(),
              py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,
-             py::arg("effort") = "normal", py::arg("seed") = 0, py::arg("progress") = py::none());
+             py::arg("effort") = "normal", py::arg("seed") = 0, py::arg("progress") = py::none(),
+             py::arg("speeds") = py::none());
   module.def("schedule_steps", &schedule_steps, docstrings::schedule_steps, py::arg("loads"),
              py::arg("ranks"), py::kw_only(), py::arg("seed") = 0, py::arg("epoch") = 0,
              py::arg("max_dist_ratio") = 0.005, py::arg("remainder") = "short_step",
              py::arg("groups_per_rank") = 1, py::arg("even_positions") = false,
-             py::arg("carried") = py::none());
+             py::arg("carried") = py::none(), py::arg("speeds") = py::none());
   module.def("pad_ratio", &pad_ratio, docstrings::pad_ratio, py::arg("groups"), py::arg("lengths"));
   module.def("dist_ratio", &dist_ratio, docstrings::dist_ratio, py::arg("loads"),
              py::arg("schedule") = py::none());

@@ -396,6 +396,25 @@ class Balancing(unittest.TestCase):
         self.assertTrue((omnibal.group_loads(steps.cells, DEMANDS) <= CAPACITY).all())
         self.assertEqual(steps[1, 3].tolist(), steps.cells[11].tolist())
 
+    def test_micro_batches_with_speeds(self):
+        speeds = [1.5, 1.0] * 4
+        steps = omnibal.micro_batches(self.COSTS, 8, DEMANDS, CAPACITY, speeds=speeds)
+        self.assertEqual(indices(steps.cells), list(range(2000)))
+        self.assertTrue((omnibal.group_loads(steps.cells, DEMANDS) <= CAPACITY).all())
+        loads = np.array(self.loads(steps.cells), dtype=float).reshape(-1, 8).sum(axis=0)
+        self.assertLess((loads / speeds).max(), 1.02 * loads.sum() / sum(speeds))
+        same = omnibal.micro_batches(self.COSTS, 8, DEMANDS, CAPACITY, speeds=[2] * 8)
+        self.assertEqual(same.cells, omnibal.micro_batches(self.COSTS, 8, DEMANDS, CAPACITY).cells)
+
+    def test_steps_with_speeds(self):
+        loads = list(range(100, 900))
+        speeds = np.array([2.0, 1.0, 1.0, 2.0])
+        steps = omnibal.schedule_steps(loads, 4, groups_per_rank=20, max_dist_ratio=0.0, speeds=speeds)
+        sums = np.array([[sum(loads[g] for g in rank) for rank in step] for step in steps], dtype=float)
+        self.assertLess((sums / speeds).max(axis=1).sum(), 1.01 * sums.sum() / speeds.sum())
+        with self.assertRaisesRegex(ValueError, "schedule_steps.*speeds has 2 values for 4 ranks"):
+            omnibal.schedule_steps(loads, 4, speeds=[1, 2])
+
     def test_steps(self):
         packed = omnibal.best_packing(DEMANDS, CAPACITY)
         loads = omnibal.group_loads(packed.groups, DEMANDS)

@@ -1225,6 +1225,7 @@ def micro_batches(
     effort: Effort = "normal",
     seed: int = 0,
     progress: Optional[Callable[[int, int, int], Optional[bool]]] = None,
+    speeds: Optional[npt.ArrayLike] = None,
 ) -> Steps:
     """Packs samples into micro-batches, the same number on each rank and with even costs.
 
@@ -1241,6 +1242,7 @@ def micro_batches(
         progress: called after each pass of the search for fewer groups with the numbers of passes and
             of groups so far and the lower bound. That search ends if it returns False. Ctrl-C raises
             KeyboardInterrupt.
+        speeds: the speed of each rank; the largest cost over speed is then small. None for equal speeds.
 
     Returns:
         `Steps`: step m has micro-batch m of each rank.
@@ -1269,6 +1271,7 @@ def schedule_steps(
     groups_per_rank: int = 1,
     even_positions: bool = False,
     carried: Optional[Integers] = None,
+    speeds: Optional[npt.ArrayLike] = None,
 ) -> Steps:
     """Assigns groups to steps and ranks such that the ranks of a step have even loads.
 
@@ -1283,6 +1286,7 @@ def schedule_steps(
         groups_per_rank: the number of groups of a rank in a step, for gradient accumulation.
         even_positions: True if the n-th groups of all ranks must have even loads as well.
         carried: the groups that the previous epoch left over; they run once more.
+        speeds: the speed of each rank; loads over speeds are then even. None for equal speeds.
 
     Returns:
         `Steps`: `steps[s, r]` has the groups of rank r in step s.

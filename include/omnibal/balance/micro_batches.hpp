@@ -5,11 +5,17 @@
 /// Micro-batches under a capacity, the same number on every rank.
 
 #include <omnibal/balance/detail/capped_balancer.hpp>
+#include <omnibal/balance/detail/rank_lanes.hpp>
+#include <omnibal/balance/micro_batches/timed_batches.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/load_order.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/part_speeds.hpp>
+#include <omnibal/detail/quotients.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve_packing.hpp>
@@ -24,6 +30,7 @@
 #include <functional>
 #include <optional>
 #include <ranges>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -33,19 +40,21 @@ namespace omnibal::inline v0 {
 namespace detail {
 
 /// Groups batches with neighboring costs into steps, balances each step, and assigns each batch to
-/// the rank with the smallest cost so far.
+/// the rank with the smallest cost so far. With different speeds, the ranks of a lane share the
+/// batches of this lane.
 template <class Layout>
 class micro_batch_cells {
  public:
   /// Creates the cells. The arguments must outlive this object.
-  micro_batch_cells(capped_balancer<Layout> const& balancer, integer_costs<1> const& costs,
-                    std::size_t ranks)
-      : balancer_(balancer), costs_(costs), ranks_(ranks) {}
+  micro_batch_cells(capped_balancer<Layout> const& balancer, timed_batches<Layout> const& timed,
+                    integer_costs<1> const& costs, rank_lanes const& lanes, std::size_t ranks)
+      : balancer_(balancer), timed_(timed), costs_(costs), lanes_(lanes), ranks_(ranks) {}
 
   /// Arranges the batches in steps. `batch_of` contains the batch of each sample; the number of
   /// batches is a multiple of the ranks.
   [[nodiscard]] micro_batch_steps arrange(std::vector<std::uint32_t> batch_of,
                                           std::size_t batches) const {
+    if (!lanes_.is_single()) timed_.even_batches(batch_of, batches);
     number_by_cost(batch_of, batches);
     even_steps(batch_of, batches);
     return deal(batch_of, batches);
@@ -59,13 +68,21 @@ class micro_batch_cells {
     return loads;
   }
 
-  /// Numbers the batches from the largest to the smallest cost. The batches of step s are s *
-  /// ranks, s * ranks + 1, ...
+  /// Numbers the batches of each lane from the largest to the smallest cost. The batches of step s
+  /// are s * ranks, s * ranks + 1, ...
   void number_by_cost(std::vector<std::uint32_t>& batch_of, std::size_t batches) const {
     auto const loads = loads_of(batch_of, batches);
-    auto const order = order_descending(batches, [&loads](std::size_t b) { return loads[b]; });
     std::vector<std::uint32_t> number_of(batches);
-    for (std::uint32_t n = 0; n != batches; ++n) number_of[order[n]] = n;
+    for (rank_lane const& lane : lanes_.all()) {
+      auto const batch_at = [&](std::size_t n) {
+        return n / lane.ranks * ranks_ + lanes_.rank_at(lane.first + n % lane.ranks);
+      };
+      auto const order = order_descending(batches / ranks_ * lane.ranks,
+                                          [&](std::size_t n) { return loads[batch_at(n)]; });
+      for (std::size_t n = 0; n != order.size(); ++n) {
+        number_of[batch_at(order[n])] = static_cast<std::uint32_t>(batch_at(n));
+      }
+    }
     for (std::uint32_t& batch : batch_of) batch = number_of[batch];
   }
 
@@ -82,9 +99,13 @@ class micro_batch_cells {
     for (std::vector<std::uint32_t> const& order : orders) {
       std::int64_t sum = 0;
       for (std::uint32_t const sample : order) sum += costs_[sample][0];
+      std::int64_t const largest = order.empty() ? 0 : costs_[order.front()][0];
+      if (!lanes_.is_single()) {
+        timed_.even_step(order, rank_of, sum, largest);
+        continue;
+      }
       auto const count = static_cast<std::int64_t>(ranks_);
       std::int64_t const mean = sum / count + (sum % count != 0 ? 1 : 0);
-      std::int64_t const largest = order.empty() ? 0 : costs_[order.front()][0];
       // Batches with neighboring costs are already similar; exchanges remove the remaining
       // differences.
       balancer_.even(order, rank_of, ranks_, std::max(mean, largest), 0);
@@ -94,23 +115,30 @@ class micro_batch_cells {
     }
   }
 
-  /// Assigns the largest batch of each step to the rank with the smallest cost so far, and so on.
+  /// Assigns the largest batch of a lane in each step to the rank with the smallest cost so far,
+  /// and so on.
   [[nodiscard]] micro_batch_steps deal(std::vector<std::uint32_t> const& batch_of,
                                        std::size_t batches) const {
     grouping const groups = collect_parts(batch_of, batches);
     auto const loads = loads_of(batch_of, batches);
     std::vector<load_order<std::int64_t>> ranks;
-    for (std::uint32_t rank = 0; rank != ranks_; ++rank) ranks.push_back({0, rank});
+    for (std::uint32_t place = 0; place != ranks_; ++place) {
+      ranks.push_back({0, lanes_.rank_at(place)});
+    }
     std::vector<std::size_t> batch_at(ranks_);
     micro_batch_steps result(ranks_);
     result.reserve(batches / ranks_, batch_of.size());
     for (std::size_t first = 0; first != batches; first += ranks_) {
-      auto const largest =
-          order_descending(ranks_, [&](std::size_t k) { return loads[first + k]; });
-      std::sort(ranks.begin(), ranks.end());
-      for (std::size_t i = 0; i != ranks_; ++i) {
-        batch_at[ranks[i].part] = first + largest[i];
-        ranks[i].load += loads[first + largest[i]];
+      for (rank_lane const& lane : lanes_.all()) {
+        auto const batch = [&](std::size_t k) { return first + lanes_.rank_at(lane.first + k); };
+        auto const largest =
+            order_descending(lane.ranks, [&](std::size_t k) { return loads[batch(k)]; });
+        auto const own = std::span(ranks).subspan(lane.first, lane.ranks);
+        std::sort(own.begin(), own.end());
+        for (std::size_t i = 0; i != lane.ranks; ++i) {
+          batch_at[own[i].part] = batch(largest[i]);
+          own[i].load += loads[batch(largest[i])];
+        }
       }
       for (std::size_t const batch : batch_at) {
         for (std::uint32_t const item : groups[batch]) result.push(item);
@@ -121,7 +149,9 @@ class micro_batch_cells {
   }
 
   capped_balancer<Layout> const& balancer_;
+  timed_batches<Layout> const& timed_;
   integer_costs<1> const& costs_;
+  rank_lanes const& lanes_;
   std::size_t ranks_;
 };
 
@@ -154,6 +184,9 @@ struct micro_batches_options {
   std::optional<std::uint64_t> nodes = {};
   /// The seed of the search; other seeds find other groups.
   std::uint64_t seed = 0;
+  /// The speed of each rank, or one value for all; empty for equal speeds. The array must outlive
+  /// the option.
+  detail::speed_list speeds = {};
 };
 
 struct micro_batches_fn {
@@ -171,15 +204,25 @@ struct micro_batches_fn {
   /// fewer samples than micro-batches, some micro-batches are empty. Their ranks then participate
   /// in the collectives of a step without samples.
   ///
+  /// With `options.speeds`, the cost of a micro-batch is its cost over the speed of its rank, and
+  /// the largest sum over a rank is small too. All ranks have the same number of micro-batches and
+  /// the same capacity, so the micro-batches of fast ranks are larger. There are more of them:
+  /// their number is at least `packing_bound` times the largest speed over the mean speed.
+  /// Micro-batches at the same time are neighbors in the order of costs of each speed. If fast
+  /// ranks have no room for their share, times remain uneven; a larger `options.multiple_of` makes
+  /// more room. Speeds are rounded as in `lpt`.
+  ///
   /// `go_on` is called after each pass of `improve_packing`, as there. If it returns false, the
   /// search for fewer micro-batches ends, and the result is still complete.
   ///
   /// `demand` is called once or twice for each sample, `cost` once. Complexity: as `best_packing`
   /// and `balance_under_capacity`, and passes as in `improve_packing` while fewer micro-batches may
-  /// be possible. Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism:
-  /// portable for integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument`
-  /// if the multiple is zero or a sample exceeds the capacity. The text then names the sample and
-  /// its demand.
+  /// be possible; with different speeds, the balance twice. Memory: about 200 + 32R bytes per
+  /// sample and 350 per micro-batch. Determinism: portable for integers. Errors: the errors of
+  /// `balance_under_capacity`; `std::invalid_argument` if the multiple is zero, if there is not one
+  /// speed for each rank, if a speed is not positive, not finite or below 2^-31 of the largest, or
+  /// if a sample exceeds the capacity. The text then names the sample and its demand.
+  /// `std::length_error` above 2^32 - 1 micro-batches.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
@@ -192,23 +235,29 @@ struct micro_batches_fn {
     detail::check_positive(name, "ranks", ranks);
     detail::check_positive(name, "options.multiple_of", options.multiple_of);
     detail::check_max_overload(name, options.max_overload);
+    detail::part_speeds const speeds(name, options.speeds, ranks, "ranks");
     auto const costs = detail::measure_costs(name, samples, cost);
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       if (!input.oversized.empty()) {
         reject(samples, demand, capacity, input.oversized.front());
       }
       if (input.size() == 0) return micro_batch_steps(ranks);
-      detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
+      detail::capped_effort const effort = detail::effort_of(options, levels);
+      detail::capped_balancer balancer(input, costs, effort);
       std::size_t const step = checked_cells(ranks, options.multiple_of);
-      std::size_t const least = next_multiple(detail::measured_bound(input), step);
-      std::size_t batches = next_multiple(balancer.few_groups(least, go_on).size(), step);
+      std::size_t const least =
+          next_multiple(fewest_batches(detail::measured_bound(input), speeds), step);
+      std::size_t batches =
+          std::max(least, next_multiple(balancer.few_groups(least, go_on).size(), step));
       while (batches > least && balancer.search(batches - step) == solve_status::solved) {
         batches -= step;
       }
       for (;; batches += step) {
         detail::check_number(name, "the number of micro-batches", batches);
         if (auto batch_of = balancer.balance(batches, go_on)) {
-          detail::micro_batch_cells cells(balancer, costs, ranks);
+          detail::rank_lanes const lanes(speeds);
+          detail::timed_batches timed(input, costs, balancer.order(), effort, speeds);
+          detail::micro_batch_cells cells(balancer, timed, costs, lanes, ranks);
           return cells.arrange(std::move(*batch_of), batches);
         }
       }
@@ -229,6 +278,17 @@ struct micro_batches_fn {
     detail::check_number(name, "options.multiple_of", multiple_of);
     detail::check_number(name, "ranks * options.multiple_of", ranks * multiple_of);
     return ranks * multiple_of;
+  }
+  /// Returns the number of micro-batches in which the fastest ranks have room for their share of
+  /// the demand: the bound times the largest speed over the mean speed.
+  [[nodiscard]] static std::size_t fewest_batches(std::size_t bound,
+                                                  detail::part_speeds const& speeds) {
+    if (speeds.are_equal()) return bound;
+    auto const wanted = detail::saturate_cast<std::int64_t>(detail::ceiled_quotient(
+        detail::int128{bound} * static_cast<std::int64_t>(speeds.size()) * speeds.largest(),
+        speeds.sum()));
+    detail::check_number(name, "the number of micro-batches", static_cast<std::size_t>(wanted));
+    return static_cast<std::size_t>(wanted);
   }
   [[nodiscard]] static std::size_t next_multiple(std::size_t count, std::size_t step) {
     return (count + step - 1) / step * step;

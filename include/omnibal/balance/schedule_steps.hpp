@@ -4,6 +4,7 @@
 /// \file
 /// Assignment of groups to steps and ranks, even in a step and random between steps.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/joined_bundles.hpp>
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
@@ -13,10 +14,12 @@
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_mixer.hpp>
+#include <omnibal/balance/schedule_steps/timed_bundles.hpp>
 #include <omnibal/balance/schedule_steps/waiting_goals.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -53,6 +56,14 @@ struct schedule_steps_fn {
   /// function makes steps of one group for each rank. Each step then joins one such step for each
   /// group of a rank, and their totals complement each other.
   ///
+  /// With `options.speeds`, a load over the speed of its rank takes the place of a load, and a step
+  /// lasts as long as its slowest rank. Larger groups go to faster ranks: either all groups in the
+  /// order of their loads, or step by step, if steps are then shorter. Cells are cut as above, and
+  /// each low cell has the lightest groups of each speed. A rank therefore gets only groups that
+  /// suit its speed. With several groups per rank, bundles have loads in proportion to the speeds,
+  /// and pairs of steps do not split their bundles again. With one group per rank, times are only
+  /// as even as the loads of groups differ. Speeds are rounded as in `lpt`.
+  ///
   /// Every group runs once, and carried groups run once more, possibly on another rank of the same
   /// step. `options.remainder` determines the treatment of the last groups if they do not fill a
   /// step. A short last step has the smallest groups; a last step that repeats groups repeats
@@ -64,10 +75,13 @@ struct schedule_steps_fn {
   /// the rounds are used up or all cells are single steps.
   ///
   /// Complexity: linear for the sorts, for each doubling of the number of cells and for the rounds
-  /// of several groups per rank. Memory: at most 24 + 14R bytes per group, 10R more with several
-  /// per rank. Determinism: portable for integers. Errors: `std::invalid_argument` if there are no
-  /// ranks or no groups per rank, if a load is negative, not finite or above 2^63 - 1, if
-  /// `max_dist_ratio` is negative or not finite, or if a carried group does not exist.
+  /// of several groups per rank. With different speeds, there are two more rounds for each group of
+  /// a rank. Memory: at most 24 + 14R bytes per group, 10R more with several per rank, 40 + 8R more
+  /// with different speeds. Determinism: portable for integers. Errors: `std::invalid_argument` if
+  /// there are no ranks or no groups per rank, if a load is negative, not finite or above 2^63 - 1,
+  /// if `max_dist_ratio` is negative or not finite, if there is not one speed for each rank, if a
+  /// speed is not positive, not finite or below 2^-31 of the largest, or if a carried group does
+  /// not exist.
   /// `std::length_error` if groups, carried groups and the groups of a step exceed 2^32 - 1.
   /// Sources: Yao et al., OmniBal, ICML 2025 (dist ratio); Bentley, 1975 (the cells of a k-d tree).
   template <sample_range Loads>
@@ -77,40 +91,46 @@ struct schedule_steps_fn {
     detail::check_schedule(name, std::ranges::size(loads), ranks, options);
     auto const shape = detail::shape_of_schedule(std::ranges::size(loads), options.carried.size(),
                                                  ranks, options.remainder, options.groups_per_rank);
+    detail::part_speeds const speeds(name, options.speeds, ranks, "ranks");
+    detail::rank_lanes const lanes(speeds);
     detail::schedule_rng const draws(options.seed, options.epoch);
     auto drawn = detail::draw_pool(detail::measure_levels(name, loads, shape.groups_per_step()),
-                                   options.carried, shape, draws);
-    if (shape.groups_per_rank == 1) return schedule_groups(drawn, shape, draws, options);
-    if (options.even_positions) return schedule_positions(drawn, shape, draws, options);
-    return schedule_bundles(std::move(drawn), shape, draws, options);
+                                   options.carried, shape, lanes, draws);
+    if (shape.groups_per_rank == 1) return schedule_groups(drawn, shape, lanes, draws, options);
+    if (options.even_positions) return schedule_positions(drawn, shape, lanes, draws, options);
+    return schedule_bundles(std::move(drawn), shape, lanes, draws, options);
   }
 
  private:
   static constexpr std::string_view name = "schedule_steps";
 
-  /// Cuts the bundles of full steps into cells within the limit on waiting time.
+  /// Cuts the bundles of full steps into cells within the limit on waiting time, and returns the
+  /// bundles in the order of steps.
   template <std::size_t R>
-  [[nodiscard]] static detail::sorted_cells<R> cut_cells(detail::schedule_pool<R> const& drawn,
-                                                         detail::step_grid const& grid,
-                                                         detail::schedule_shape const& shape,
-                                                         detail::schedule_rng const& draws,
-                                                         schedule_steps_options const& options) {
-    detail::sorted_cells<R> cells(drawn.bundles.levels, grid);
+  [[nodiscard]] static std::vector<std::uint32_t> cut_cells(detail::schedule_pool<R> const& drawn,
+                                                            detail::step_grid const& grid,
+                                                            detail::schedule_shape const& shape,
+                                                            detail::rank_lanes const& lanes,
+                                                            detail::schedule_rng const& draws,
+                                                            schedule_steps_options const& options) {
+    detail::timed_bundles<R> const timed(drawn.bundles.levels, grid, lanes);
+    detail::sorted_cells<R> cells(timed, grid, lanes);
     auto const goals =
         detail::waiting_goals(options.max_dist_ratio, shape, grid, drawn.last, cells.min_waiting());
     cells.cut(goals, draws, options.rounds);
-    return cells;
+    return std::move(cells).order();
   }
 
   /// Schedules one group for each rank.
   template <std::size_t R>
   [[nodiscard]] static steps schedule_groups(detail::schedule_pool<R> const& drawn,
                                              detail::schedule_shape const& shape,
+                                             detail::rank_lanes const& lanes,
                                              detail::schedule_rng const& draws,
                                              schedule_steps_options const& options) {
     detail::step_grid const grid{shape.steps, shape.ranks};
-    auto const cells = cut_cells(drawn, grid, shape, draws, options);
-    return to_steps(drawn.bundles, cells.order(), grid, drawn.last, draws);
+    auto const order = cut_cells(drawn, grid, shape, lanes, draws, options);
+    return to_steps<R>(drawn.bundles, order, grid, drawn.last, draws);
   }
 
   /// Schedules several groups for each rank so that the loads at each position are even. First
@@ -119,36 +139,43 @@ struct schedule_steps_fn {
   template <std::size_t R>
   [[nodiscard]] static steps schedule_positions(detail::schedule_pool<R> const& drawn,
                                                 detail::schedule_shape const& shape,
+                                                detail::rank_lanes const& lanes,
                                                 detail::schedule_rng const& draws,
                                                 schedule_steps_options const& options) {
     detail::step_grid const positions{shape.steps * shape.groups_per_rank, shape.ranks};
-    auto const cells = cut_cells(drawn, positions, shape, draws, options);
-    auto const joined = detail::join_positions(drawn.bundles, cells.order(), positions,
-                                               shape.groups_per_rank, draws);
+    auto const of_positions = cut_cells(drawn, positions, shape, lanes, draws, options);
+    auto const joined = detail::join_positions<R>(drawn.bundles, of_positions, positions,
+                                                  shape.groups_per_rank, draws);
     // The joined bundles are in the order of steps.
     std::vector<std::uint32_t> order(joined.size());
     std::iota(order.begin(), order.end(), std::uint32_t{0});
-    return to_steps(joined, order, detail::step_grid{shape.steps, shape.ranks}, drawn.last, draws);
+    return to_steps<R>(joined, order, detail::step_grid{shape.steps, shape.ranks}, drawn.last,
+                       draws);
   }
 
   /// Schedules several groups for each rank such that their sums are even: bundles of groups are
-  /// scheduled, and exchanged between steps.
+  /// scheduled, and exchanged between steps if all ranks have the same speed.
   template <std::size_t R>
   [[nodiscard]] static steps schedule_bundles(detail::schedule_pool<R> drawn,
                                               detail::schedule_shape const& shape,
+                                              detail::rank_lanes const& lanes,
                                               detail::schedule_rng const& draws,
                                               schedule_steps_options const& options) {
     auto const deviation = detail::deviations<R>(drawn.bundles.levels);
-    auto const joined = detail::join_groups(std::move(drawn), shape);
+    auto const joined = detail::join_groups(std::move(drawn), shape, lanes);
     detail::step_grid const grid{shape.steps, shape.ranks};
-    detail::sorted_cells<R> cells(joined.bundles.levels, grid);
+    if (grid.steps < 2 || !lanes.is_single()) {
+      auto const order = cut_cells(joined, grid, shape, lanes, draws, options);
+      return to_steps<R>(joined.bundles, order, grid, joined.last, draws);
+    }
+    detail::timed_bundles<R> const timed(joined.bundles.levels, grid, lanes);
+    detail::sorted_cells<R> cells(timed, grid, lanes);
     auto const goals = detail::waiting_goals(options.max_dist_ratio, shape, grid, joined.last,
                                              cells.min_waiting());
     // The mixer uses the waiting time between the stricter goals and the goals.
     cells.cut(detail::stricter_goals<R>(goals, cells.min_waiting()), draws, options.rounds);
-    if (grid.steps < 2) return to_steps(joined.bundles, cells.order(), grid, joined.last, draws);
-    auto const mixed = detail::step_mixer<R>(joined.bundles.levels, grid, cells.order(), deviation,
-                                             shape.groups_per_rank, goals)
+    auto const mixed = detail::step_mixer<R>(joined.bundles.levels, grid, std::move(cells).order(),
+                                             deviation, shape.groups_per_rank, goals)
                            .mix(draws.of_mixer());
     return to_steps<R>(joined.bundles, mixed, grid, joined.last, draws);
   }

@@ -53,6 +53,8 @@ struct schedule_steps_options {
   /// The groups that earlier epochs left out. A group is listed twice if epochs without a full step
   /// left it out twice. These groups run once more than the others, in the first steps.
   std::vector<std::uint32_t> carried{};
+  /// The speed of each rank, the same in all steps, or one value for all; empty for equal speeds.
+  std::vector<double> speeds{};
 };
 
 }  // namespace omnibal::inline v0

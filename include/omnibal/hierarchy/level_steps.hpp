@@ -33,7 +33,8 @@ struct level_steps_fn {
   ///
   /// Complexity, memory and determinism: the same as `schedule_steps`. Errors: the errors of
   /// `schedule_steps`; `std::invalid_argument` if a degree does not divide the ranks, if the
-  /// numbers of loads and groups differ, or if options carry groups. Source: Yao et al.,
+  /// numbers of loads and groups differ, if options carry groups, or if they have different speeds.
+  /// Source: Yao et al.,
   /// "Hierarchical balance packing", NeurIPS 2025.
   template <sample_range GroupLoads>
     requires demand_function<std::identity, sample_reference<GroupLoads>>
@@ -43,6 +44,11 @@ struct level_steps_fn {
     using load_type = std::ranges::range_value_t<GroupLoads const>;
     if (options.remainder == remainder_policy::carry || !options.carried.empty()) {
       detail::throw_invalid(name, "options.remainder is carry, must be short_step or repeat");
+    }
+    if (options.speeds.size() > 1) {
+      detail::throw_invalid(name, "options.speeds has ", options.speeds.size(),
+                            " values, but several ranks may share a pack; call schedule_steps with "
+                            "a speed for each cell of a level instead");
     }
     auto const own = detail::checked_loads<load_type>(name, packed, loads);
     std::vector<steps> result;

@@ -33,13 +33,20 @@ namespace omnibal::inline v0::detail {
 /// the bundle with the largest exchange the groups that bring both nearest to the mean; then the
 /// next two bundles, and so on. The short bundles of `short_sizes` follow these bundles and become
 /// similar to each other. The load of a short bundle also counts the load that short bundles lack
-/// on average compared with full bundles.
+/// on average compared with full bundles. If bundles should have different loads, bundle k should
+/// have `wanted[k % wanted.size()]` times the mean load. The load of a bundle then also counts the
+/// load that it should lack compared with the largest ones.
 template <std::size_t R>
 class load_bundles {
  public:
   load_bundles(std::span<load_levels<R> const> levels, std::size_t size, search_budget budget,
-               std::span<std::uint32_t const> short_sizes = {})
+               std::span<std::uint32_t const> short_sizes = {}, std::span<double const> wanted = {})
       : groups_(levels.size()) {
+    double const most = wanted.empty() ? 0 : *std::max_element(wanted.begin(), wanted.end());
+    for (double const load : wanted) {
+      missing_loads_.push_back(
+          static_cast<std::int64_t>((most - load) * share_of_mean * static_cast<double>(size)));
+    }
     measure_groups(levels);
     make_bundles(size, short_sizes);
     for (; !budget.is_spent(); budget.spend()) exchange(budget.spent());
@@ -94,7 +101,7 @@ class load_bundles {
     if (!short_sizes.empty()) missing_load_ = missing_load(size, in_short, short_sizes.size());
     loads_.resize(first_.size() - 1);
     for (std::size_t bundle = 0; bundle != loads_.size(); ++bundle) {
-      if (bundle >= count_) loads_[bundle].fill(missing_load_);
+      loads_[bundle].fill(missing_load_of(bundle));
       for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
         for (std::size_t r = 0; r != R; ++r) loads_[bundle][r] += groups_[i].load[r];
       }
@@ -109,6 +116,12 @@ class load_bundles {
     return static_cast<std::int64_t>(mean * size - mean * groups / bundles);
   }
 
+  /// Returns the load that a bundle lacks compared with the largest full bundles.
+  [[nodiscard]] std::int64_t missing_load_of(std::size_t bundle) const {
+    if (bundle >= count_) return missing_load_;
+    return missing_loads_.empty() ? 0 : missing_loads_[bundle % missing_loads_.size()];
+  }
+
   /// Returns the bundles by descending load of a kind.
   [[nodiscard]] std::vector<std::uint32_t> order_bundles(std::size_t r) const {
     // The order has a resolution of 2^-10 of the mean group, for a counting sort. The bundles that
@@ -121,9 +134,14 @@ class load_bundles {
   /// Exchanges groups between each heavy bundle of a kind and a light one.
   void exchange(std::size_t round) {
     std::size_t const count = loads_.size();
+    std::size_t const half = count / 2;
     auto const order = order_bundles(round % R);
-    for (std::size_t k = 0; k != count / 2; ++k) {
-      exchange(order[k], order[count - 1 - k], round);
+    // Bundles of different wanted loads have no groups to exchange if their groups differ as the
+    // loads do. Every second round therefore pairs other bundles.
+    bool const pairs_others = !missing_loads_.empty() && round / R % 2 == 1 && half != 0;
+    std::size_t const gap = pairs_others ? round / R * (half / 2 + half / 8 + 1) % half : 0;
+    for (std::size_t k = 0; k != half; ++k) {
+      exchange(order[k], order[count - 1 - (k + gap) % half], round);
     }
   }
 
@@ -189,7 +207,7 @@ class load_bundles {
   [[nodiscard]] int128 measured_squares(std::size_t bundle) const {
     int128 result = 0;
     for (std::size_t r = 0; r != R; ++r) {
-      int128 load = bundle < count_ ? 0 : missing_load_;
+      int128 load = missing_load_of(bundle);
       for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
         load += groups_[i].load[r];
       }
@@ -213,6 +231,8 @@ class load_bundles {
   std::size_t count_ = 0;
   /// The average difference of a short bundle from a full one.
   std::int64_t missing_load_ = 0;
+  /// The differences of full bundles from the largest of them, in turn; empty if there are none.
+  std::vector<std::int64_t> missing_loads_;
   /// The groups; the groups of bundle k begin at `first_[k]`.
   std::vector<measured_group> groups_;
   std::vector<std::uint32_t> first_;

@@ -9,6 +9,7 @@
 /// complement each other. `join_groups` joins singles before bundles are cut into cells.
 /// `join_positions` joins steps of singles after singles are cut into cells.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/bundles.hpp>
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
@@ -16,6 +17,7 @@
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
 #include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
+#include <omnibal/balance/schedule_steps/timed_bundles.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/grouping.hpp>
 
@@ -33,6 +35,46 @@ namespace omnibal::inline v0::detail {
 /// need more rounds, because they are fewer and further from the mean.
 [[nodiscard]] constexpr std::size_t exchange_rounds(std::size_t groups_exchanged_at_once) {
   return groups_exchanged_at_once == 1 ? 8 : 64;
+}
+
+/// Returns the load that the bundle of each rank should have, as a multiple of the mean load, from
+/// the fastest rank on. Loads are in proportion to the speeds, unless
+/// the smallest singles are too large for the slowest ranks. These ranks then share the smallest
+/// singles, and faster ranks share the rest. `sizes` are the sizes of all singles.
+[[nodiscard]] inline std::vector<double> wanted_loads(std::vector<std::uint64_t> sizes,
+                                                      rank_lanes const& lanes) {
+  std::sort(sizes.begin(), sizes.end());
+  std::size_t const ranks = lanes.slowest().first + lanes.slowest().ranks;
+  // The least load and the speed of the slowest lanes.
+  std::vector<double> least{0};
+  std::vector<double> speed{0};
+  std::size_t taken = 0;
+  double sum = 0;
+  for (std::size_t lane = lanes.size(); lane-- != 0;) {
+    std::size_t const end = sizes.size() / ranks * (ranks - lanes[lane].first);
+    for (; taken != end; ++taken) sum += static_cast<double>(sizes[taken]);
+    least.push_back(sum);
+    speed.push_back(speed.back() + static_cast<double>(lanes[lane].speed) *
+                                       static_cast<double>(lanes[lane].ranks));
+  }
+  std::vector<double> result(ranks, 0);
+  for (std::size_t first = 0; sum > 0 && first != lanes.size();) {
+    auto const time_up_to = [&](std::size_t last) {
+      return (least[last] - least[first]) / (speed[last] - speed[first]);
+    };
+    std::size_t last = first + 1;
+    for (std::size_t k = last + 1; k <= lanes.size(); ++k) {
+      if (time_up_to(k) >= time_up_to(last)) last = k;
+    }
+    for (std::size_t k = first; k != last; ++k) {
+      rank_lane const& lane = lanes[lanes.size() - 1 - k];
+      std::fill_n(
+          result.begin() + static_cast<std::ptrdiff_t>(lane.first), lane.ranks,
+          time_up_to(last) * static_cast<double>(lane.speed) * static_cast<double>(ranks) / sum);
+    }
+    first = last;
+  }
+  return result;
 }
 
 /// Joins singles to the bundles of a grid: `single_at(step, rank, k)` is the k-th single of the
@@ -85,19 +127,27 @@ template <std::size_t R>
 
 /// Joins the groups of full steps to bundles, in random order. If each rank has at least two groups
 /// in a short last step, the groups of that step are exchanged too. Ranks with one more group then
-/// have lighter ones. Two groups are too heavy next to one.
+/// have lighter ones. Two groups are too heavy next to one. If ranks have different speeds, bundles
+/// have loads in proportion to the speeds, and the last step is not exchanged.
 template <std::size_t R>
-[[nodiscard]] schedule_pool<R> join_groups(schedule_pool<R> drawn, schedule_shape const& shape) {
+[[nodiscard]] schedule_pool<R> join_groups(schedule_pool<R> drawn, schedule_shape const& shape,
+                                           rank_lanes const& lanes) {
   bool const is_last_exchanged = shape.steps != 0 && drawn.bundles.early == 0 &&
-                                 shape.repeated == 0 && shape.leftover >= 2 * shape.ranks;
+                                 shape.repeated == 0 && shape.leftover >= 2 * shape.ranks &&
+                                 lanes.is_single();
   auto const singles = is_last_exchanged ? with_last(std::move(drawn.bundles), drawn.last)
                                          : std::move(drawn.bundles);
   std::vector<std::uint32_t> last_sizes;
   for (std::size_t rank = 0; is_last_exchanged && rank != drawn.last.groups.size(); ++rank) {
     last_sizes.push_back(static_cast<std::uint32_t>(drawn.last.groups[rank].size()));
   }
-  load_bundles<R> const exchanged(singles.levels, shape.groups_per_rank,
-                                  search_budget(exchange_rounds(1)), last_sizes);
+  auto const wanted = lanes.is_single() ? std::vector<double>{}
+                                        : wanted_loads(bundle_sizes<R>(singles.levels), lanes);
+  // Each exchange brings a bundle nearer to its wanted load by the difference of two groups.
+  std::size_t const rounds =
+      exchange_rounds(1) + (wanted.empty() ? 0 : 2 * std::size_t{shape.groups_per_rank});
+  load_bundles<R> const exchanged(singles.levels, shape.groups_per_rank, search_budget(rounds),
+                                  last_sizes, wanted);
   // The bundles are not assigned to steps and ranks yet.
   step_grid const grid{static_cast<std::uint32_t>(exchanged.count()), 1};
   auto bundles = join_singles(
@@ -116,7 +166,7 @@ template <std::size_t R>
     last_groups.close();
   }
   return {std::move(bundles), measured_last_step(std::move(last_groups), std::move(last_levels),
-                                                 shape.ranks, shape.ranks)};
+                                                 shape.ranks, lanes, shape.ranks)};
 }
 
 /// Joins steps of singles, one for each rank, to steps of `groups_per_rank` groups for each rank.

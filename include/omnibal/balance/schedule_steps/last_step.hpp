@@ -8,11 +8,19 @@
 /// the groups. The output is the choice of runs for the last step, and `last_step`, in which these
 /// groups are assigned to ranks.
 
+#include <omnibal/balance/count_policy.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/rank_lanes.hpp>
+#include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
 #include <omnibal/balance/schedule_steps/schedule_shape.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
+#include <omnibal/balance/schedule_steps/timed_bundles.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/part_speeds.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>
@@ -40,14 +48,20 @@ struct last_step {
 template <std::size_t R>
 [[nodiscard]] last_step<R> measured_last_step(grouping groups, std::vector<load_levels<R>> levels,
                                               std::size_t ranks_without_repetition,
-                                              std::size_t ranks) {
-  step_load<R> load;
+                                              rank_lanes const& lanes, std::size_t ranks) {
+  std::vector<load_levels<R>> sums(groups.size(), load_levels<R>{});
   for (std::size_t rank = 0; rank != groups.size(); ++rank) {
-    load_levels<R> sum{};
     for (std::uint32_t i = groups.view().offset(rank); i != groups.view().offset(rank + 1); ++i) {
-      add_levels(sum, levels[i]);
+      add_levels(sums[rank], levels[i]);
     }
-    load.add(sum);
+  }
+  step_load<R> load;
+  time_scale<R> const scale(lanes, largest_levels(std::span<load_levels<R> const>(sums)), ranks);
+  for (std::size_t lane = 0; lane != lanes.size(); ++lane) {
+    for (std::uint32_t k = 0; k != lanes[lane].ranks; ++k) {
+      std::uint32_t const rank = lanes.rank_at(lanes[lane].first + k);
+      if (rank < sums.size()) load.add(scale(sums[rank], lane));
+    }
   }
   return {std::move(groups), std::move(levels), ranks_without_repetition, load.waiting(ranks)};
 }
@@ -120,39 +134,77 @@ template <std::size_t R>
   return neighbors_by_size(levels, runs, shape.carried, first_of_last_step(shape, draws), count);
 }
 
+/// Deals groups to ranks back and forth; whole rows in turn. The groups descend if ranks have
+/// several.
+inline void deal_in_rows(std::span<std::uint32_t const> groups, std::size_t ranks,
+                         grouping& result) {
+  for (std::size_t rank = 0; rank != ranks; ++rank) {
+    for (std::size_t row = 0, first = 0; first + rank < groups.size(); ++row, first += ranks) {
+      bool const is_reversed = row % 2 == 1 && first + ranks <= groups.size();
+      result.push(groups[first + (is_reversed ? ranks - 1 - rank : rank)]);
+    }
+    result.close();
+  }
+}
+
+/// Assigns groups to ranks of different speed, longest first; the numbers of groups of two ranks
+/// differ by at most one.
+template <std::size_t R>
+void place_by_speed(group_levels<R> const& levels, std::span<std::uint32_t const> groups,
+                    part_speeds const& speeds, grouping& result) {
+  if (groups.empty()) return;
+  integer_costs<R> costs(groups.size());
+  for (std::size_t i = 0; i != groups.size(); ++i) {
+    load_levels<R> const& level = levels.of_group[groups[i]];
+    for (std::size_t r = 0; r != R; ++r) {
+      costs[i][r] =
+          static_cast<std::int64_t>(R == 1 ? level[r] : share_of_level(level[r], levels.max[r]));
+    }
+  }
+  count_limits room("schedule_steps", count_policy::at_most_one_apart, groups.size(),
+                    speeds.size());
+  auto const part_of = speeds.are_equal() ? place_longest_first(costs, std::move(room))
+                                          : place_longest_first(costs, std::move(room), speeds);
+  grouping const parts = collect_parts(part_of, speeds.size());
+  for (auto const part : parts) {
+    for (std::uint32_t const i : part) result.push(groups[i]);
+    result.close();
+  }
+}
+
 /// Assigns the groups of the last step to ranks; repeated groups are the last ones of `groups`. If
 /// ranks have several groups, descending groups are dealt to them back and forth, except to ranks
-/// that repeat groups.
+/// that repeat groups. Ranks of different speed get groups by `place_by_speed`.
 template <std::size_t R>
 [[nodiscard]] last_step<R> assign_last_step(group_levels<R> const& levels,
                                             std::vector<std::uint32_t> groups,
-                                            schedule_shape const& shape) {
+                                            schedule_shape const& shape, rank_lanes const& lanes) {
   std::size_t const per_rank = shape.groups_per_rank;
   std::size_t const leftover = shape.leftover;
   std::size_t const ranks = shape.repeated != 0 ? (leftover + per_rank - 1) / per_rank
                                                 : std::min<std::size_t>(leftover, shape.ranks);
-  if (per_rank != 1) {
-    std::stable_sort(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(leftover),
-                     [&](std::uint32_t left, std::uint32_t right) {
-                       return levels.size_of(left) > levels.size_of(right);
-                     });
-  }
+  auto const own = std::span(groups).first(leftover);
+  auto const repeated = std::span(groups).subspan(leftover);
   grouping of_ranks;
-  for (std::size_t rank = 0; rank != ranks; ++rank) {
-    for (std::size_t row = 0, first = 0; first + rank < leftover; ++row, first += ranks) {
-      bool const is_reversed = row % 2 == 1 && first + ranks <= leftover;
-      of_ranks.push(groups[first + (is_reversed ? ranks - 1 - rank : rank)]);
+  if (lanes.is_single()) {
+    if (per_rank != 1) {
+      std::stable_sort(own.begin(), own.end(), [&](std::uint32_t left, std::uint32_t right) {
+        return levels.size_of(left) > levels.size_of(right);
+      });
     }
-    of_ranks.close();
-  }
-  for (std::size_t i = leftover; i != groups.size(); ++i) {
-    of_ranks.push(groups[i]);
-    if ((i + 1 - leftover) % per_rank == 0) of_ranks.close();
+    deal_in_rows(own, ranks, of_ranks);
+    for (std::size_t i = 0; i != repeated.size(); ++i) {
+      of_ranks.push(repeated[i]);
+      if ((i + 1) % per_rank == 0) of_ranks.close();
+    }
+  } else {
+    place_by_speed(levels, own, lanes.speeds_of(0, ranks), of_ranks);
+    place_by_speed(levels, repeated, lanes.speeds_of(ranks, repeated.size() / per_rank), of_ranks);
   }
   std::vector<load_levels<R>> of_groups;
   of_groups.reserve(groups.size());
   for (std::uint32_t const group : of_ranks.items()) of_groups.push_back(levels.of_group[group]);
-  return measured_last_step(std::move(of_ranks), std::move(of_groups), ranks, shape.ranks);
+  return measured_last_step(std::move(of_ranks), std::move(of_groups), ranks, lanes, shape.ranks);
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -4,10 +4,11 @@
 /// \file
 /// The pool of a schedule: what runs in full steps, and the last step.
 ///
-/// The input is the levels of all groups, the carried groups and the random numbers. The output is
-/// the groups in random order, as bundles of one group. `joined_bundles.hpp` joins these bundles to
-/// larger ones.
+/// The input is the levels of all groups, the carried groups, the lanes and the random numbers. The
+/// output is the groups in random order, as bundles of one group. `joined_bundles.hpp` joins these
+/// bundles to larger ones.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
@@ -69,7 +70,8 @@ struct schedule_pool {
 template <std::size_t R>
 [[nodiscard]] schedule_pool<R> draw_pool(group_levels<R> const& levels,
                                          std::span<std::uint32_t const> carried,
-                                         schedule_shape const& shape, schedule_rng const& draws) {
+                                         schedule_shape const& shape, rank_lanes const& lanes,
+                                         schedule_rng const& draws) {
   auto const runs = draw_runs(levels.of_group.size(), carried, shape, draws);
   auto const last_runs = choose_last_runs(levels, runs, shape, draws);
   std::vector<std::uint8_t> is_last(shape.runs, 0);
@@ -87,7 +89,7 @@ template <std::size_t R>
     bundles.groups.push_back(runs[run]);
     bundles.levels.push_back(levels.of_group[runs[run]]);
   }
-  return {std::move(bundles), assign_last_step(levels, std::move(last_groups), shape)};
+  return {std::move(bundles), assign_last_step(levels, std::move(last_groups), shape, lanes)};
 }
 
 }  // namespace omnibal::inline v0::detail

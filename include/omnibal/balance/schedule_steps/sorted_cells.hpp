@@ -4,15 +4,17 @@
 /// \file
 /// Cells of bundles with similar loads, which are cut in rounds.
 ///
-/// The input is the levels of bundles in random order, and the goals of the waiting time.
-/// `draw_pool` makes these bundles of one group, or `join_groups` of several. The output is an
-/// order of bundles, in which each step has random bundles of one cell.
+/// The input is the times of bundles in random order, their lanes, and the goals of the waiting
+/// time. `draw_pool` makes these bundles of one group, or `join_groups` of several. The output is
+/// an order of bundles, in which each step has random bundles of one cell.
 
+#include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/cut_rule.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
+#include <omnibal/balance/schedule_steps/timed_bundles.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -25,6 +27,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -33,19 +36,27 @@ namespace omnibal::inline v0::detail {
 /// several orders: in random order, which assigns them to its steps, and sorted by each kind of
 /// load. A cut divides a cell into a low cell, with the lightest bundles of a kind, and a high
 /// cell.
+///
+/// With several lanes, the level of a bundle is its time. Each order lists the bundles of the first
+/// lane, then of the next one, and a step has bundles of all lanes. A low cell has the lightest
+/// bundles of each lane.
 template <std::size_t R>
 class sorted_cells {
  public:
-  sorted_cells(std::span<load_levels<R> const> levels, step_grid const& grid)
-      : levels_(levels),
-        ranks_(grid.ranks),
-        random_order_(levels.size()),
-        is_low_(levels.size(), 0),
-        high_bundles_(levels.size()) {
+  /// Creates a cell of all bundles. The arguments must outlive this object.
+  sorted_cells(timed_bundles<R> const& bundles, step_grid const& grid, rank_lanes const& lanes)
+      : levels_(bundles.times()),
+        grid_(grid),
+        lanes_(lanes),
+        random_order_(levels_.size()),
+        is_low_(levels_.size(), 0),
+        high_bundles_(levels_.size()) {
     std::iota(random_order_.begin(), random_order_.end(), std::uint32_t{0});
+    bundles.sort_by_lane(random_order_);
     for (std::size_t r = 0; r != R; ++r) {
       sorted_[r] =
-          order_ascending(levels.size(), [&](std::size_t bundle) { return levels[bundle][r]; });
+          order_ascending(levels_.size(), [&](std::size_t bundle) { return levels_[bundle][r]; });
+      bundles.sort_by_lane(sorted_[r]);
       for (std::uint32_t step = 0; step != grid.steps; ++step) {
         min_waiting_[r] += waiting_of(sorted_[r], step)[r];
       }
@@ -68,8 +79,21 @@ class sorted_cells {
     }
   }
 
-  /// Returns the bundles in the order of steps; see `step_grid`.
-  [[nodiscard]] std::span<std::uint32_t const> order() const { return random_order_; }
+  /// Returns the bundles in the order of steps, and of ranks in each step; see `step_grid`.
+  [[nodiscard]] std::vector<std::uint32_t> order() && {
+    if (lanes_.is_single()) return std::move(random_order_);
+    std::vector<std::uint32_t> result(random_order_.size());
+    for (std::uint32_t step = 0; step != grid_.steps; ++step) {
+      auto const of_step = grid_.of_step(std::span(result), step);
+      for (rank_lane const& lane : lanes_.all()) {
+        std::size_t const from = place(lane, step);
+        for (std::uint32_t k = 0; k != lane.ranks; ++k) {
+          of_step[lanes_.rank_at(lane.first + k)] = random_order_[from + k];
+        }
+      }
+    }
+    return result;
+  }
 
  private:
   /// The steps [first, last), and their waiting time.
@@ -80,15 +104,28 @@ class sorted_cells {
 
     [[nodiscard]] std::uint32_t steps() const { return last - first; }
   };
+  /// The places of a lane in a cell, [first, last), and the first place above a cut.
+  struct cut_places {
+    std::size_t first;
+    std::size_t middle;
+    std::size_t last;
+  };
+
+  /// Returns the first place of a step in the order of a lane.
+  [[nodiscard]] std::size_t place(rank_lane const& lane, std::uint32_t step) const {
+    return std::size_t{grid_.steps} * lane.first + std::size_t{step} * lane.ranks;
+  }
 
   /// Returns the waiting time of a step with the bundles that `order` assigns to the step.
   [[nodiscard]] waiting_times<R> waiting_of(std::span<std::uint32_t const> order,
                                             std::uint32_t step) const {
     step_load<R> load;
-    for (std::uint32_t const bundle : order.subspan(step * ranks_, ranks_)) {
-      load.add(levels_[bundle]);
+    for (rank_lane const& lane : lanes_.all()) {
+      for (std::uint32_t const bundle : order.subspan(place(lane, step), lane.ranks)) {
+        load.add(levels_[bundle]);
+      }
     }
-    return load.waiting(ranks_);
+    return load.waiting(grid_.ranks);
   }
 
   [[nodiscard]] cell measured_cell(std::uint32_t first, std::uint32_t last) const {
@@ -144,12 +181,7 @@ class sorted_cells {
   void cut_cell(std::size_t index, std::size_t kind, std::uint64_t word) {
     cell const whole = cells_[index];
     std::uint32_t const middle = whole.first + steps_below_cut(whole, kind, word);
-    std::size_t const first_place = whole.first * ranks_;
-    std::size_t const middle_place = middle * ranks_;
-    for (std::size_t i = first_place; i != middle_place; ++i) is_low_[sorted_[kind][i]] = 1;
-    divide(random_order_, whole, middle_place);
-    for (auto& order : sorted_) divide(order, whole, middle_place);
-    for (std::size_t i = first_place; i != middle_place; ++i) is_low_[random_order_[i]] = 0;
+    for (rank_lane const& lane : lanes_.all()) cut_lane(lane, whole, middle, kind);
     for (std::size_t r = 0; r != R; ++r) waiting_[r] -= whole.waiting[r];
     cells_[index] = measured_cell(whole.first, middle);
     add_waiting(cells_[index]);
@@ -157,12 +189,22 @@ class sorted_cells {
     add_waiting(cells_.back());
   }
 
-  /// Moves the low bundles of a cell to the front of its places in an order. Low and high bundles
-  /// keep their order.
-  void divide(std::vector<std::uint32_t>& order, cell const& whole, std::size_t middle_place) {
-    std::size_t to_low = whole.first * ranks_;
+  /// Divides the bundles of a lane in a cell between two cells: the lower one has the steps before
+  /// `middle`.
+  void cut_lane(rank_lane const& lane, cell const& whole, std::uint32_t middle, std::size_t kind) {
+    cut_places const places{place(lane, whole.first), place(lane, middle), place(lane, whole.last)};
+    for (std::size_t i = places.first; i != places.middle; ++i) is_low_[sorted_[kind][i]] = 1;
+    divide(random_order_, places);
+    for (auto& order : sorted_) divide(order, places);
+    for (std::size_t i = places.first; i != places.middle; ++i) is_low_[random_order_[i]] = 0;
+  }
+
+  /// Moves the low bundles of some places to the front of these places in an order. Low and high
+  /// bundles keep their order.
+  void divide(std::vector<std::uint32_t>& order, cut_places const& places) {
+    std::size_t to_low = places.first;
     std::size_t to_high = 0;
-    for (std::size_t i = to_low; i != whole.last * ranks_; ++i) {
+    for (std::size_t i = to_low; i != places.last; ++i) {
       std::uint32_t const bundle = order[i];
       order[to_low] = bundle;
       high_bundles_[to_high] = bundle;
@@ -172,7 +214,12 @@ class sorted_cells {
       to_high += 1 - is_low;
     }
     std::copy_n(high_bundles_.begin(), to_high,
-                order.begin() + static_cast<std::ptrdiff_t>(middle_place));
+                order.begin() + static_cast<std::ptrdiff_t>(places.middle));
+  }
+
+  /// Returns the level of the bundle before a place in the order of a kind.
+  [[nodiscard]] load_level level_before(std::size_t kind, std::size_t place) const {
+    return levels_[sorted_[kind][place - 1]][kind];
   }
 
   /// Returns the number of steps below a cut of a cell, which is good and otherwise random.
@@ -180,11 +227,15 @@ class sorted_cells {
                                               std::uint64_t word) const {
     // The largest level of the first `steps` steps of sorted bundles.
     auto const level_of = [&](std::uint32_t steps) {
-      return levels_[sorted_[kind][(whole.first + steps) * ranks_ - 1]][kind];
+      load_level result = level_before(kind, place(lanes_.fastest(), whole.first + steps));
+      for (rank_lane const& lane : lanes_.all().subspan(1)) {
+        result = std::max(result, level_before(kind, place(lane, whole.first + steps)));
+      }
+      return result;
     };
     load_level const largest = level_of(whole.steps());
     auto const saved = [&](std::uint32_t steps) {
-      return saved_by_cut(steps * ranks_, level_of(steps), largest);
+      return saved_by_cut(std::uint64_t{steps} * grid_.ranks, level_of(steps), largest);
     };
     uint128 best = 0;
     for (std::uint32_t k = 1; k != whole.steps(); ++k) best = std::max(best, saved(k));
@@ -201,9 +252,10 @@ class sorted_cells {
   }
 
   std::span<load_levels<R> const> levels_;
-  std::size_t ranks_;
-  /// The bundles of each cell at the places of its steps: in random order, and ascending by each
-  /// kind of load.
+  step_grid grid_;
+  rank_lanes const& lanes_;
+  /// The bundles of each cell at the places of its steps, lane by lane: in random order, and
+  /// ascending by each kind of load.
   std::vector<std::uint32_t> random_order_;
   std::array<std::vector<std::uint32_t>, R> sorted_;
   std::vector<cell> cells_;

@@ -170,6 +170,11 @@ class scheduled_plan {
         options_(options),
         scheduler_(std::move(scheduler)) {
     check_positive(function, "options.groups_per_rank", options.groups_per_rank);
+    if (options.speeds.size() > 1) {
+      throw_invalid(function, "options.speeds has ", options.speeds.size(),
+                    " values, but the ranks of a sampler may change; pass a scheduler that sets "
+                    "the speeds of its ranks instead");
+    }
     if (options.carried.empty()) return;
     throw_invalid(function, "options.carried has ", options.carried.size(),
                   " groups, a sampler finds them itself");

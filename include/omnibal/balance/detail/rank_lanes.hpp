@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// Ranks of equal speed.
+
+#include <omnibal/detail/part_speeds.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Returns the speeds of `count` parts: part k has the speed of part `part_at(k)` of `speeds`.
+template <class PartAt>
+[[nodiscard]] part_speeds selected_speeds(part_speeds const& speeds, std::size_t count,
+                                          PartAt const& part_at) {
+  std::vector<double> result;
+  result.reserve(count);
+  for (std::size_t k = 0; k != count; ++k) {
+    result.push_back(static_cast<double>(speeds[part_at(k)]));
+  }
+  return {"part_speeds", result, count};
+}
+
+/// Ranks of equal speed. They are neighbors in the order of descending speed, from `first` on.
+struct rank_lane {
+  std::int64_t speed;
+  std::uint32_t first;
+  std::uint32_t ranks;
+};
+
+/// The lanes of all ranks, from the fastest on.
+class rank_lanes {
+ public:
+  /// Creates the lanes. `speeds` must outlive this object.
+  explicit rank_lanes(part_speeds const& speeds) : speeds_(speeds), ranks_(speeds.size()) {
+    std::iota(ranks_.begin(), ranks_.end(), std::uint32_t{0});
+    if (!speeds.are_equal()) {
+      std::stable_sort(ranks_.begin(), ranks_.end(),
+                       [&](std::uint32_t a, std::uint32_t b) { return speeds[a] > speeds[b]; });
+    }
+    for (std::uint32_t place = 0; place != ranks_.size(); ++place) {
+      std::int64_t const speed = speeds[ranks_[place]];
+      if (lanes_.empty() || lanes_.back().speed != speed) lanes_.push_back({speed, place, 0});
+      ++lanes_.back().ranks;
+    }
+  }
+
+  [[nodiscard]] bool is_single() const { return lanes_.size() == 1; }
+  [[nodiscard]] std::size_t size() const { return lanes_.size(); }
+  [[nodiscard]] std::span<rank_lane const> all() const { return lanes_; }
+  [[nodiscard]] rank_lane const& operator[](std::size_t lane) const { return lanes_[lane]; }
+  [[nodiscard]] rank_lane const& fastest() const { return lanes_.front(); }
+  [[nodiscard]] rank_lane const& slowest() const { return lanes_.back(); }
+  /// Returns the rank at a place in the order of descending speed.
+  [[nodiscard]] std::uint32_t rank_at(std::size_t place) const { return ranks_[place]; }
+  /// Returns the speeds of `count` neighboring ranks, which are not in the order of speeds.
+  [[nodiscard]] part_speeds speeds_of(std::size_t first, std::size_t count) const {
+    return selected_speeds(speeds_, count, [=](std::size_t k) { return first + k; });
+  }
+
+ private:
+  part_speeds const& speeds_;
+  /// The ranks by descending speed.
+  std::vector<std::uint32_t> ranks_;
+  std::vector<rank_lane> lanes_;
+};
+
+}  // namespace omnibal::inline v0::detail
