@@ -352,6 +352,18 @@ TEST_CASE("refine_parts with speeds ends within 1e-4 of the bound") {
   }
 }
 
+// The times are equal if half a unit moves. A whole unit helps too, and a swap of equal samples
+// does not.
+TEST_CASE("refine_parts with speeds finds an exchange of the last unit") {
+  std::vector<int> const costs{6, 4, 6, 5, 17};
+  std::vector<double> const speeds{1, 3};
+  omnibal::grouping const parts{{0, 2, 5}, {0, 1, 2, 3, 4}};
+  auto const refined =
+      omnibal::refine_parts(costs, parts, std::identity{},
+                            {.counts = omnibal::part_counts::kept, .splits = 0, .speeds = speeds});
+  CHECK(refined == omnibal::grouping{{0, 2, 5}, {1, 3, 0, 2, 4}});
+}
+
 // Speeds that do not differ must change nothing, with splits and with several kinds too.
 TEMPLATE_TEST_CASE_SIG("refine_parts with equal speeds is refine_parts", "", ((std::size_t R), R),
                        1, 2) {

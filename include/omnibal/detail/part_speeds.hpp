@@ -76,9 +76,11 @@ struct timed_pair {
   [[nodiscard]] constexpr int128 larger(std::int64_t load, std::int64_t other) const {
     return std::max(int128{load} * other_speed, int128{other} * speed);
   }
+  /// Returns the amount that moves to the other part until times are equal, rounded up. One unit
+  /// less may be worse, so that a search looks at both sides of this amount.
   [[nodiscard]] constexpr std::int64_t gap(std::int64_t load, std::int64_t other) const {
-    return static_cast<std::int64_t>((int128{load} * other_speed - int128{other} * speed) /
-                                     (speed + other_speed));
+    int128 const apart = int128{load} * other_speed - int128{other} * speed;
+    return static_cast<std::int64_t>(ceiled_quotient(apart, int128{speed} + other_speed));
   }
   [[nodiscard]] constexpr std::int64_t share(std::int64_t both) const {
     return static_cast<std::int64_t>(
