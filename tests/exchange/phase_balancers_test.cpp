@@ -133,8 +133,8 @@ TEST_CASE("a cap on tokens holds where it can, and is an error that says why whe
           static_cast<void>(omnibal::make_plan(offsets, work, bytes, {},
                                                under_cap{resources{140}, {.speeds = speeds}}));
         }) ==
-        "omnibal::under_cap: options.speeds has different speeds, which only rebalance and "
-        "balance_under_capacity accept");
+        "omnibal::under_cap: options.speeds has different speeds, but any rank can receive each "
+        "part; use rebalance with speeds instead");
   auto const text = [&](std::int64_t cap) {
     return test::error_text<omnibal::capacity_error>([&] { static_cast<void>(plan_of(cap)); });
   };

@@ -50,8 +50,8 @@ struct under_cap {
     };
     if (!detail::part_speeds("under_cap", options.speeds, home.size(), "ranks").are_equal()) {
       detail::throw_invalid("under_cap",
-                            "options.speeds has different speeds, which only rebalance and "
-                            "balance_under_capacity accept");
+                            "options.speeds has different speeds, but any rank can receive each "
+                            "part; use rebalance with speeds instead");
     }
     auto found = balance_under_capacity(amounts, home.size(), cost, demand, capacity, options);
     if (found.status == solve_status::solved) return std::move(found.parts);

@@ -6,10 +6,8 @@
 
 #include <omnibal/detail/part_speeds.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -38,12 +36,7 @@ struct rank_lane {
 class rank_lanes {
  public:
   /// Creates the lanes. `speeds` must outlive this object.
-  explicit rank_lanes(part_speeds const& speeds) : speeds_(speeds), ranks_(speeds.size()) {
-    std::iota(ranks_.begin(), ranks_.end(), std::uint32_t{0});
-    if (!speeds.are_equal()) {
-      std::stable_sort(ranks_.begin(), ranks_.end(),
-                       [&](std::uint32_t a, std::uint32_t b) { return speeds[a] > speeds[b]; });
-    }
+  explicit rank_lanes(part_speeds const& speeds) : speeds_(speeds), ranks_(fastest_first(speeds)) {
     for (std::uint32_t place = 0; place != ranks_.size(); ++place) {
       std::int64_t const speed = speeds[ranks_[place]];
       if (lanes_.empty() || lanes_.back().speed != speed) lanes_.push_back({speed, place, 0});
