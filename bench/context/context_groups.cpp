@@ -136,6 +136,76 @@ void context_groups_of_other_lengths(benchmark::State& state) {
   state.counters["largest_gap"] = largest_gap;
 }
 
+constexpr char const* speed_mixes[] = {"one rank at 0.7", "half at 1.5", "nodes at 0.8 and 1",
+                                       "all from 1 to 1.2"};
+
+std::vector<double> mixed_speeds(std::size_t mix, std::uint32_t ranks) {
+  std::vector<double> speeds(ranks, 1.0);
+  if (mix == 0) speeds[ranks / 3] = 0.7;
+  if (mix == 1) std::fill_n(speeds.begin(), ranks / 2, 1.5);
+  for (std::uint32_t rank = 0; rank != ranks; ++rank) {
+    if (mix == 2 && rank / bench::ranks_per_node % 2 == 0) speeds[rank] = 0.8;
+    if (mix == 3) speeds[rank] = 1 + 0.2 * (rank * 37 % ranks) / ranks;
+  }
+  return speeds;
+}
+
+/// The time of a plan that was made without these speeds.
+double makespan_at(std::vector<double> const& speeds, omnibal::context_plan const& plan,
+                   omnibal::context_cost const& cost) {
+  double const fastest = *std::max_element(speeds.begin(), speeds.end());
+  double makespan = 0;
+  for (std::size_t k = 0; k != plan.micro_steps(); ++k) {
+    double longest = 0;
+    for (omnibal::context_group const& group : plan.groups_of(k)) {
+      auto const first = speeds.begin() + group.first_rank;
+      double const slowest = *std::min_element(first, first + group.degree);
+      double const fixed = cost.degrees[group.degree - 1].fixed;
+      longest = std::max(longest, fixed + (group.time - fixed) * fastest / slowest);
+    }
+    makespan += cost.micro_step + longest;
+  }
+  return makespan;
+}
+
+/// The plans with speeds over their bounds, and the time of plans without speeds over theirs.
+void context_groups_with_speeds(benchmark::State& state) {
+  auto const mix = static_cast<std::size_t>(state.range(2));
+  auto steps = bench::model_steps(state, allowed_degrees::in_nodes);
+  for (auto& step : steps) {
+    step.options.capacity = state.range(3);
+    step.options.speeds = mixed_speeds(mix, step.ranks);
+  }
+  omnibal::context_groups_workspace workspace;
+  auto const plan_of = [&](auto const& step) -> omnibal::context_plan const& {
+    return omnibal::context_groups(step.lengths, step.ranks, step.cost,
+                                   examples::context_step::memory, step.options, workspace);
+  };
+  for (auto _ : state) {
+    double const begin = bench::processor_seconds();
+    for (auto const& step : steps) benchmark::DoNotOptimize(&plan_of(step));
+    state.SetIterationTime(bench::processor_seconds() - begin);
+  }
+  double sum_of_gaps = 0;
+  double largest_gap = 0;
+  double sum_without = 0;
+  for (auto& step : steps) {
+    auto const speeds = step.options.speeds;
+    auto const& plan = plan_of(step);
+    double const makespan = plan.makespan;
+    double const gap = makespan / plan.lower_bound - 1;
+    sum_of_gaps += gap;
+    largest_gap = std::max(largest_gap, gap);
+    step.options.speeds.clear();
+    sum_without += makespan_at(speeds, plan_of(step), step.cost) / makespan;
+  }
+  auto const count = static_cast<double>(steps.size());
+  state.SetLabel(speed_mixes[mix]);
+  state.counters["mean_gap"] = sum_of_gaps / count;
+  state.counters["largest_gap"] = largest_gap;
+  state.counters["without"] = sum_without / count;
+}
+
 void step_sizes(benchmark::internal::Benchmark* made) {
   made->ArgNames({"n", "ranks"})->UseManualTime()->Unit(benchmark::kMillisecond);
   for (int const count : {512, 1024, 2048, 4096}) {
@@ -145,6 +215,12 @@ void step_sizes(benchmark::internal::Benchmark* made) {
 
 BENCHMARK(context_groups_of_other_lengths)
     ->DenseRange(0, 6)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(context_groups_with_speeds)
+    ->ArgNames({"n", "ranks", "speeds", "capacity"})
+    ->ArgsProduct({{4096}, {64}, {0, 1, 2, 3}, {16'384, 131'072}})
+    ->ArgsProduct({{16'384}, {256}, {0, 1, 2, 3}, {131'072}})
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(context_groups, any, allowed_degrees::any)->Apply(step_sizes);

@@ -562,7 +562,8 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
                             double micro_step, std::int64_t bytes_per_token,
                             std::optional<std::int64_t> capacity, py::object const& degrees,
                             std::int64_t ranks_per_node, std::string const& placement,
-                            std::int64_t multiple, std::string const& effort) {
+                            py::object const& speeds, std::int64_t multiple,
+                            std::string const& effort) {
   std::string const name = "context_groups";
   integer_list const list(name, "lengths", lengths);
   py::array const table = convert::any_array(name, "cost", cost);
@@ -587,6 +588,9 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
   options.degrees = to_indices(name, "degrees", degrees);
   options.ranks_per_node = small("ranks_per_node", ranks_per_node);
   options.placement = to_placement(name, placement);
+  speed_array const given(name, speeds);
+  auto const values = given.list();
+  options.speeds.assign(values.begin(), values.end());
   options.multiple = small("multiple", multiple);
   options.effort = to_effort(name, effort);
   auto const wanted = count_of(name, "ranks", ranks);
@@ -912,8 +916,8 @@ void define_planning(py::module_& module) {
              py::arg("ranks"), py::arg("cost"), py::kw_only(), py::arg("micro_step") = 0.0,
              py::arg("bytes_per_token") = 0, py::arg("capacity") = py::none(),
              py::arg("degrees") = py::none(), py::arg("ranks_per_node") = 0,
-             py::arg("placement") = "anywhere", py::arg("multiple") = 1,
-             py::arg("effort") = "normal");
+             py::arg("placement") = "anywhere", py::arg("speeds") = py::none(),
+             py::arg("multiple") = 1, py::arg("effort") = "normal");
 }
 
 }  // namespace

@@ -74,6 +74,10 @@ TEST_CASE("wrong arguments of context_groups are named with their values", "[con
   CHECK(error_of({1}, 8, cost, {.degrees = {1, 8}}) ==
         "omnibal::context_groups: options.degrees has 8, and cost.degrees has times up to degree "
         "4");
+  CHECK(error_of({1}, 4, cost, {.speeds = {1, 2}}) ==
+        "omnibal::context_groups: options.speeds has 2 values for 4 ranks");
+  CHECK(error_of({1}, 2, cost, {.speeds = {1, 0}}) ==
+        "omnibal::context_groups: options.speeds[1] is 0, must be positive and finite");
 }
 
 TEST_CASE("lengths and bytes of any integer type are numbers", "[context]") {

@@ -57,8 +57,25 @@ struct context_question {
     }
     return true;
   }
+  /// True if a group may start at a rank that leaves room for it.
+  [[nodiscard]] bool may_start_at(std::uint32_t first_rank, std::uint32_t degree) const {
+    if (has_blocks() && first_rank % degree != 0) return false;
+    std::uint32_t const node = options.ranks_per_node;
+    if (node == 0) return true;
+    std::uint32_t const last = first_rank + degree - 1;
+    return first_rank / node == last / node || (first_rank % node == 0 && degree % node == 0);
+  }
+  /// The time of the slowest rank of a group for what takes the fastest of all ranks one unit.
+  [[nodiscard]] double slowness(std::uint32_t first_rank, std::uint32_t degree) const {
+    auto const& speeds = options.speeds;
+    if (speeds.size() < 2) return 1;
+    auto const first = speeds.begin() + first_rank;
+    return *std::max_element(speeds.begin(), speeds.end()) /
+           *std::min_element(first, first + degree);
+  }
   /// The time of a group with these samples.
-  [[nodiscard]] double time(std::span<std::uint32_t const> samples, std::uint32_t degree) const {
+  [[nodiscard]] double time(std::span<std::uint32_t const> samples, std::uint32_t degree,
+                            std::uint32_t first_rank) const {
     double tokens = 0;
     double squares = 0;
     for (std::uint32_t const sample : samples) {
@@ -66,7 +83,9 @@ struct context_question {
       tokens += length;
       squares += length * length;
     }
-    return cost.degrees[degree - 1](tokens, squares);
+    omnibal::degree_time const& row = cost.degrees[degree - 1];
+    return row.fixed +
+           slowness(first_rank, degree) * (row.linear * tokens + row.quadratic * squares);
   }
 };
 
@@ -97,21 +116,17 @@ inline std::string micro_step_faults(context_question const& question,
     idle += group.first_rank - free_from;
     free_from = group.first_rank + group.degree;
     if (free_from > question.ranks) return "a group beyond the last rank";
-    std::uint32_t const node = question.options.ranks_per_node;
-    if (node != 0) {
-      bool const is_within = group.first_rank / node == (free_from - 1) / node;
-      bool const is_whole = group.first_rank % node == 0 && group.degree % node == 0;
-      if (!is_within && !is_whole) return "a group in parts of nodes";
+    if (!question.may_start_at(group.first_rank, group.degree)) {
+      return "a group in parts of nodes or off its block";
     }
-    if (question.has_blocks() && group.first_rank % group.degree != 0)
-      return "a group off its block";
     if (plan.samples[g].empty()) return "a group without samples";
     std::int64_t bytes = 0;
     for (std::uint32_t const sample : plan.samples[g]) {
       bytes += question.bytes(question.lengths[sample], group.degree);
     }
     if (bytes > question.options.capacity) return "a group above the capacity";
-    if (!is_close(question.time(plan.samples[g], group.degree), group.time)) return "a wrong time";
+    double const time = question.time(plan.samples[g], group.degree, group.first_rank);
+    if (!is_close(time, group.time)) return "a wrong time";
     longest = std::max(longest, group.time);
     for (std::uint32_t rank = group.first_rank; rank != free_from; ++rank) {
       if (plan.group_of(step, rank) != g) return "a rank that does not find its group";

@@ -110,6 +110,53 @@ TEST_CASE("groups of any mixture keep all promises", "[context]") {
   CHECK(thorough.makespan <= plan.makespan * (1 + 1e-9));
 }
 
+TEST_CASE("ranks of different speed end together", "[context]") {
+  auto const ranks = GENERATE(8u, 24u, 64u);
+  context_question question = mixed_question(64 * ranks, ranks, ranks);
+  question.options.capacity = 400'000;
+  SECTION("groups anywhere") {}
+  SECTION("inside nodes or whole ones") { question.options.ranks_per_node = 8; }
+  SECTION("powers of two") { question.options.degrees = omnibal::powers_of_two(ranks); }
+  SECTION("blocks that are no chain") {
+    question.options.placement = omnibal::group_placement::blocks;
+  }
+  auto const same = question.plan();
+  question.options.speeds = {3};
+  CHECK(question.plan() == same);
+  question.options.speeds.assign(ranks, 0.3);
+  CHECK(question.plan() == same);
+
+  std::vector<double> slow_rank(ranks, 1.0);
+  slow_rank[ranks / 3] = 0.5;
+  std::vector<double> slow_half(ranks, 1.5);
+  std::fill_n(slow_half.begin(), ranks / 2, 1.0);
+  std::vector<double> all_differ(ranks);
+  for (std::uint32_t rank = 0; rank != ranks; ++rank) {
+    all_differ[rank] = 1 + 0.5 * (rank * 7 % ranks) / ranks;
+  }
+  for (auto const& speeds : {slow_rank, slow_half, all_differ}) {
+    question.options.speeds = speeds;
+    auto const plan = question.plan();
+    CHECK(context_faults(question, plan) == "");
+    // Neighbors whose speeds all differ wait for each other, which the bound does not know.
+    CHECK(plan.makespan <= (speeds == all_differ ? 1.15 : 1.03) * plan.lower_bound);
+  }
+}
+
+TEST_CASE("a short sample runs on the fastest rank", "[context]") {
+  context_question question{.lengths = {100, 10},
+                            .ranks = 4,
+                            .cost = {.degrees = {{1, 1, 0}}},
+                            .options = {.speeds = {1, 2, 4, 2}}};
+  auto const plan = question.plan();
+  REQUIRE(plan.groups.size() == 2);
+  // The long sample takes 101 on rank 2. The short one takes 21 on the fastest of the other ranks.
+  CHECK(plan.groups[0] == omnibal::context_group{1, 1, 21});
+  CHECK(plan.groups[1] == omnibal::context_group{2, 1, 101});
+  CHECK(plan.makespan == 101);
+  CHECK(plan.proven);
+}
+
 TEST_CASE("mixtures are within a few per cent of the bound", "[context]") {
   struct aim {
     double mean;

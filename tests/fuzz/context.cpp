@@ -56,6 +56,11 @@ test::context_question read_question(byte_reader& bytes) {
   bool const is_some = std::any_of(options.degrees.begin(), options.degrees.end(),
                                    [&](std::uint32_t degree) { return question.allows(degree); });
   if (!is_some) options.degrees.clear();
+  if (bytes.next() % 2 == 0) {
+    for (std::uint32_t rank = 0; rank != question.ranks; ++rank) {
+      options.speeds.push_back(1 + bytes.next() % 4);
+    }
+  }
   while (!bytes.empty() && question.lengths.size() < 300) {
     question.lengths.push_back(read_length(bytes));
   }

@@ -111,6 +111,11 @@ int main() {
   print_groups("context_groups in nodes", {.capacity = 4096, .ranks_per_node = 4, .multiple = 2});
   print_groups("context_groups of powers of two",
                {.capacity = 8192, .degrees = omnibal::powers_of_two(16)});
+  print_groups("context_groups with speeds",
+               {.capacity = 8192,
+                .degrees = omnibal::powers_of_two(16),
+                .ranks_per_node = 4,
+                .speeds = {4, 4, 4, 4, 2, 2, 2, 2, 4, 4, 1, 4, 2, 4, 2, 4}});
   print_pieces("context_pieces", {});
   print_pieces("context_pieces, equal ones of 4",
                {.multiple = 4, .padding = omnibal::context_padding::to_equal_pieces});

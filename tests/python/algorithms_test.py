@@ -512,6 +512,11 @@ class Planning(unittest.TestCase):
         blocks = omnibal.context_groups([3, 2], 5, cost, bytes_per_token=1, capacity=1,
                                         degrees=[2, 3], placement="blocks")
         self.assertEqual(blocks.first_ranks.tolist(), [0, 0])
+        speeds = [1, 2, 4, 2]
+        timed = omnibal.context_groups([100, 10], 4, [(1, 1, 0)], speeds=speeds)
+        self.assertEqual((timed.first_ranks.tolist(), timed.times.tolist()), ([1, 2], [21, 101]))
+        with self.assertRaisesRegex(ValueError, "speeds has 2 values for 4 ranks"):
+            omnibal.context_groups([100, 10], 4, [(1, 1, 0)], speeds=[1, 2])
         with self.assertRaisesRegex(ValueError, "placement is 'near', must be anywhere or blocks"):
             omnibal.context_groups([3, 2], 5, cost, placement="near")
         with self.assertRaisesRegex(ValueError, "capacity is given, but bytes_per_token is 0"):

@@ -1555,6 +1555,7 @@ def context_groups(
     degrees: Optional[Integers] = None,
     ranks_per_node: int = 0,
     placement: Literal["anywhere", "blocks"] = "anywhere",
+    speeds: Optional[npt.ArrayLike] = None,
     multiple: int = 1,
     effort: Effort = "normal",
 ) -> ContextPlan:
@@ -1574,6 +1575,8 @@ def context_groups(
             node.
         placement: 'anywhere', or 'blocks' if the ranks of a group are neighbors that begin at a
             multiple of their number.
+        speeds: the speed of each rank; the terms of tokens and squares of a group grow by the speed of
+            the fastest rank over that of the slowest rank of the group. None for equal speeds.
         multiple: the number of micro-steps is a multiple of this number.
         effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
 

@@ -37,6 +37,8 @@ struct context_groups_options {
   /// The ranks at which groups may start. Choose `blocks` if the trainer has only communicators of
   /// blocks.
   group_placement placement = group_placement::anywhere;
+  /// The speed of each rank, or one value for all; empty for equal speeds.
+  std::vector<double> speeds{};
   /// The divisor of the number of micro-steps, at most 65,536. If necessary, empty micro-steps at
   /// the end complete the number.
   std::uint32_t multiple = 1;
@@ -44,8 +46,8 @@ struct context_groups_options {
   /// ten with levels of length. If the best of these is more than 3 % above the bound, `normal`
   /// also tries some plans with each doubling of the least degree of all samples. `thorough` tries
   /// 36 more. For at most twelve samples `normal` also visits up to 20,000 nodes of a search tree
-  /// and `thorough` up to 10,000,000. Unless the tree has more nodes, the plan is then proven to be
-  /// the best. No plan is worse than a plan of less effort.
+  /// and `thorough` up to 10,000,000. Unless the tree has more nodes or speeds differ, the plan is
+  /// then proven to be the best. No plan is worse than a plan of less effort.
   omnibal::effort effort = omnibal::effort::normal;
 };
 

@@ -7,6 +7,8 @@
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_cost.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/rank_windows.hpp>
+#include <omnibal/context/context_groups_options.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -54,14 +56,15 @@ inline void subtract_min_fixed(context_instance& instance) {
 
 /// Finds the ends of the runs of degrees in which more ranks never require more time.
 inline void find_falling_runs(context_instance& instance) {
-  auto const is_faster = [](degree_time const& left, degree_time const& right) {
-    return left.fixed <= right.fixed && left.linear <= right.linear &&
-           left.quadratic <= right.quadratic;
+  auto const is_faster = [](context_degree const& left, context_degree const& right) {
+    return left.time.fixed <= right.time.fixed &&
+           left.slowness * left.time.linear <= right.slowness * right.time.linear &&
+           left.slowness * left.time.quadratic <= right.slowness * right.time.quadratic;
   };
   auto const& degrees = instance.degrees;
   instance.falling_run_ends.clear();
   for (std::uint32_t d = 1; d <= degrees.size(); ++d) {
-    if (d == degrees.size() || !is_faster(degrees[d].time, degrees[d - 1].time)) {
+    if (d == degrees.size() || !is_faster(degrees[d], degrees[d - 1])) {
       instance.falling_run_ends.push_back(d);
     }
   }
@@ -79,11 +82,23 @@ inline void find_falling_runs(context_instance& instance) {
   return true;
 }
 
-/// Writes the degrees that may be used, and the facts about them, to an instance with known ranks.
-/// `listed` are the degrees that the caller allows, or none for all degrees. Returns false if no
-/// degree may be used.
+/// Sets the least slowness of a group of each degree. Precondition: the instance says if groups are
+/// on blocks.
+inline void set_slowness_of_degrees(context_instance& instance) {
+  if (instance.has_equal_speeds()) return;
+  std::vector<rank_window> windows;
+  for (context_degree& degree : instance.degrees) {
+    list_windows(instance, degree.ranks, windows);
+    degree.slowness = std::min_element(windows.begin(), windows.end())->slowness;
+  }
+}
+
+/// Writes the degrees that may be used, and the facts about them, to an instance with known ranks
+/// and speeds. `listed` are the degrees that the caller allows, or none for all degrees. Returns
+/// false if no degree may be used.
 [[nodiscard]] inline bool select_degrees(context_instance& instance, context_cost const& cost,
-                                         std::vector<std::uint32_t> const& listed) {
+                                         std::vector<std::uint32_t> const& listed,
+                                         group_placement placement) {
   instance.degrees.clear();
   auto const last = std::min<std::size_t>(instance.ranks, cost.degrees.size());
   for (std::uint32_t degree = 1; listed.empty() && degree <= last; ++degree) {
@@ -93,8 +108,10 @@ inline void find_falling_runs(context_instance& instance) {
   if (instance.degrees.empty()) return false;
   subtract_min_fixed(instance);
   instance.areas_ascend = do_areas_ascend(instance.degrees);
-  find_falling_runs(instance);
   instance.is_chain = is_divisor_chain(instance.degrees, instance.ranks_per_node);
+  instance.must_find_blocks = placement == group_placement::blocks && !instance.is_chain;
+  set_slowness_of_degrees(instance);
+  find_falling_runs(instance);
   return true;
 }
 

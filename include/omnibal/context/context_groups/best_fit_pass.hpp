@@ -139,12 +139,28 @@ class best_fit_pass {
   /// Returns the index of the least degree, from the required one on if possible, with which a
   /// sample ends by the deadline and for which there are ranks; `none` if there is no such degree.
   [[nodiscard]] std::uint32_t degree_index_of_new_group(context_sample const& sample) const {
-    std::uint32_t degree_index =
-        instance_.first_in_time(sample, request_.deadline, request_.min_degree_index);
-    if (groups_.has_ranks_for(degree_index)) return degree_index;
-    if (request_.min_degree_index == 0) return none;
-    degree_index = instance_.first_in_time(sample, request_.deadline);
-    return groups_.has_ranks_for(degree_index) ? degree_index : none;
+    std::uint32_t const degree_index = degree_index_from(sample, request_.min_degree_index);
+    if (degree_index != none || request_.min_degree_index == 0) return degree_index;
+    return degree_index_from(sample, 0);
+  }
+
+  /// Returns the index of the least degree, from `min_degree_index` on, with which a sample ends by
+  /// the deadline on the fastest ranks; `none` if there are no ranks for it. If the free ranks are
+  /// slower than that, the next degrees with twice the ranks are tried.
+  [[nodiscard]] std::uint32_t degree_index_from(context_sample const& sample,
+                                                std::uint32_t min_degree_index) const {
+    auto const& degrees = instance_.degrees;
+    std::uint32_t d = instance_.first_in_time(sample, request_.deadline, min_degree_index);
+    if (instance_.has_equal_speeds()) return groups_.has_ranks_for(d) ? d : none;
+    while (d != degrees.size()) {
+      bool const ends_in_time =
+          groups_.has_ranks_for(d) &&
+          instance_.time_alone(sample, d, groups_.slowness_of_next(d)) <= request_.deadline;
+      if (ends_in_time) return d;
+      std::uint32_t const ranks = degrees[d].ranks;
+      while (d != degrees.size() && degrees[d].ranks / 2 < ranks) ++d;
+    }
+    return none;
   }
 
   /// Returns the first sample from `i` on that may find room: there are ranks for it, or a group
@@ -185,18 +201,21 @@ class best_fit_pass {
     std::uint32_t const slot = buffers_.slot_of[degree_index];
     if (degree_index < sample.min_degree_index || slot == none) return none;
     double const added = instance_.added_time(sample, degree_index);
-    double const max_load = request_.deadline - added;
+    double const max_load = request_.deadline - added * instance_.degrees[degree_index].slowness;
     std::int64_t const bytes = groups_.bytes_of(sample, degree_index);
     std::int64_t const max_bytes = instance_.capacity - bytes;
     if (!(max_load >= 0) || max_bytes < 0) return none;
     auto const has_room = [&](std::uint32_t g) {
-      return groups_[g].time <= max_load && groups_[g].bytes <= max_bytes;
+      return groups_[g].time <= request_.deadline - added * groups_[g].slowness &&
+             groups_[g].bytes <= max_bytes;
     };
     // Groups of lower buckets have room for sure. Groups of higher buckets with room in time or in
     // bytes may have no room in the other.
     double const by_time = max_load * per_time_;
+    double const by_time_on_slowest =
+        (request_.deadline - added * instance_.max_slowness) * per_time_;
     double const by_bytes = static_cast<double>(max_bytes) * per_byte_;
-    std::size_t const sure = bucket_queue::bucket_of(std::min(by_time, by_bytes));
+    std::size_t const sure = bucket_queue::bucket_of(std::min(by_time_on_slowest, by_bytes));
     std::size_t const above = bucket_queue::bucket_of(std::max(by_time, by_bytes));
     bucket_queue& queue = buffers_.queues[slot];
     auto& next = buffers_.next_group;
@@ -208,7 +227,7 @@ class best_fit_pass {
       group = queue.take_below(above, asked_groups, next, has_room);
     }
     if (group == none) return none;
-    groups_.add(group, added, bytes);
+    groups_.add(group, added * groups_[group].slowness, bytes);
     insert(group);
     return group;
   }

@@ -16,7 +16,9 @@ namespace omnibal::inline v0::detail {
 /// The least makespan that areas, bytes and the longest sample allow. In any plan, the rank-seconds
 /// of a sample are the rank-seconds with some degree that ends it in time. Its rank-bytes are no
 /// fewer than on one rank, because the bytes of the samples of a group add up. All samples together
-/// must fit into the ranks in time, and into the memory of the micro-steps. These are the canonical
+/// must fit into the ranks in time, and into the memory of the micro-steps. A rank has its speed in
+/// rank-seconds of the fastest rank per second, and a group uses all of its ranks at the speed of
+/// the slowest one. These are the canonical
 /// degrees of Turek, Wolf and Yu (1992), and Ludwig and Tiwari (1994). If the longest samples have
 /// more bytes than k micro-steps hold, at least k + 1 micro-steps last as long as the shortest of
 /// these samples.
@@ -128,14 +130,14 @@ class context_bound {
       if (degree_index == instance.degrees.size()) return false;
       area += instance.shared_area(samples[i], degree_index, deadline);
     }
-    return area + areas_from_[i] <= deadline * instance.ranks;
+    return area + areas_from_[i] <= deadline * instance.total_speed;
   }
 
   /// Returns a time below which samples cannot end; at most a ten-millionth below the least such
   /// time.
   [[nodiscard]] double min_time(context_instance const& instance) const {
     double low =
-        std::max(longest_, areas_from_.front() / instance.ranks) * (1 - 4 * context_rounding);
+        std::max(longest_, areas_from_.front() / instance.total_speed) * (1 - 4 * context_rounding);
     if (can_meet(instance, low * (1 + 8 * context_rounding))) return low;
     double high = std::max(2 * low, max_time_from_.front());
     while (!can_meet(instance, high)) {

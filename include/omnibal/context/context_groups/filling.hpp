@@ -91,7 +91,7 @@ class context_filling {
     // Micro-steps of earlier levels hold samples of later levels, whose areas are not known.
     bool const is_last = end == count_;
     while (remaining_.first_from(0) < end &&
-           !is_late(is_last ? level.area_left / instance_.ranks : 0, limit)) {
+           !is_late(is_last ? level.area_left / instance_.total_speed : 0, limit)) {
       fill_micro_step(level, limit);
     }
     return work;
@@ -127,7 +127,7 @@ class context_filling {
   [[nodiscard]] double deadline_for(context_sample const& longest, open_level const& level) const {
     level_target const& target = level.target;
     double const mean =
-        level.area_left / (static_cast<double>(level.micro_steps_left) * instance_.ranks);
+        level.area_left / (static_cast<double>(level.micro_steps_left) * instance_.total_speed);
     double const paced = target.pace * mean;
     double const deadline = std::max(target.longest, paced);
     auto const degrees = instance_.degrees.size();
@@ -152,9 +152,10 @@ class context_filling {
     for (int pass = 0; pass != max_passes; ++pass) {
       request.first = remaining_.first_from(0);
       if (request.first >= request.end) return;
-      double const needed = level.area_left / instance_.ranks;
+      double const needed = level.area_left / instance_.total_speed;
       micro_step_load const load = groups.load();
-      if (is_late(std::max(load.longest, needed + load.area / instance_.ranks), limit)) return;
+      if (is_late(std::max(load.longest, needed + load.area / instance_.total_speed), limit))
+        return;
       postponement = std::max({needed, 2 * postponement, min_postponement * request.deadline});
       request.deadline = rounded_up(request.deadline + postponement);
       if (place(groups, request, level)) postponement = 0;

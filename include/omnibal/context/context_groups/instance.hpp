@@ -39,6 +39,8 @@ template <class Number>
 struct context_degree {
   std::uint32_t ranks = 0;
   degree_time time{};
+  /// The least slowness of a group of this degree.
+  double slowness = 1;
 };
 
 /// A sample of the step: its length, and its index in the list of the caller.
@@ -59,6 +61,14 @@ struct context_instance {
   /// The degrees that groups may have, by ascending number of ranks.
   std::vector<context_degree> degrees{};
   std::uint32_t ranks = 0;
+  /// The slowness of each rank, which is the speed of the fastest rank over its own speed; empty if
+  /// speeds are equal. A group is as slow as its slowest rank. The samples of a group
+  /// take their time on the fastest ranks times the slowness of the group.
+  std::vector<double> slowness{};
+  /// The slowness of the slowest rank.
+  double max_slowness = 1;
+  /// The sum of the speeds of all ranks over the speed of the fastest rank.
+  double total_speed = 0;
   /// Without nodes each rank is a node.
   std::uint32_t ranks_per_node = 0;
   /// The divisor of the number of micro-steps.
@@ -91,16 +101,25 @@ struct context_instance {
            static_cast<double>(steps) * min_fixed_time;
   }
 
-  /// Returns the time that a sample adds to an existing group.
+  [[nodiscard]] bool has_equal_speeds() const { return slowness.empty(); }
+  /// Returns true if a group of d ranks starts at a multiple of d.
+  [[nodiscard]] bool is_on_blocks() const { return is_chain || must_find_blocks; }
+
+  /// Returns the time that a sample adds to an existing group of the fastest ranks.
   [[nodiscard]] double added_time(context_sample const& sample, std::size_t degree_index) const {
     degree_time const& time = degrees[degree_index].time;
     return time.linear * sample.tokens + time.quadratic * sample.squares;
   }
-  /// Returns the time of a group that contains only this sample.
-  [[nodiscard]] double time_alone(context_sample const& sample, std::size_t degree_index) const {
-    return degrees[degree_index].time.fixed + added_time(sample, degree_index);
+  /// Returns the time of a group of a given slowness that contains only this sample.
+  [[nodiscard]] double time_alone(context_sample const& sample, std::size_t degree_index,
+                                  double slowness_of_group) const {
+    return degrees[degree_index].time.fixed + slowness_of_group * added_time(sample, degree_index);
   }
-  /// Returns the rank-seconds that a sample adds to an existing group.
+  /// Returns the least time of a group that contains only this sample.
+  [[nodiscard]] double time_alone(context_sample const& sample, std::size_t degree_index) const {
+    return time_alone(sample, degree_index, degrees[degree_index].slowness);
+  }
+  /// Returns the rank-seconds of the fastest ranks that a sample adds to an existing group.
   [[nodiscard]] double area(context_sample const& sample, std::size_t degree_index) const {
     return degrees[degree_index].ranks * added_time(sample, degree_index);
   }

@@ -140,11 +140,12 @@ class length_levels {
     double const bytes = to.bytes - from.bytes;
     double const steps = bytes > step_bytes ? std::ceil(bytes / step_bytes) : 1;
     double const fixed = steps * instance.fixed_time(1);
+    double const mean_speed = instance.total_speed / instance.ranks;
     level_choice best;
     for (std::uint32_t const d : degree_indices_) {
       if (d < min_degree_index) continue;
       degree_time const& time = instance.degrees[d].time;
-      double const groups = instance.ranks / instance.degrees[d].ranks;
+      double const groups = instance.ranks / instance.degrees[d].ranks * mean_speed;
       double const load = steps * time.fixed + (time.linear * (to.tokens - from.tokens) +
                                                 time.quadratic * (to.squares - from.squares)) /
                                                    groups;

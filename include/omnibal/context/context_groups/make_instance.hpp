@@ -11,6 +11,7 @@
 #include <omnibal/context/context_groups/keyed_indices.hpp>
 #include <omnibal/context/context_groups/sorted_samples.hpp>
 #include <omnibal/context/context_groups_options.hpp>
+#include <omnibal/detail/part_speeds.hpp>
 
 #include <algorithm>
 #include <array>
@@ -63,6 +64,20 @@ inline void check_context_arguments(std::size_t ranks, context_cost const& cost,
   }
 }
 
+/// Sets the slowness of all ranks. One speed, or no speed, means equal speeds.
+inline void set_speeds(context_instance& instance, std::vector<double> const& given) {
+  part_speeds const speeds(context_groups_name, given, instance.ranks, "ranks");
+  auto const fastest = static_cast<double>(speeds.largest());
+  instance.total_speed = static_cast<double>(speeds.sum()) / fastest;
+  instance.slowness.clear();
+  instance.max_slowness = 1;
+  if (speeds.are_equal()) return;
+  for (std::size_t rank = 0; rank != instance.ranks; ++rank) {
+    instance.slowness.push_back(fastest / static_cast<double>(speeds[rank]));
+    instance.max_slowness = std::max(instance.max_slowness, instance.slowness.back());
+  }
+}
+
 /// Writes the whole instance of a call from checked arguments. Throws if the options and the ranks
 /// allow no degree. Returns the first sample by index that fits on no degree, if there is one; then
 /// the instance is not complete. `sorting` has no content between calls.
@@ -71,19 +86,19 @@ inline void check_context_arguments(std::size_t ranks, context_cost const& cost,
     context_memory memory, context_groups_options const& options, keyed_indices& sorting,
     context_instance& instance) {
   instance.ranks = static_cast<std::uint32_t>(ranks);
+  set_speeds(instance, options.speeds);
   // Without nodes each rank is a node, and every group consists of whole nodes.
   instance.ranks_per_node = std::max<std::uint32_t>(1, options.ranks_per_node);
   instance.multiple = options.multiple;
   instance.capacity = options.capacity;
   instance.micro_step_time = cost.micro_step;
-  if (!select_degrees(instance, cost, options.degrees)) {
+  if (!select_degrees(instance, cost, options.degrees, options.placement)) {
     throw_invalid(
         context_groups_name, "options.degrees is ", list_text(options.degrees),
         ", must have a degree that ", ranks, " ranks",
         (options.ranks_per_node == 0 ? "" : " in nodes of " + to_text(options.ranks_per_node)),
         " allow");
   }
-  instance.must_find_blocks = options.placement == group_placement::blocks && !instance.is_chain;
   write_sorted_samples(lengths, sorting, instance.samples);
   return set_min_degrees(instance, memory);
 }

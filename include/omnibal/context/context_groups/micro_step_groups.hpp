@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups/free_block_pool.hpp>
 #include <omnibal/context/context_groups/free_rank_pool.hpp>
+#include <omnibal/context/context_groups/free_window_pool.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
 
@@ -23,10 +24,11 @@ struct micro_step_load {
 };
 
 /// The memory of `micro_step_groups`, reused between calls: the free ranks, if groups may be
-/// anywhere or must be on blocks.
+/// anywhere, if they must be on blocks, and if speeds differ.
 struct rank_buffers {
   free_rank_pool ranks{};
   free_block_pool blocks{};
+  free_window_pool windows{};
 };
 
 /// The groups of a micro-step, which are appended to the groups of the schedule, and the ranks
@@ -43,7 +45,9 @@ class micro_step_groups {
         groups_(groups),
         first_(static_cast<std::uint32_t>(groups.size())),
         buffers_(buffers) {
-    if (instance_.must_find_blocks) {
+    if (!instance_.has_equal_speeds()) {
+      buffers_.windows.reset(instance_);
+    } else if (instance_.must_find_blocks) {
       buffers_.blocks.reset(instance_.ranks, instance_.ranks_per_node);
     } else {
       buffers_.ranks.reset(instance_.ranks, instance_.ranks_per_node);
@@ -62,12 +66,14 @@ class micro_step_groups {
     micro_step_load load;
     for (std::uint32_t g = first_; g != end(); ++g) {
       load.longest = std::max(load.longest, groups_[g].time);
-      load.area += groups_[g].time * instance_.degrees[groups_[g].degree_index].ranks;
+      double const ranks = instance_.degrees[groups_[g].degree_index].ranks;
+      load.area += groups_[g].time * ranks / groups_[g].slowness;
     }
     return load;
   }
 
   [[nodiscard]] bool are_ranks_left() const {
+    if (!instance_.has_equal_speeds()) return !buffers_.windows.empty();
     return instance_.must_find_blocks ? !buffers_.blocks.empty() : buffers_.ranks.max_ranks() != 0;
   }
 
@@ -75,9 +81,15 @@ class micro_step_groups {
   /// degrees.
   [[nodiscard]] bool has_ranks_for(std::uint32_t degree_index) const {
     if (degree_index == instance_.degrees.size()) return false;
+    if (!instance_.has_equal_speeds()) return buffers_.windows.has(degree_index);
     std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
     return instance_.must_find_blocks ? buffers_.blocks.has(ranks)
                                       : ranks <= buffers_.ranks.max_ranks();
+  }
+
+  /// Returns the slowness of the next group of a degree. Precondition: there are ranks for it.
+  [[nodiscard]] double slowness_of_next(std::uint32_t degree_index) const {
+    return instance_.has_equal_speeds() ? 1 : buffers_.windows.first(degree_index).slowness;
   }
 
   [[nodiscard]] std::int64_t bytes_of(context_sample const& sample,
@@ -95,17 +107,24 @@ class micro_step_groups {
   [[nodiscard]] std::uint32_t open(context_sample const& sample, std::uint32_t degree_index) {
     std::int64_t const bytes = bytes_of(sample, degree_index);
     if (bytes > instance_.capacity) throw_growing(sample, degree_index, bytes);
-    std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
+    double const slowness = slowness_of_next(degree_index);
     groups_.push_back({.micro_step = micro_step_,
                        .degree_index = degree_index,
-                       .first_rank = instance_.must_find_blocks ? buffers_.blocks.take(ranks)
-                                                                : buffers_.ranks.take(ranks),
-                       .time = instance_.time_alone(sample, degree_index),
-                       .bytes = bytes});
+                       .first_rank = take_ranks(degree_index),
+                       .time = instance_.time_alone(sample, degree_index, slowness),
+                       .bytes = bytes,
+                       .slowness = slowness});
     return end() - 1;
   }
 
  private:
+  /// Returns the first rank of a new group.
+  [[nodiscard]] std::uint32_t take_ranks(std::uint32_t degree_index) {
+    if (!instance_.has_equal_speeds()) return buffers_.windows.take(degree_index);
+    std::uint32_t const ranks = instance_.degrees[degree_index].ranks;
+    return instance_.must_find_blocks ? buffers_.blocks.take(ranks) : buffers_.ranks.take(ranks);
+  }
+
   [[noreturn]] void throw_growing(context_sample const& sample, std::uint32_t degree_index,
                                   std::int64_t bytes) const {
     std::uint32_t const fewer = instance_.degrees[sample.min_degree_index].ranks;

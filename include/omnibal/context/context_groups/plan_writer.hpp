@@ -38,7 +38,11 @@ class context_plan_writer {
  public:
   context_plan_writer(context_instance const& instance, context_schedule const& schedule,
                       plan_buffers& buffers, context_plan& plan)
-      : instance_(instance), schedule_(schedule), buffers_(buffers), plan_(plan) {}
+      : instance_(instance),
+        schedule_(schedule),
+        buffers_(buffers),
+        plan_(plan),
+        moves_groups_(instance.is_chain && instance.has_equal_speeds()) {}
 
   /// Writes to an empty plan with a lower bound.
   void run() {
@@ -57,8 +61,8 @@ class context_plan_writer {
     for (std::uint32_t g = 0; g != groups.size(); ++g) order[g] = g;
     std::sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
       auto const key = [&](filled_group const& group) {
-        return std::tuple(group.micro_step, part_of(group),
-                          instance_.is_chain ? ~group.degree_index : 0, group.first_rank);
+        return std::tuple(group.micro_step, part_of(group), moves_groups_ ? ~group.degree_index : 0,
+                          group.first_rank);
       };
       return key(groups[left]) < key(groups[right]);
     });
@@ -70,7 +74,7 @@ class context_plan_writer {
   /// group. All whole nodes with groups are at the front and count as part 0. Without nodes the
   /// part is 0.
   [[nodiscard]] std::uint32_t part_of(filled_group const& group) const {
-    if (!instance_.is_chain) return 0;
+    if (!moves_groups_) return 0;
     bool const is_within = instance_.degrees[group.degree_index].ranks < instance_.ranks_per_node;
     return is_within ? group.first_rank / instance_.ranks_per_node : 0;
   }
@@ -108,7 +112,9 @@ class context_plan_writer {
       }
       ++plan_.micro_step_offsets.back();
       context_degree const& degree = instance_.degrees[group.degree_index];
-      double const time = degree.time(buffers_.tokens[g], buffers_.squares[g]);
+      degree_time const scaled{degree.time.fixed, group.slowness * degree.time.linear,
+                               group.slowness * degree.time.quadratic};
+      double const time = scaled(buffers_.tokens[g], buffers_.squares[g]);
       plan_.groups.push_back({first_rank_at(g), degree.ranks, time + instance_.min_fixed_time});
     }
   }
@@ -121,7 +127,7 @@ class context_plan_writer {
   /// before, or at the start of its node.
   [[nodiscard]] std::uint32_t first_rank_at(std::size_t g) const {
     filled_group const& group = group_at(g);
-    if (!instance_.is_chain) return group.first_rank;
+    if (!moves_groups_) return group.first_rank;
     std::uint32_t const part = part_of(group);
     bool const is_first = g == 0 || group_at(g - 1).micro_step != group.micro_step ||
                           part_of(group_at(g - 1)) != part;
@@ -155,6 +161,8 @@ class context_plan_writer {
   context_schedule const& schedule_;
   plan_buffers& buffers_;
   context_plan& plan_;
+  /// True if groups move to other ranks, in descending order of degree.
+  bool const moves_groups_;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -40,6 +40,7 @@ struct filled_group {
   std::uint32_t first_rank = 0;
   double time = 0;
   std::int64_t bytes = 0;
+  double slowness = 1;
 };
 
 /// The groups of all micro-steps, in any order, and the group of each sample of the instance.

@@ -53,6 +53,7 @@ class context_search {
   /// Returns the best schedule, which is in the buffers.
   context_schedule& run(effort search_effort) {
     buffers_.best.schedule.makespan = std::numeric_limits<double>::infinity();
+    buffers_.filling.ranks.windows.prepare(instance_);
     try_micro_steps(0);
     if (!(best_makespan() <= std::numeric_limits<double>::max())) {
       throw_overflow(context_groups_name, "the time of all samples");
@@ -101,7 +102,7 @@ class context_search {
   /// short samples have no memory left long before a deadline.
   void try_micro_steps(std::uint32_t min_degree_index) {
     std::uint64_t steps = instance_.rounded_steps(bound_.min_steps());
-    double const shortest = bound_.area_from(0) / instance_.ranks;
+    double const shortest = bound_.area_from(0) / instance_.total_speed;
     int misses = 0;
     for (int k = 0; k != max_step_counts && misses != 2; ++k) {
       double const before = best_makespan();
@@ -120,8 +121,7 @@ class context_search {
   /// Returns the target of `steps` micro-steps of equal length.
   [[nodiscard]] level_target first_target(std::uint64_t steps,
                                           std::uint32_t min_degree_index) const {
-    double const mean =
-        bound_.area_from(0) / (static_cast<double>(steps) * static_cast<double>(instance_.ranks));
+    double const mean = bound_.area_from(0) / (static_cast<double>(steps) * instance_.total_speed);
     level_target target{.micro_steps = steps,
                         .longest = std::max(bound_.longest(), mean),
                         .min_degree_index = min_degree_index};
@@ -200,7 +200,7 @@ class context_search {
     std::uint64_t steps = 0;
     for (level_target const& target : candidate.targets) steps += target.micro_steps;
     double const before = instance_.fixed_time(steps) + candidate.last_level.time_before;
-    double const area = candidate.last_level.area / instance_.ranks;
+    double const area = candidate.last_level.area / instance_.total_speed;
     return {area, before, std::max(bound_.makespan(), before + area)};
   }
 

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// \file
+/// The ranks of a micro-step that are in no group yet, if ranks have different speeds.
+
+#include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/rank_windows.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The free ranks of a micro-step. A new group gets the fastest free ranks of its size, so that the
+/// longest samples, which come first, are on the fastest ranks.
+class free_window_pool {
+ public:
+  /// Forgets all windows of an earlier instance.
+  void prepare(context_instance const& instance) {
+    windows_.resize(instance.degrees.size());
+    for (auto& windows : windows_) windows.clear();
+  }
+
+  /// Frees all ranks. Precondition: `prepare` was called for the instance, which outlives this use.
+  void reset(context_instance const& instance) {
+    instance_ = &instance;
+    next_.assign(instance.degrees.size(), 0);
+    is_free_.assign(instance.ranks, true);
+    free_ranks_ = instance.ranks;
+  }
+
+  [[nodiscard]] bool empty() const { return free_ranks_ == 0; }
+
+  /// Returns true if there are free ranks for a group of a degree. Complexity: linear in the ranks
+  /// for all calls of a micro-step and a degree together if groups are on blocks. Otherwise it is
+  /// linear in the ranks times the degree.
+  [[nodiscard]] bool has(std::uint32_t degree_index) {
+    std::uint32_t const ranks = instance_->degrees[degree_index].ranks;
+    auto& windows = windows_[degree_index];
+    if (windows.empty()) {
+      list_windows(*instance_, ranks, windows);
+      std::sort(windows.begin(), windows.end());
+    }
+    // Ranks do not become free again within a micro-step.
+    std::size_t& next = next_[degree_index];
+    while (next != windows.size() && !is_free(windows[next].first_rank, ranks)) ++next;
+    return next != windows.size();
+  }
+
+  /// Returns the fastest free ranks for a group of a degree. Precondition: `has(degree_index)` was
+  /// true after the last change.
+  [[nodiscard]] rank_window const& first(std::uint32_t degree_index) const {
+    return windows_[degree_index][next_[degree_index]];
+  }
+
+  /// Takes these ranks, and returns the first one.
+  std::uint32_t take(std::uint32_t degree_index) {
+    std::uint32_t const first_rank = first(degree_index).first_rank;
+    std::uint32_t const ranks = instance_->degrees[degree_index].ranks;
+    std::fill_n(is_free_.begin() + first_rank, ranks, false);
+    free_ranks_ -= ranks;
+    return first_rank;
+  }
+
+ private:
+  [[nodiscard]] bool is_free(std::uint32_t first_rank, std::uint32_t ranks) const {
+    auto const first = is_free_.begin() + first_rank;
+    return std::find(first, first + ranks, false) == first + ranks;
+  }
+
+  context_instance const* instance_ = nullptr;
+  /// The windows of each degree, by degree index, from the fastest to the slowest; empty before the
+  /// first use of a degree.
+  std::vector<std::vector<rank_window>> windows_;
+  /// By degree index: all windows before this one are taken in part.
+  std::vector<std::size_t> next_;
+  std::vector<bool> is_free_;
+  std::uint32_t free_ranks_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
