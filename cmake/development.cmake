@@ -49,7 +49,7 @@ macro(omnibal_areas pattern)
   list(REMOVE_DUPLICATES areas)
 endmacro()
 
-option(OMNIBAL_BUNDLE_TESTS "Compile the files of tests and examples several at a time" OFF)
+option(OMNIBAL_BUNDLE_TESTS "Compile the files of tests, examples and benchmarks several at a time" OFF)
 
 # omnibal_runs_briefly(target): optimizing it takes longer than it runs. With OMNIBAL_BUNDLE_TESTS, where
 # nothing is measured and everything waits for the compiler, it is not optimized.
