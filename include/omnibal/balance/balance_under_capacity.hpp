@@ -10,6 +10,7 @@
 #include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/part_speeds.hpp>
@@ -162,10 +163,10 @@ struct balance_under_capacity_fn {
  private:
   static constexpr std::string_view name = "balance_under_capacity";
   // The limits of each effort: `fast`, `normal`, `thorough`.
-  static constexpr detail::capped_effort levels[] = {
-      {10'000, 64, 8, 1u << 17, 20'000},
-      {1'000'000, 2048, 64, 1u << 22, 200'000},
-      {10'000'000, 16'384, 512, 1u << 26, 10'000'000}};
+  static constexpr detail::by_effort<detail::capped_effort> levels{
+      .fast = {10'000, 64, 8, 1u << 17, 20'000},
+      .normal = {1'000'000, 2048, 64, 1u << 22, 200'000},
+      .thorough = {10'000'000, 16'384, 512, 1u << 26, 10'000'000}};
 
   /// Returns the part of each sample and sets the status, or the reason if there are no parts.
   template <class Balancer, class GoOn, class Load>

@@ -10,6 +10,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/load_order.hpp>
@@ -267,10 +268,10 @@ struct micro_batches_fn {
  private:
   static constexpr std::string_view name = "micro_batches";
   // The limits of each effort: `fast`, `normal`, `thorough`.
-  static constexpr detail::capped_effort levels[] = {
-      {10'000, 64, 2, 1u << 14, 10'000},
-      {100'000, 2048, 4, 1u << 18, 100'000},
-      {10'000'000, 16'384, 64, 1u << 24, 10'000'000}};
+  static constexpr detail::by_effort<detail::capped_effort> levels{
+      .fast = {10'000, 64, 2, 1u << 14, 10'000},
+      .normal = {100'000, 2048, 4, 1u << 18, 100'000},
+      .thorough = {10'000'000, 16'384, 64, 1u << 24, 10'000'000}};
 
   /// Returns the number of micro-batches by which the total can change.
   [[nodiscard]] static std::size_t checked_cells(std::size_t ranks, std::size_t multiple_of) {

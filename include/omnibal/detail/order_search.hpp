@@ -5,6 +5,7 @@
 /// The search for an order of donors with few copies, on a host and on a device.
 
 #include <omnibal/config.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/quotients.hpp>
 #include <omnibal/detail/room_filling.hpp>
 #include <omnibal/detail/spill_problem.hpp>
@@ -30,8 +31,8 @@ struct order_rules {
 
 /// Returns the number of orders that an effort tries.
 [[nodiscard]] constexpr std::size_t orders_of(effort level) {
-  if (level == effort::fast) return 16;
-  return level == effort::normal ? 256 : 16384;
+  constexpr by_effort<std::size_t> levels{.fast = 16, .normal = 256, .thorough = 16384};
+  return levels[level];
 }
 
 /// The memory of a search.

@@ -12,6 +12,7 @@
 #include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/balance/detail/vector_load_index.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/part_speeds.hpp>
@@ -389,8 +390,9 @@ struct capped_effort {
 
 /// Returns the limits for the options of a function; `levels` contains the limits of its presets.
 template <class Options>
-[[nodiscard]] capped_effort effort_of(Options const& options, capped_effort const (&levels)[3]) {
-  capped_effort const& level = levels[static_cast<std::size_t>(options.effort)];
+[[nodiscard]] capped_effort effort_of(Options const& options,
+                                      by_effort<capped_effort> const& levels) {
+  capped_effort const& level = levels[options.effort];
   return {options.exchanges.value_or(level.exchanges),
           options.splits.value_or(level.splits),
           options.passes.value_or(level.passes),

@@ -17,6 +17,7 @@
 #include <omnibal/context/context_groups/search.hpp>
 #include <omnibal/context/context_groups_options.hpp>
 #include <omnibal/context/context_plan.hpp>
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <cstddef>
@@ -52,8 +53,8 @@ inline void clear_plan(context_plan& plan) {
 inline bool run_branch_and_bound(context_instance const& instance, context_bound const& bound,
                                  context_memory memory, effort search_effort,
                                  context_schedule& schedule) {
-  constexpr std::uint64_t nodes_of_effort[] = {0, 20'000, 10'000'000};
-  std::uint64_t const max_nodes = nodes_of_effort[static_cast<std::size_t>(search_effort)];
+  constexpr by_effort<std::uint64_t> levels{.fast = 0, .normal = 20'000, .thorough = 10'000'000};
+  std::uint64_t const max_nodes = levels[search_effort];
   if (max_nodes == 0 || instance.samples.size() > max_exact_samples) return false;
   if (!instance.has_equal_speeds()) return false;
   return context_exact(instance, bound, memory, schedule).run(max_nodes);

@@ -4,6 +4,7 @@
 /// \file
 /// Local search for the placement of the experts of a layer.
 
+#include <omnibal/detail/by_effort.hpp>
 #include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/experts/place_experts/placed_layer.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -27,12 +28,11 @@ struct placement_effort {
   std::size_t kicks;
 
   [[nodiscard]] static constexpr placement_effort of(effort level) {
-    switch (level) {
-      case effort::fast: return {.light_ranks = 2, .may_widen = false, .kicks = 0};
-      case effort::normal: return {.light_ranks = 2, .may_widen = true, .kicks = 1u << 13};
-      case effort::thorough: break;
-    }
-    return {.light_ranks = 8, .may_widen = true, .kicks = 1u << 18};
+    constexpr by_effort<placement_effort> levels{
+        .fast = {.light_ranks = 2, .may_widen = false, .kicks = 0},
+        .normal = {.light_ranks = 2, .may_widen = true, .kicks = 1u << 13},
+        .thorough = {.light_ranks = 8, .may_widen = true, .kicks = 1u << 18}};
+    return levels[level];
   }
 };
 
