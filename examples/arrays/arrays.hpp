@@ -72,6 +72,7 @@ struct isf_arguments {
 [[nodiscard]] omnibal::packing isf(demand_table const& demands, integers capacity,
                                    isf_arguments const& arguments);
 [[nodiscard]] omnibal::packing best_fit_decreasing(demand_table const& demands, integers capacity);
+[[nodiscard]] omnibal::packing pack_padded(demand_table const& demands, integers capacity);
 [[nodiscard]] omnibal::packing best_packing(demand_table const& demands, integers capacity,
                                             omnibal::effort effort);
 /// Called after each pass of `improve_packing`, also within balancers; returns whether the passes

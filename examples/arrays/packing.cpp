@@ -10,6 +10,7 @@
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/pack_padded.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/rng/numpy.hpp>
@@ -109,6 +110,10 @@ omnibal::packing isf(demand_table const& demands, integers capacity,
 
 omnibal::packing best_fit_decreasing(demand_table const& demands, integers capacity) {
   return pack("best_fit_decreasing", demands, capacity, omnibal::best_fit_decreasing);
+}
+
+omnibal::packing pack_padded(demand_table const& demands, integers capacity) {
+  return pack("pack_padded", demands, capacity, omnibal::pack_padded);
 }
 
 omnibal::packing best_packing(demand_table const& demands, integers capacity,

@@ -108,6 +108,11 @@ void a_capacity_for_a_wanted_batch() {
   }
 }
 
+void padded_batches() {
+  std::vector<int> const frames{100, 10, 10, 10, 100};
+  print(omnibal::pack_padded(frames, std::identity{}, 150).groups);
+}
+
 void samples_above_the_capacity() {
   omnibal::resources const small{9, 2000};  // sample 3 has 2,400 tokens
   auto const packed = omnibal::best_packing(samples, demand, small);
@@ -146,6 +151,7 @@ int main() {
        {"random_groups_as_omnibal_trains", random_groups_as_omnibal_trains},
        {"a_stream", a_stream},
        {"a_capacity_for_a_wanted_batch", a_capacity_for_a_wanted_batch},
+       {"padded_batches", padded_batches},
        {"samples_above_the_capacity", samples_above_the_capacity},
        {"offsets_for_variable_length_attention", offsets_for_variable_length_attention}});
 }

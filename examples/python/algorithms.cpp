@@ -67,6 +67,13 @@ results::packing best_fit_decreasing(py::object const& demands, py::object const
       released([&] { return arrays::best_fit_decreasing(rows.table(), limits.values()); }));
 }
 
+results::packing pack_padded(py::object const& demands, py::object const& capacity) {
+  demand_list const rows("pack_padded", "demands", demands);
+  limit_list const limits("pack_padded", "capacity", capacity);
+  return results::to_packing(
+      released([&] { return arrays::pack_padded(rows.table(), limits.values()); }));
+}
+
 results::packing best_packing(py::object const& demands, py::object const& capacity,
                               std::string const& effort) {
   demand_list const rows("best_packing", "demands", demands);
@@ -843,6 +850,8 @@ void define_packing(py::module_& module) {
              py::arg("seed") = 0, py::arg("shuffle") = "fisher_yates");
   module.def("best_fit_decreasing", &best_fit_decreasing, docstrings::best_fit_decreasing,
              py::arg("demands"), py::arg("capacity"));
+  module.def("pack_padded", &pack_padded, docstrings::pack_padded, py::arg("demands"),
+             py::arg("capacity"));
   module.def("best_packing", &best_packing, docstrings::best_packing, py::arg("demands"),
              py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
   module.def("improve_packing", &improve_packing, docstrings::improve_packing, py::arg("demands"),

@@ -17,6 +17,7 @@ ALGORITHMS = {
     "next_fit": "pack/next_fit",
     "isf": "pack/isf",
     "best_fit_decreasing": "pack/best_fit_decreasing",
+    "pack_padded": "pack/pack_padded",
     "best_packing": "pack/best_packing",
     "improve_packing": "pack/improve_packing",
     "packing_bound": "pack/packing_bound",

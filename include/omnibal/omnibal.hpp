@@ -99,6 +99,7 @@
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/pack_padded.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/place_oversized.hpp>

@@ -17,6 +17,7 @@
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/pack_padded.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/feistel.hpp>
@@ -57,6 +58,7 @@ void print_packers(std::size_t count) {
         omnibal::best_fit_decreasing_options{.measure = omnibal::size_measure::largest_share});
     add("best_fit_decreasing, a score", omnibal::best_fit_decreasing,
         omnibal::best_fit_decreasing_options{}, min_left);
+    add("pack_padded", omnibal::pack_padded);
     add("best_packing, largest share", omnibal::best_packing,
         omnibal::best_packing_options{.measure = omnibal::size_measure::largest_share});
     add("improve_packing", omnibal::improve_packing,

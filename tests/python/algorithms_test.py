@@ -30,6 +30,19 @@ def indices(groups):
     return sorted(i for group in groups for i in group)
 
 
+class PaddedBatches(unittest.TestCase):
+    def test_count_times_longest_is_within_the_capacity(self):
+        packed = omnibal.pack_padded(DEMANDS, CAPACITY)
+        self.assertEqual(sorted(indices(packed.groups) + packed.oversized.tolist()),
+                         list(range(len(DEMANDS))))
+        for group in packed.groups:
+            self.assertTrue((len(group) * DEMANDS[group].max(axis=0) <= CAPACITY).all())
+        self.assertEqual(len(packed.groups), packed.lower_bound)
+        self.assertEqual(len(omnibal.pack_padded([1, 1, 1, 1, 1, 20], 50).groups), 2)
+        with self.assertRaisesRegex(ValueError, "pack_padded: capacity"):
+            omnibal.pack_padded([1], 0)
+
+
 class Experts(unittest.TestCase):
     LOADS = np.random.RandomState(3).lognormal(6, 0.7, (4, 32))
     LATER = LOADS * np.random.RandomState(4).lognormal(0, 0.3, (4, 32))

@@ -789,6 +789,26 @@ def best_fit_decreasing(demands: Demands, capacity: Limits) -> Packing:
         [[0, 1], [2]]
     """
 
+def pack_padded(demands: Demands, capacity: Limits) -> Packing:
+    """Packs samples into the fewest padded batches: count times longest sample within a capacity.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of the number of samples times the largest demand: a number, or one for
+            each resource.
+
+    Returns:
+        A `Packing`: its batches, the oversized samples and the number of batches as the lower bound.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.pack_padded([100, 10, 10, 10, 100], 150).groups.tolist()
+        [[0], [4], [1, 2, 3]]
+    """
+
 def best_packing(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> Packing:
     """Packs samples into the fewest groups that several packers find at once.
 
