@@ -104,8 +104,8 @@ template <class Range, class Ratio>
   return to_ratio<amount_of<Range>>(result);
 }
 
-/// Returns the mean over all steps of the share for which ranks wait. `load_of(group)` returns
-/// resources for each of `groups` groups.
+/// Returns the idle share of a step, averaged over all steps. `load_of(group)` returns resources
+/// for each of `groups` groups.
 template <class Working, std::size_t R, class LoadOf>
 [[nodiscard]] constexpr resources<R, double> mean_idle_share(std::string_view function,
                                                              steps const& schedule,
@@ -370,14 +370,14 @@ inline constexpr communication_ratio_fn communication_ratio{};
 
 struct step_overlap_fn {
   /// Returns the number of pairs of groups that share a step in both schedules, divided by the
-  /// number expected for random order. The ratio is 1 if the two schedules are as good as
-  /// independent. It is 0 if no pair shares a step twice, and far above 1 if the same groups share
-  /// steps repeatedly.
+  /// number expected for random order. The ratio is 1 on average for two independent schedules. It
+  /// is 0 if no pair shares a step twice, and far above 1 if the same groups share steps
+  /// repeatedly.
   ///
   /// With `pairs(n) = n (n - 1) / 2`, a schedule that has n groups and puts `pairs(n_s)` pairs into
   /// step s has the share `sum(pairs(n_s)) / pairs(n)` of them in a step. The expected number is
   /// the number of pairs of the groups that both schedules have, times both shares. It is the mean
-  /// if each schedule is dealt uniformly and independently, with its own step sizes. The ratio is 1
+  /// if each schedule is drawn uniformly and independently, with its own step sizes. The ratio is 1
   /// if the expected number is zero, as for one rank. Cells that repeat groups do not count. A
   /// group that occurs more than once for another reason counts in its first step. Ranks and
   /// micro-batches do not matter, and the schedules may have different ranks and groups.

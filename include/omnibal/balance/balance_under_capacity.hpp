@@ -115,8 +115,8 @@ struct balance_under_capacity_fn {
   /// with different speeds. Determinism: portable for integers. Errors: `std::invalid_argument` if
   /// there are no parts, if a capacity is not positive, if a demand or cost is negative or not
   /// finite, if `max_overload` is negative or not finite, or if a speed is not positive, not finite
-  /// or below 2^-31 of the largest. `std::overflow_error` if the sum of all costs
-  /// exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
+  /// or below 2^-31 of the largest. `std::overflow_error` if the sum of all costs exceeds its type;
+  /// `std::length_error` above 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&

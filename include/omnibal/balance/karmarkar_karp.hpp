@@ -27,7 +27,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Numbers parts of equal speed by their smallest samples, empty parts last.
+/// Numbers the parts of each speed by their smallest sample index. Empty parts come last.
 inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, part_speeds const& speeds) {
   constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   std::vector<std::uint32_t> const parts = fastest_first(speeds);
@@ -133,8 +133,8 @@ struct karmarkar_karp_fn {
   /// Balances samples over parts by the largest differencing method. The function keeps tuples of
   /// the loads of all parts, initially one tuple for each sample. It combines the two tuples whose
   /// loads differ most: the largest load of one is added to the smallest load of the other, and so
-  /// on. The function stops when one tuple is left. If differences are equal, tuples that were
-  /// combined before go first, then samples by index. Samples with zero cost go to the part with
+  /// on. The function stops when one tuple is left. If differences are equal, combined tuples
+  /// precede single samples, which are ordered by index. Samples with zero cost go to the part with
   /// the fewest samples.
   ///
   /// The loads are more even than with `lpt` if there are few parts or parts have few samples; the
@@ -142,17 +142,18 @@ struct karmarkar_karp_fn {
   /// parts last. The samples of a part have ascending indices. `cost` is called once for each
   /// sample, in order.
   ///
-  /// With `options.speeds`, the function starts with one more tuple. In it, each slower part has
-  /// the load by which the fastest part exceeds it if all times are equal. If loads are equal with
-  /// these, they are in proportion to the speeds without them. The parts of equal speed are
-  /// numbered by their smallest sample index. Speeds are rounded as in `lpt`. With samples of
-  /// similar cost, `lpt` is often better.
+  /// With `options.speeds`, a first tuple contains an extra load for each slower part: the load
+  /// that the part lacks compared with the fastest part if all times are equal. If the loads with
+  /// the extra loads are equal, the loads without them are in proportion to the speeds. The parts
+  /// of equal speed are numbered by their smallest sample index. Speeds are rounded as in `lpt`.
+  /// With samples of similar cost, `lpt` is often better.
   ///
   /// Empty parts cost neither time nor memory in a tuple. Complexity: n (log n)^2 for n samples at
-  /// most, n log(parts) on most data. Memory: 136 bytes per sample and 32 per part at most, with
-  /// different speeds 152 and 180, result included. Determinism: portable for integers. Errors: the
-  /// errors of `deal`; with different speeds, `std::length_error` above 2^32 - 1 samples and parts
-  /// together. Source: Karmarkar, Karp, "The differencing method of set partitioning", 1982.
+  /// most, n log(parts) on most data. Memory: at most 136 bytes per sample and 32 bytes per part;
+  /// with different speeds 152 and 180 bytes. The result is included. Determinism: portable for
+  /// integers. Errors: the errors of `deal`; with different speeds, `std::length_error` above 2^32
+  /// - 1 samples and parts together. Source: Karmarkar, Karp, "The differencing method of set
+  /// partitioning", 1982.
   template <sample_range Samples, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,

@@ -39,18 +39,18 @@ struct lpt_fn {
   /// is smallest, and of equal parts to the lowest. Speeds are rounded to whole multiples of a
   /// power of two, with an error of at most 2^-31 of the largest; comparisons are exact. The
   /// largest load over speed is at most 1.58 times the smallest possible without limits on the
-  /// counts. Parts of equal speed cost no more comparisons than without speeds. Several resources
-  /// cost a comparison for each part.
+  /// counts. Parts of equal speed cost no more comparisons than without speeds. With speeds and
+  /// several resources, each sample costs one comparison for each part.
   ///
-  /// Complexity: linear for the sort, and for each sample a comparison for each doubling of the
-  /// parts. For several resources, each sample costs a comparison for each of up to 256 parts.
-  /// Above 256 parts it costs one comparison for every 64 parts and some blocks of 64. Memory: 24 +
-  /// 16R bytes per sample and 80 + 8R per part at most, result included. Determinism: portable for
-  /// integers. Errors: `std::invalid_argument` if there are no parts, if a cost is negative, not
-  /// finite or above 2^63 - 1, if counts must be equal and the number of parts does not divide the
-  /// number of samples, or if a speed is not positive, not finite or below 2^-31 of the largest.
-  /// `std::overflow_error` if the sum of all costs exceeds its type;
-  /// `std::length_error` above 2^32 - 1 samples or parts. Source: Graham, "Bounds on
+  /// Complexity: a linear sort and log2(parts) comparisons per sample. Several resources without
+  /// speeds cost one comparison for each sample and part up to 256 parts. Above 256 parts, a sample
+  /// costs one comparison for each block of 64 parts, and one for each part of the blocks that this
+  /// does not rule out. Memory: 24 + 16R bytes per sample and 80 + 8R per part at most, result
+  /// included. Determinism: portable for integers. Errors: `std::invalid_argument` if there are no
+  /// parts, if a cost is negative, not finite or above 2^63 - 1, if counts must be equal and the
+  /// number of parts does not divide the number of samples, or if a speed is not positive, not
+  /// finite or below 2^-31 of the largest. `std::overflow_error` if the sum of all costs exceeds
+  /// its type; `std::length_error` above 2^32 - 1 samples or parts. Source: Graham, "Bounds on
   /// multiprocessing timing anomalies", 1969; with speeds, Kovacs, "New approximation bounds for
   /// LPT scheduling", 2010.
   template <sample_range Samples, class Cost = std::identity>

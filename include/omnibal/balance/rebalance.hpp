@@ -28,8 +28,8 @@ struct rebalance_options {
   /// another, and the last node may have fewer. The number is positive; with 1 every rank is its
   /// own node. Samples that leave their rank stay on their node if they fit.
   std::size_t ranks_per_node = 1;
-  /// The node of each rank, in any numbers, if nodes have several sizes or ranks are not numbered
-  /// by node. The member is a view of an array.
+  /// The node number of each rank; numbers may be arbitrary. Set it if nodes differ in size or
+  /// ranks are not numbered by node. The array must outlive the option.
   detail::node_numbers node_of = {};
   /// The rule for the number of samples on each rank. Moves that the rule requires are made in any
   /// case.

@@ -78,11 +78,11 @@ struct context_groups_fn {
   /// ranks, unless `options.placement` is `blocks`. With `blocks` the search considers only plans
   /// on blocks, and `proven` refers to such plans.
   ///
-  /// With `options.speeds`, `cost` has the times of the fastest ranks. In a group whose
-  /// slowest rank has another speed, the terms of tokens and squares are multiplied by the speed of
-  /// the fastest rank over that speed; fixed times are not. A new group gets the fastest free ranks
-  /// of its size, so that degrees of a chain are still on blocks, but not in descending order.
-  /// Equal speeds give the plan without speeds.
+  /// With `options.speeds`, `cost` has the times of the fastest ranks. In a group whose slowest
+  /// rank has another speed, the terms of tokens and squares are multiplied by the speed of the
+  /// fastest rank over that speed; fixed times are not. A new group gets the fastest free ranks of
+  /// its size, so that degrees of a chain are still on blocks, but not in descending order. Equal
+  /// speeds give the plan without speeds.
   ///
   /// Preconditions: lengths are from 0 to 2^32 - 1; `options.ranks_per_node` divides `ranks`.
   /// Complexity: normally ten to twenty fillings, and about ten more for each doubling of the

@@ -34,9 +34,9 @@ inline void add_stream_products(layer_tally& tally, int128 rows, std::int64_t hi
 
 }  // namespace detail
 
-/// Further embeddings of a token, one for each layer (Gemma 3n, Gemma 4). The embedding adds a
-/// product of the usual one to them, with a norm, and each layer multiplies its part by a gate
-/// (`transformer::layer_input_size`). There are none if `size` is 0.
+/// Embeddings of a token for each layer (Gemma 3n, Gemma 4). The embedding adds a normalized
+/// product of the token embedding to them. Each layer multiplies its part by a gate
+/// (`transformer::layer_input_size`). If `size` is 0, there are none.
 struct layer_embeddings {
   std::int64_t vocabulary = 0;
   std::int64_t layers = 0;

@@ -34,12 +34,12 @@ enum class delta_decay {
 /// tokens. The projections are queries and keys (2K), values and the output gate (2V), and a decay
 /// and a step for each value head. A convolution of `convolution` tokens follows queries, keys and
 /// values. Forward FLOPs of the state are 6 T V * key_size: a token reads the state for its key,
-/// adds a product of key and value, and reads the state for its query. With a fixed decay they
-/// are 4 T V * key_size, because the state is not read for the key, and the norm of the output has
-/// a weight for each number of it. Kernels that work on chunks compute more; these FLOPs depend on
-/// the kernel and are not counted. The layer keeps the tensors of flash-linear-attention, in which
-/// value heads share keys without copies. Layers that repeat the keys for each value head
-/// (Megatron-Core, transformers) keep more.
+/// adds a product of key and value, and reads the state for its query. With a fixed decay they are
+/// 4 T V * key_size, because a token does not read the state for its key. The norm of the output
+/// then has one weight for each number of the output. Kernels that work on chunks compute more;
+/// these FLOPs depend on the kernel and are not counted. The layer keeps the tensors of
+/// flash-linear-attention, in which value heads share keys without copies. Layers that repeat the
+/// keys for each value head (Megatron-Core, transformers) keep more.
 ///
 /// Source: Yang, Kautz and Hatamizadeh, "Gated delta networks", 2024 (arXiv 2412.06464); Kimi Team,
 /// "Kimi Linear", 2025 (arXiv 2510.26692).

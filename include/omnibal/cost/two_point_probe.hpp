@@ -59,8 +59,8 @@ class checkpoint_line {
   }
 
   /// Returns the smallest number of `layers` that must be checkpointed so that `target_bytes` stay
-  /// free. With a target of 0 the number is c_max - m2 / slope of the sources, rounded up. Errors:
-  /// as `free_bytes`.
+  /// free. With a target of 0 the number is c_max - m2 / slope, rounded up, in the symbols of the
+  /// sources. Errors: the errors of `free_bytes`.
   [[nodiscard]] checkpoint_count checkpointed_for(std::int64_t layers,
                                                   std::int64_t target_bytes = 0) const {
     std::int64_t const all_free = free_bytes(layers);

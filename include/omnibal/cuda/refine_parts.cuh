@@ -78,8 +78,8 @@ struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
 
   /// Balances the parts of `gpu::deal`, `parts` for each step, without writing the dealt parts
   /// first: one launch instead of two and one sort of the costs. Scratch and faults are the same as
-  /// in the other overload, except that no part can be wrong. Errors: `std::invalid_argument` if
-  /// there are no parts.
+  /// in the other overload, except that there is no fault for wrong parts. Errors:
+  /// `std::invalid_argument` if there are no parts.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   refine_parts_options const& options, part_span const& out) const {

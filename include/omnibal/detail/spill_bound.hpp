@@ -96,8 +96,9 @@ class spill_bound {
     return larger_of(each, covering_count(sum));
   }
 
-  /// Returns the largest bound of a price. If a token costs one over the size of a room, a surplus
-  /// needs at least one copy and its price, and a room saves what its price exceeds one copy.
+  /// Returns the best bound over all prices. For a room of `size` tokens, a token has the price 1 /
+  /// size. A surplus adds the larger of one copy and its price. Each room larger than `size`
+  /// subtracts its price minus one.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t priced_count() const {
     int128 best = 0;
     int128 larger = 0;

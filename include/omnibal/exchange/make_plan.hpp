@@ -352,9 +352,8 @@ struct make_plan_fn {
     write(parts, options, workspace, part_at);
   }
 
-  /// Writes a plan in which a rank gets the part p = `first_of(rank)`, and the parts p + ranks, p +
-  /// 2
-  /// * ranks and so on, if there are any.
+  /// Writes a plan in which a rank gets the part p = `first_of(rank)` and each existing part
+  /// p + k * ranks for k = 1, 2 and so on.
   template <class Options, class Workspace, class FirstOf>
   static void write(grouping_view parts, Options const& options, Workspace& workspace,
                     FirstOf const& first_of) {

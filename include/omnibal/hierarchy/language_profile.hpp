@@ -27,7 +27,7 @@
 namespace omnibal::inline v0 {
 
 /// A functor for `select_levels` that computes the memory and the time of a full pack from the cost
-/// models of a language model. It serves as long as nothing can be measured.
+/// models of a language model. Use it until measurements exist.
 ///
 /// - Memory: the state of all layers as `degrees` shards it, the memory that the layers keep of a
 ///   pack, and the largest transient of any layer. A checkpointed layer keeps its input. The

@@ -34,8 +34,7 @@ struct level_steps_fn {
   /// Complexity, memory and determinism: the same as `schedule_steps`. Errors: the errors of
   /// `schedule_steps`; `std::invalid_argument` if a degree does not divide the ranks, if the
   /// numbers of loads and groups differ, if options carry groups, or if they have different speeds.
-  /// Source: Yao et al.,
-  /// "Hierarchical balance packing", NeurIPS 2025.
+  /// Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
   template <sample_range GroupLoads>
     requires demand_function<std::identity, sample_reference<GroupLoads>>
   [[nodiscard]] std::vector<steps> operator()(level_packing const& packed, GroupLoads const& loads,

@@ -74,7 +74,7 @@ class donor_pool {
 };
 
 /// Returns the packing of some samples under a capacity that holds each of them. Throws unless
-/// `pack` returns each of them in one group. Empty groups are dropped.
+/// `pack` returns each sample exactly once. Empty groups are dropped.
 template <length_packer Pack>
 [[nodiscard]] packing packed_members(std::string_view function, Pack const& pack,
                                      std::span<std::uint32_t const> members,
@@ -109,8 +109,8 @@ template <length_packer Pack>
   return result;
 }
 
-/// Returns the groups of the members that no longer level has taken. The groups never outnumber the
-/// groups of all members, although a packer may need more groups for fewer samples.
+/// Packs the members that levels of greater length have not taken. The result never has more groups
+/// than a packing of all members, although a packer may need more groups for fewer samples.
 template <length_packer Pack>
 [[nodiscard]] grouping packed_rest(std::string_view function, Pack const& pack,
                                    std::span<std::uint32_t const> members,

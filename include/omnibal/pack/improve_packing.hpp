@@ -374,10 +374,10 @@ struct improve_packing_fn {
   ///
   /// For integers, simulated annealing follows the passes of all sizes, with a few groups in the
   /// pool. A step forces a sample of the pool into a group and fills the rest of that group as full
-  /// as possible. One resource is filled by subset sums, several by a depth-first search. Searches,
-  /// in turn with subset sums, also fill groups of one resource; samples that are hard to place
-  /// then count more. The temperature falls over one pass, then over two, four and more, until the
-  /// pool requires fewer groups.
+  /// as possible. Several resources are filled by a depth-first search. For one resource, subset
+  /// sums alternate with this search, in which samples that are hard to place have larger values.
+  /// The temperature falls over one pass, then over two, four and more, until the pool requires
+  /// fewer groups.
   ///
   /// The passes end at the lower bound or at `options.passes`. With floating-point numbers they
   /// also end when passes of all sizes have gained nothing. `go_on` may end the passes earlier, for
@@ -389,13 +389,13 @@ struct improve_packing_fn {
   /// samples, demand and capacity; empty groups are dropped. The report counts the passes as rounds
   /// and has no keep rule.
   ///
-  /// Complexity: a pass is linear in the samples, except for the lookups of groups, which cost the
-  /// same as in `best_fit_decreasing`; fewer if most groups are full. Memory: about 56 + 16R bytes
-  /// per sample. Determinism: portable for integers. Errors: the errors of `best_fit_decreasing`
-  /// for capacity and demands; `std::invalid_argument` if `start` contains an index twice or not at
-  /// all, if it contains an index that is not a sample, if it lists an oversized sample in a group
-  /// or a fitting sample as oversized, if a group exceeds the capacity, or if
-  /// `options.spare_groups` is outside [0, 1].
+  /// Complexity: a pass is linear in the samples, except for the lookups of groups. Lookups cost
+  /// the same as in `best_fit_decreasing`, and less if most groups are full. Memory: about 56 + 16R
+  /// bytes per sample. Determinism: portable for integers. Errors: the errors of
+  /// `best_fit_decreasing` for capacity and demands; `std::invalid_argument` if `start` contains an
+  /// index twice or not at all, if it contains an index that is not a sample, if it lists an
+  /// oversized sample in a group or a fitting sample as oversized, if a group exceeds the capacity,
+  /// or if `options.spare_groups` is outside [0, 1].
   template <class Samples, class Demand, class Capacity, class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> && progress_predicate<GoOn>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,

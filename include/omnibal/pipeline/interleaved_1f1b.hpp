@@ -13,17 +13,18 @@
 
 namespace omnibal::inline v0 {
 
-/// The schedule 1F1B with `chunks` chunks of the model on each stage, `stages` virtual stages
-/// apart. A stage runs micro-batches through its chunks in groups. The idle time of 1F1B shrinks by
-/// the factor `chunks`, at the cost of more transfers and more micro-batches in flight. Larger
-/// groups leave more time for transfers and keep more micro-batches in flight.
+/// The schedule 1F1B with `chunks` chunks of the model on each stage. Two consecutive chunks of a
+/// stage are `stages` virtual stages apart. A stage runs micro-batches through its chunks in
+/// groups. The idle time of 1F1B shrinks by the factor `chunks`, at the cost of more transfers and
+/// more micro-batches in flight. Larger groups leave more time for transfers and keep more
+/// micro-batches in flight.
 ///
-/// The number of micro-batches is any. The number of groups is micro_batches / group, rounded down,
-/// and at least one; they have equal sizes, or the first ones have one micro-batch more.
-/// Megatron-LM makes the last group smaller instead, which is the same if `group` divides the
-/// micro-batches. A group must not be smaller than the stages, because the stages would wait for
-/// each other. With one chunk the schedule is `one_f_one_b`. Source: Narayanan et al., "Efficient
-/// large-scale language model training on GPU clusters using Megatron-LM", 2021.
+/// Any number of micro-batches is allowed. The number of groups is micro_batches / group, rounded
+/// down, and at least one. Their sizes differ by at most one, larger groups first. Megatron-LM
+/// makes only the last group smaller; both rules agree if `group` divides the micro-batches. A
+/// group must not be smaller than the stages, because the stages would wait for each other. With
+/// one chunk the schedule is `one_f_one_b`. Source: Narayanan et al., "Efficient large-scale
+/// language model training on GPU clusters using Megatron-LM", 2021.
 struct interleaved_1f1b {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;

@@ -234,7 +234,7 @@ transfer_time(T...)
 /// keeps `weight` to the end of the gradients of the weights.
 struct split_bytes {
   std::int64_t all = 0;
-  /// At most `all`.
+  /// The bytes that remain until the gradients of the weights end; at most `all`.
   std::int64_t weight = 0;
 
   [[nodiscard]] friend bool operator==(split_bytes const&, split_bytes const&) = default;

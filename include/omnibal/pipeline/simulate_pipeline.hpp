@@ -104,8 +104,8 @@ struct time_type_of<Value> {
       working_weight<decltype(Value::forward), decltype(Value::backward), decltype(Value::weight)>;
 };
 
-/// Throws unless ranges have a value for each of `count` places and, inside, for each of
-/// `micro_batches`.
+/// Throws unless a range has `count` values and each range inside it has `micro_batches` values.
+/// Functors and single values are not checked.
 template <class Source>
 void check_value_count(std::string_view function, std::string_view argument, Source const& source,
                        std::size_t count, std::string_view places, std::size_t micro_batches) {

@@ -31,15 +31,15 @@ struct select_activations_fn {
   /// exceeds another window, label search over both queues finds a solution of the whole problem.
   /// At last, modules are kept instead of offloaded if they fit, the last layers first.
   ///
-  /// Therefore no other module fits: if any module is recomputed or offloaded, the peak is within
-  /// `in_flight` times the bytes of the largest such module of the budget. The peaks of two budgets
-  /// that differ by more are in the order of the budgets. The times of two budgets are in the
-  /// opposite order if both are proven, and a bound is never above the time of a smaller budget.
-  /// The results of `activation_frontier` are in the order of the budgets without these conditions.
+  /// In the end no further module fits. Let g be `in_flight` times the bytes of the largest module
+  /// that is not kept: the peak is at least the budget minus g. If two budgets differ by more than
+  /// g, the larger one has the larger peak. If both results are proven, the larger budget never has
+  /// the larger time. A bound is never above the time of a smaller budget. The results of
+  /// `activation_frontier` are in the order of the budgets without these conditions.
   ///
-  /// If several micro-batches are in flight, the bytes in the queues at the end of the forward pass
-  /// count for each of them. Branch and bound divides the range of this number, and solves the
-  /// problem for at most 1, 8 or 64 ranges by effort.
+  /// If several micro-batches are in flight, each also holds the bytes that are in the queues at
+  /// the end of the forward pass. Branch and bound divides the range of these bytes. It solves at
+  /// most 1, 8 or 64 ranges with the efforts `fast`, `normal` and `thorough`.
   ///
   /// Floating-point times are compared as whole numbers of at most 2^-61 of their sum. Bound and
   /// proof hold up to one of these units for each module and up to the rounding of sums. They hold

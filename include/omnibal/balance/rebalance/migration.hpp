@@ -287,8 +287,9 @@ class migration {
     state.sum_loads();
   }
 
-  /// Finds parts that move at most `max_bytes`, or only what the counts require, with the least
-  /// largest load over speed for some limits between the given one and that at home.
+  /// Bisects the limit on the largest load over speed, from `limit` to the value at home. Keeps the
+  /// best parts that move at most `max_bytes`. If no limit gives such parts, keeps only the moves
+  /// that the counts require.
   void spend(std::int64_t max_bytes, part_time limit) {
     state.start_at_home();
     if (state.counts.is_limited()) required_.run(state, use(limit));

@@ -38,9 +38,9 @@ namespace omnibal::inline v0::detail {
 }
 
 /// Returns the load that the bundle of each rank should have, as a multiple of the mean load, from
-/// the fastest rank on. Loads are in proportion to the speeds, unless
-/// the smallest singles are too large for the slowest ranks. These ranks then share the smallest
-/// singles, and faster ranks share the rest. `sizes` are the sizes of all singles.
+/// the fastest rank on. Loads are in proportion to the speeds, unless the smallest singles are too
+/// large for the slowest ranks. These ranks then share the smallest singles, and faster ranks share
+/// the rest. `sizes` are the sizes of all singles.
 [[nodiscard]] inline std::vector<double> wanted_loads(std::vector<std::uint64_t> sizes,
                                                       rank_lanes const& lanes) {
   std::sort(sizes.begin(), sizes.end());

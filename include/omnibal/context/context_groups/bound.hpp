@@ -14,14 +14,13 @@
 namespace omnibal::inline v0::detail {
 
 /// The least makespan that areas, bytes and the longest sample allow. In any plan, the rank-seconds
-/// of a sample are the rank-seconds with some degree that ends it in time. Its rank-bytes are no
-/// fewer than on one rank, because the bytes of the samples of a group add up. All samples together
-/// must fit into the ranks in time, and into the memory of the micro-steps. A rank has its speed in
-/// rank-seconds of the fastest rank per second, and a group uses all of its ranks at the speed of
-/// the slowest one. These are the canonical
-/// degrees of Turek, Wolf and Yu (1992), and Ludwig and Tiwari (1994). If the longest samples have
-/// more bytes than k micro-steps hold, at least k + 1 micro-steps last as long as the shortest of
-/// these samples.
+/// of a sample are the rank-seconds with some degree that ends it in time. These are the canonical
+/// degrees of Turek, Wolf and Yu (1992), and Ludwig and Tiwari (1994). Its rank-bytes are no fewer
+/// than on one rank, because the bytes of the samples of a group add up. All samples together must
+/// fit into the ranks in time, and into the memory of the micro-steps. A rank provides rank-seconds
+/// in proportion to its speed, and a group uses all of its ranks at the speed of the slowest one.
+/// If the longest samples have more bytes than k micro-steps hold, at least k + 1 micro-steps last
+/// as long as the shortest of these samples.
 class context_bound {
  public:
   /// Computes the bounds of an instance. Memory: 20 bytes for each sample, reused between calls.

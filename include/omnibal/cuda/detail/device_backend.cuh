@@ -325,9 +325,9 @@ void run_on_device(scratch_count const& count, Algorithm const& algorithm) {
 /// The members of every algorithm on the device.
 template <class Algorithm>
 struct scratch_counted {
-  /// Returns the scratch bytes that a call with these arguments takes from its memory resource;
+  /// Returns the scratch bytes that a call with these arguments allocates from its memory resource;
   /// submits nothing. Only the sizes of arrays matter, so the arrays may be null: `device_span<int
-  /// const>(nullptr, n)`. Call it on the device of the call. Errors: the errors of the call,
+  /// const>(nullptr, n)`. The device of the call must be current. Errors: the errors of the call,
   /// including `error` if the call queries a device.
   template <class... Arguments>
   [[nodiscard]] std::size_t scratch_bytes(Arguments&&... arguments) const {

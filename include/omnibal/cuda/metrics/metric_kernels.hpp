@@ -122,7 +122,7 @@ struct measure_ratio {
   std::size_t blocks;
   /// An element for each kind of each block.
   spread* of_blocks;
-  /// A word that is zero before the launch.
+  /// The counter of finished blocks for `is_last_of`; zero before the launch.
   std::uint32_t* arrived;
   double* out;
   fault* faults;

@@ -22,8 +22,8 @@
 namespace omnibal::inline v0::nccl {
 
 struct exchange_bounded_options {
-  /// The largest number of bytes that a rank may send to another: a multiple of 16, of which 16 are
-  /// the header. Equal on all ranks.
+  /// The most bytes that a rank may send to another rank, including a header of 16 bytes. The value
+  /// is a multiple of 16 and equal on all ranks.
   std::size_t slot_bytes = 0;
 };
 
@@ -36,11 +36,11 @@ struct exchange_bounded_fn {
   ///
   /// Every rank sends a slot of `options.slot_bytes` to every other rank, full or not, by grouped
   /// sends and receives. Therefore no count is copied to the host. Only the first call with a slot
-  /// synchronizes, because all ranks agree on the slot in it. Later calls can be captured in a
-  /// graph. This form suits tens of ranks, because a rank sends and stores a slot for each rank. If
-  /// a message does not fit, `report` contains this fault on all ranks and the sufficient slot,
-  /// `in` is unchanged, and the exact form can follow. `report` has one element; see also
-  /// `padding_factor`.
+  /// size synchronizes, because all ranks agree on the size in that call. Later calls can be
+  /// captured in a graph. This form suits tens of ranks, because a rank sends and stores a slot for
+  /// each rank. If a message does not fit, `report` contains this fault on all ranks and the
+  /// sufficient slot, `in` is unchanged, and the exact form can follow. `report` has one element;
+  /// see also `padding_factor`.
   ///
   /// Complexity: two radix sorts of the samples of this rank and reading and writing the bytes
   /// twice. Memory: twice a slot for each rank, 24 bytes for each sample before and 16 for each

@@ -259,9 +259,9 @@ class layer_flow {
     }
   }
 
-  /// Searches breadth first from the ranks above the parameter for ranks below it, up to the first
-  /// level with one. Raises the parameter as long as there is none. Returns false if no rank is
-  /// above the parameter.
+  /// Searches breadth first from the ranks above `largest_` to ranks below it, and stops after the
+  /// first level that contains such a rank. If there is no such rank, raises `largest_` and
+  /// repeats. Returns false if no rank is above `largest_`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool reach() {
     split_arrays const& a = arrays_;
     for (;;) {

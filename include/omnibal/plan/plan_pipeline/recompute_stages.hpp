@@ -33,7 +33,7 @@ class recompute_stages {
   [[nodiscard]] std::int64_t min_time(std::size_t first, std::size_t last) const {
     return layers_.min_time(first, last);
   }
-  /// Returns the time of a layer with the fewest bytes.
+  /// Returns the time of a layer with the choice that keeps the fewest bytes.
   [[nodiscard]] std::int64_t small_time(std::size_t layer) const {
     return layers_[layer].front().time;
   }

@@ -74,8 +74,8 @@ class chunk_choices {
     return result;
   }
 
-  /// Returns the fewest bytes that the memory of a stage lacks; not positive if it suffices. A
-  /// stage without layers lacks nothing.
+  /// Returns the smallest number of bytes by which a stage exceeds its memory, over all choices of
+  /// its layers; zero or negative if some choices fit. Returns zero for a stage without layers.
   [[nodiscard]] int128 missing_bytes(std::size_t stage, chunk_ranges const& ranges) {
     if (is_empty(ranges)) return 0;
     int128 const all = room(stage, ranges);
@@ -196,7 +196,8 @@ class chunk_choices {
     return sum;
   }
 
-  /// Uses the fastest choices of all layers if they fit.
+  /// Writes the fastest choices of all layers to `result` if they fit the memory. Returns false if
+  /// they do not fit.
   [[nodiscard]] bool take_fastest(std::size_t stage, chunk_ranges const& ranges,
                                   stage_solution& result) {
     std::size_t const chunks = ranges.size() / 2;

@@ -33,10 +33,10 @@ class chunk_dual {
   chunk_dual(chunk_dual const&) = delete;
   chunk_dual& operator=(chunk_dual const&) = delete;
 
-  /// Returns a lower bound of `weight * largest load + sum of the loads` with `rounds` prices at
-  /// most; ends at a bound of `known`. Even prices, which make the same layer as expensive on all
-  /// stages on average, are found by bisection. Then the subgradient method moves the weights and
-  /// prices of stages.
+  /// Returns a lower bound of `weight * largest load + sum of the loads`. Evaluates at most
+  /// `rounds` price vectors, and stops when the bound reaches `known`. A bisection first finds even
+  /// prices, with which a layer costs the same on all stages on average. Then the subgradient
+  /// method moves the weights and prices of single stages.
   [[nodiscard]] int128 min_step(int128 weight, int128 known, std::size_t rounds) {
     auto const count = static_cast<int128>(stages());
     total_ = weight * unit;

@@ -162,8 +162,8 @@ class chunk_search {
     return result;
   }
 
-  /// Improves these cuts by local search and keeps them if they are the best so
-  /// far. Does nothing if a rule forbids the cuts.
+  /// Improves these cuts by local search and keeps them if they are the best so far. Does nothing
+  /// if a rule forbids the cuts.
   void offer(std::vector<std::uint32_t> boundaries) {
     if (!problem_.allows(boundaries)) return;
     cut_state cuts = evaluator_.evaluate(std::move(boundaries));

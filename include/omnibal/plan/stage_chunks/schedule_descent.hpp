@@ -20,9 +20,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Applies moves that shorten `interleaved_1f1b` if backward passes take twice as long as forward
-/// passes. The estimate stays at most `limit`, because many cuts have nearly the same estimate. A
-/// step of the budget is a simulation.
+/// Local search by simulation: applies moves that shorten `interleaved_1f1b`, in which backward
+/// passes take twice as long as forward passes. Many cuts have nearly the same estimate, and only
+/// cuts with an estimate of at most `limit` are simulated. Each simulation is a step of the budget.
 class schedule_descent {
  public:
   schedule_descent(chunk_problem const& problem, cut_moves& moves, int128 limit)
