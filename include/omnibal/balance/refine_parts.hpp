@@ -116,20 +116,19 @@ struct refine_parts_fn {
   [[nodiscard]] grouping operator()(Samples const& samples, groups_argument parts,
                                     Cost const& cost = {},
                                     refine_parts_options const& options = {}) const {
-    bool const may_move = options.counts == part_counts::free;
     auto const search = [&](auto const& costs, auto const& order, auto& part_of, auto limit,
                             auto const& put, auto const& speeds) {
       detail::search_budget budget(options.exchanges);
       if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
         auto const largest = detail::even_parts(costs, order, part_of, parts.size(), limit,
-                                                {budget, options.splits, options.seed}, may_move,
-                                                detail::free_exchanges{}, speeds);
+                                                {budget, options.splits, options.seed},
+                                                options.counts, detail::free_exchanges{}, speeds);
         if (largest <= limit) return;
         budget = detail::search_budget(std::min(options.exchanges, max_last_exchanges));
       }
       detail::part_refiner refiner(costs, order, part_of, parts.size(), detail::free_exchanges{},
                                    speeds);
-      refiner.run(limit, budget, may_move);
+      refiner.run(limit, budget, options.counts);
       refiner.for_each_sample(put);
     };
     return detail::refined_parts(name, samples, parts, cost, options.max_overload, options.speeds,

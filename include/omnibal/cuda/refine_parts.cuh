@@ -102,7 +102,7 @@ struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
   template <detail::kernel_backend Backend, class Start>
   static void run(Backend& backend, cost_steps const& steps, Start const& start,
                   refine_parts_options const& options, part_span const& out) {
-    detail::round_refiner const search{options.rounds, options.counts == part_counts::free};
+    detail::round_refiner const search{options.rounds, options.counts};
     detail::refine_parts(backend, steps, start, options.max_overload, search, out);
   }
 };

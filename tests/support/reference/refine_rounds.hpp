@@ -34,11 +34,11 @@ class round_refiner {
   }
 
   /// Rounds until no load is above `target`, nothing helps or there were so many.
-  void run(std::int64_t target, std::size_t rounds, bool may_move) {
+  void run(std::int64_t target, std::size_t rounds, omnibal::part_counts counts) {
     for (; rounds != 0; --rounds) {
       rank_parts();
       if (load_of_rank(ranked_.size() - 1) <= target) return;
-      if (!even_pairs(target, may_move) && !relieve(may_move)) return;
+      if (!even_pairs(target, counts) && !relieve(counts)) return;
     }
   }
 
@@ -59,14 +59,14 @@ class round_refiner {
   /// Evens the most loaded part with the least loaded one, the second most loaded with the second
   /// least loaded, and so on, each by one exchange. Does nothing and returns false where that does
   /// not help the first.
-  bool even_pairs(std::int64_t target, bool may_move) {
+  bool even_pairs(std::int64_t target, omnibal::part_counts counts) {
     for (std::size_t pair = 0; pair != ranked_.size() / 2; ++pair) {
       std::uint32_t const heavy = ranked_[ranked_.size() - 1 - pair];
       if (lists_.load(heavy) <= target) return true;
       lists_.open(heavy, heavy_);
       lists_.open(ranked_[pair], light_);
       omnibal::detail::part_exchange const best =
-          omnibal::detail::best_exchange(heavy_, light_, lists_.costs(), may_move);
+          omnibal::detail::best_exchange(heavy_, light_, lists_.costs(), counts);
       if (best.leaves != omnibal::detail::part_exchange::nothing) {
         apply_exchange(best, heavy, ranked_[pair]);
       } else if (pair == 0) {
@@ -77,7 +77,7 @@ class round_refiner {
   }
 
   /// Evens the most loaded part with the one that helps it most, the least loaded of equal ones.
-  bool relieve(bool may_move) {
+  bool relieve(omnibal::part_counts counts) {
     std::uint32_t const heavy = ranked_.back();
     lists_.open(heavy, heavy_);
     omnibal::detail::part_exchange best;
@@ -86,7 +86,7 @@ class round_refiner {
       if (lists_.load(other) == lists_.load(heavy)) break;
       lists_.open(other, light_);
       omnibal::detail::part_exchange const found =
-          omnibal::detail::best_exchange(heavy_, light_, lists_.costs(), may_move);
+          omnibal::detail::best_exchange(heavy_, light_, lists_.costs(), counts);
       if (found.gain <= best.gain) continue;
       best = found;
       partner = other;
@@ -132,7 +132,7 @@ struct refine_rounds_fn {
           // Without speeds, limits are loads.
           if constexpr (std::same_as<decltype(limit), std::int64_t>) {
             round_refiner refiner(costs, order, part_of, parts.size());
-            refiner.run(limit, options.rounds, options.counts == omnibal::part_counts::free);
+            refiner.run(limit, options.rounds, options.counts);
             refiner.lists().for_each_sample(put);
           }
         });

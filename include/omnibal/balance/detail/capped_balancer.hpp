@@ -4,6 +4,7 @@
 /// \file
 /// A number of parts within a capacity, with even costs.
 
+#include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/capped_times.hpp>
 #include <omnibal/balance/detail/pair_repartition.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
@@ -240,7 +241,7 @@ class capped_exchanges {
 
   template <class Pair>
   [[nodiscard]] auto operator()(open_part<1> const& heavy, open_part<1> const& light,
-                                integer_costs<1> const& costs, bool may_move,
+                                integer_costs<1> const& costs, part_counts counts,
                                 Pair const& pair) const {
     // The maximum number of samples on each side.
     constexpr std::size_t max_on_a_side = 8;
@@ -265,7 +266,7 @@ class capped_exchanges {
     auto const cost = [&](std::size_t k) { return costs[light.places[k]][0]; };
     std::size_t middle = 0;
     for (std::size_t i = 0; i != heavy.places.size(); ++i) {
-      if (may_move) consider(i, part_exchange::nothing);
+      if (counts == part_counts::free) consider(i, part_exchange::nothing);
       middle = first_within(middle, light.places.size(), cost, costs[heavy.places[i]][0] - gap);
       std::size_t const first = middle - std::min(middle, max_on_a_side);
       std::size_t const last = std::min(light.places.size(), middle + max_on_a_side);
@@ -514,7 +515,7 @@ class capped_balancer {
   void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
             std::size_t parts, time bound, std::size_t splits) const {
     even_parts(costs_, order, part_of, parts, with_overload(bound, effort_.max_overload),
-               {search_budget(effort_.exchanges), splits, effort_.seed}, true,
+               {search_budget(effort_.exchanges), splits, effort_.seed}, part_counts::free,
                capped_exchanges<Layout>(input_, order), speeds_);
   }
 

@@ -4,6 +4,7 @@
 /// \file
 /// A walk that balances parts by repeated splits of two of them.
 
+#include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_ranking.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/detail/checked_gain.hpp>
@@ -150,9 +151,9 @@ class pair_repartition {
   }
 
   /// Runs steps until no load is above `target`, until the budget is spent, or when `in_vain` steps
-  /// have not halved the excess. With `may_move` samples move, otherwise they are only swapped.
+  /// have not halved the excess. If `counts` is `kept`, samples are only exchanged for others.
   template <class Exchanges>
-  void run(time target, search_budget budget, std::size_t in_vain, bool may_move,
+  void run(time target, search_budget budget, std::size_t in_vain, part_counts counts,
            Exchanges const& exchanges) {
     halving_limit<time> limit(target, in_vain);
     for (; !budget.is_spent(); budget.spend()) {
@@ -160,7 +161,7 @@ class pair_repartition {
       time const largest = time_of(heavy);
       if (largest <= target || limit.ends(largest, budget.spent())) return;
       auto const [one, other] = choose_pair(heavy);
-      if (one != other) split(one, other, may_move, exchanges);
+      if (one != other) split(one, other, counts, exchanges);
     }
   }
 
@@ -245,9 +246,9 @@ class pair_repartition {
   }
 
   /// Removes candidates from two parts, in random order.
-  void order_candidates(std::uint32_t one, std::uint32_t other, bool may_move) {
+  void order_candidates(std::uint32_t one, std::uint32_t other, part_counts counts) {
     candidates_.clear();
-    if (may_move) {
+    if (counts == part_counts::free) {
       draw_moves(samples_[one], samples_[other]);
     } else {
       draw_swaps(samples_[one], samples_[other]);
@@ -267,10 +268,11 @@ class pair_repartition {
   }
 
   template <class Exchanges>
-  void split(std::uint32_t one, std::uint32_t other, bool may_move, Exchanges const& exchanges) {
+  void split(std::uint32_t one, std::uint32_t other, part_counts counts,
+             Exchanges const& exchanges) {
     auto const pair = speeds_.pair(one, other);
     [[maybe_unused]] auto const before = pair.larger(loads_[one], loads_[other]);
-    order_candidates(one, other, may_move);
+    order_candidates(one, other, counts);
     auto gain = evaluate_split(one, other, exchanges);
     if (!apply_split(one, other, exchanges)) gain = 0;
     if constexpr (checks_gains) {
@@ -357,12 +359,12 @@ typename Speeds::time even_parts(integer_costs<1> const& costs,
                                  std::span<std::uint32_t const> order,
                                  std::vector<std::uint32_t>& part_of, std::size_t parts,
                                  typename Speeds::time target, evening_effort const& effort,
-                                 bool may_move, Exchanges const& exchanges,
+                                 part_counts counts, Exchanges const& exchanges,
                                  Speeds const& speeds = {}) {
   search_budget budget = effort.budget;
   {
     part_refiner<1, Exchanges, Speeds> refiner(costs, order, part_of, parts, exchanges, speeds);
-    refiner.run_with_lightest(target, budget, may_move);
+    refiner.run_with_lightest(target, budget, counts);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
     auto const largest = refiner.largest_load();
@@ -372,7 +374,7 @@ typename Speeds::time even_parts(integer_costs<1> const& costs,
   // limit on splits per sample saves time for few samples.
   std::size_t const in_vain = std::min(effort.splits, 32 * order.size()) + 4 * parts;
   pair_repartition<Speeds> walk(costs, order, part_of, parts, effort.seed, speeds);
-  walk.run(target, search_budget(budget.left()), in_vain, may_move, exchanges);
+  walk.run(target, search_budget(budget.left()), in_vain, counts, exchanges);
   walk.for_each_sample([&](std::uint32_t sample, std::uint32_t part) { part_of[sample] = part; });
   return walk.largest_load();
 }

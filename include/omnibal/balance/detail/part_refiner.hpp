@@ -4,6 +4,7 @@
 /// \file
 /// Exchanges of samples between parts and the search for smaller largest loads.
 
+#include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_ranking.hpp>
 #include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/integer_costs.hpp>
@@ -154,13 +155,15 @@ template <std::size_t R, class Pair = even_pair>
          pair.larger(largest_amount(heavy.load - moved), largest_amount(light.load + moved));
 }
 
-/// Returns the exchange between `heavy` and `light` with the largest gain, if there is a gain.
-/// `may_move` allows an exchange without an arriving sample. `costs` contains the costs by place.
+/// Returns the exchange between `heavy` and `light` with the largest gain, if there is a gain. If
+/// `counts` is `free`, an exchange may have no arriving sample. `costs` contains the costs by
+/// place.
 template <std::size_t R, class Pair = even_pair>
 [[nodiscard]] valued_exchange<gain_of<Pair>> best_exchange(open_part<R> const& heavy,
                                                            open_part<R> const& light,
                                                            integer_costs<R> const& costs,
-                                                           bool may_move, Pair const& pair = {}) {
+                                                           part_counts counts,
+                                                           Pair const& pair = {}) {
   valued_exchange<gain_of<Pair>> best;
   gain_of<Pair> const before = pair.larger(largest_amount(heavy.load), largest_amount(light.load));
   auto const leaves = [&](std::size_t i) -> auto const& { return costs[heavy.places[i]]; };
@@ -172,7 +175,7 @@ template <std::size_t R, class Pair = even_pair>
       heavy.places.size(), light.places.size(), leaves, comes, gap,
       [](std::size_t) { return true; },
       [&](std::size_t i, std::size_t j) {
-        if (j == part_exchange::nothing && !may_move) return;
+        if (j == part_exchange::nothing && counts == part_counts::kept) return;
         resources<R> moved = leaves(i);
         if (j != part_exchange::nothing) moved -= comes(j);
         keep_better(best, {i, j, evaluate_exchange(heavy, light, moved, before, pair)});
@@ -297,9 +300,9 @@ class halving_limit {
 struct free_exchanges {
   template <std::size_t R, class Pair>
   [[nodiscard]] auto operator()(open_part<R> const& heavy, open_part<R> const& light,
-                                integer_costs<R> const& costs, bool may_move,
+                                integer_costs<R> const& costs, part_counts counts,
                                 Pair const& pair) const {
-    return best_exchange(heavy, light, costs, may_move, pair);
+    return best_exchange(heavy, light, costs, counts, pair);
   }
 
   /// Accepts any subset of candidates for an exchange between two parts.
@@ -333,8 +336,8 @@ class part_refiner {
         ranking_(speeds_, parts, [this](std::size_t part) { return parts_.load(part); }) {}
 
   /// Runs exchanges until no load is above `target`, none helps, or the budget is spent.
-  void run(time target, search_budget budget, bool may_move) {
-    may_move_ = may_move;
+  void run(time target, search_budget budget, part_counts counts) {
+    counts_ = counts;
     while (!budget.is_spent()) {
       std::uint32_t const heavy = ranking_.heaviest();
       if (time_of(heavy) <= target || !relieve(heavy, budget)) return;
@@ -343,8 +346,8 @@ class part_refiner {
 
   /// Runs exchanges only with the lightest part, as long as they bring the largest load much nearer
   /// to the target.
-  void run_with_lightest(time target, search_budget& budget, bool may_move) {
-    may_move_ = may_move;
+  void run_with_lightest(time target, search_budget& budget, part_counts counts) {
+    counts_ = counts;
     // Each part above the target requires at least one exchange.
     halving_limit<time> limit(target, 64 + 4 * parts_.size());
     while (!budget.is_spent()) {
@@ -403,7 +406,7 @@ class part_refiner {
       open_part<R>& from = is_turned ? light_ : heavy_;
       open_part<R>& to = is_turned ? heavy_ : light_;
       auto const pair = is_turned ? speeds_.pair(light, heavy) : speeds_.pair(heavy, light);
-      auto const exchange = exchanges_(from, to, parts_.costs(), may_move_, pair);
+      auto const exchange = exchanges_(from, to, parts_.costs(), counts_, pair);
       if (exchange.leaves == part_exchange::nothing) break;
       apply_checked(
           {"part_refiner", "exchange"}, exchange.gain,
@@ -427,7 +430,7 @@ class part_refiner {
   Speeds speeds_;
   costed_parts<R> parts_;
   ranking_for<Speeds> ranking_;
-  bool may_move_ = true;
+  part_counts counts_ = part_counts::free;
   open_part<R> heavy_;
   open_part<R> light_;
   std::vector<load_order<time>> others_;

@@ -4,6 +4,7 @@
 /// \file
 /// Batches within a capacity, with even costs over the speeds of their ranks.
 
+#include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/capped_balancer.hpp>
 #include <omnibal/balance/detail/pair_repartition.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
@@ -80,7 +81,7 @@ class timed_batches {
   part_time even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
                  part_time target, std::size_t splits, part_speeds const& speeds) const {
     return even_parts(costs_, order, part_of, speeds.size(), target,
-                      {search_budget(effort_.exchanges), splits, effort_.seed}, true,
+                      {search_budget(effort_.exchanges), splits, effort_.seed}, part_counts::free,
                       capped_exchanges<Layout>(input_, order), speeds);
   }
 

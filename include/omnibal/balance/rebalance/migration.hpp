@@ -281,7 +281,7 @@ class migration {
     std::vector<std::uint32_t> part_of = state.rank_of;
     search_budget budget(refine_exchanges);
     part_refiner refiner(state.costs, order, part_of, state.ranks(), free_exchanges{}, speeds);
-    refiner.run(limit, budget, false);
+    refiner.run(limit, budget, part_counts::kept);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t rank) { state.rank_of[order[place]] = rank; });
     state.sum_loads();

@@ -4,6 +4,7 @@
 /// \file
 /// Refinement of given parts, a block for each step, with lists in shared or device memory.
 
+#include <omnibal/balance/count_policy.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
@@ -119,7 +120,7 @@ struct sorted_part_lists {
   template <thread_team Warp>
   [[nodiscard]] OMNIBAL_HOST_DEVICE pair_exchange best_exchange(Warp& warp, std::uint32_t heavy,
                                                                 std::uint32_t light,
-                                                                bool may_move) const {
+                                                                part_counts part_rule) const {
     std::uint32_t const* const from = places + offsets[heavy];
     std::uint32_t const* const to = places + offsets[light];
     std::uint32_t const size = sizes[light];
@@ -140,7 +141,7 @@ struct sorted_part_lists {
           auto const cost = [&](std::uint32_t k) {
             return static_cast<std::int64_t>(costs[to[k]]);
           };
-          if (may_move) consider(pair_exchange::nothing, leaves);
+          if (part_rule == part_counts::free) consider(pair_exchange::nothing, leaves);
           std::uint32_t const low = first_false(std::uint32_t{0}, size, [&](std::uint32_t k) {
             return cost(k) > leaves - half_excess;
           });
@@ -235,7 +236,7 @@ struct refine_memory {
 /// Rounds in which pairs of parts exchange at once.
 struct round_refiner {
   std::uint64_t rounds;
-  bool may_move;
+  part_counts part_rule;
 
   template <thread_block Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, sorted_part_lists& lists,
@@ -270,7 +271,7 @@ struct round_refiner {
       std::uint32_t const count = is_alone ? lists.parts : pairs;
       block.for_each_warp(count, [&](auto& warp, std::size_t rank) {
         pair_exchange const found =
-            lists.best_exchange(warp, heavy(rank), ranking.parts[rank], may_move);
+            lists.best_exchange(warp, heavy(rank), ranking.parts[rank], part_rule);
         warp.once([&] { memory.swaps[rank] = found; });
       });
       std::uint32_t const first = is_alone ? best_rank(block, memory.swaps, count) : 0;
