@@ -23,7 +23,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The samples of each part as a list, in an order of the caller. Keeps its memory.
+/// The samples of each part as a linked list, in the order of the insertions. Later calls reuse the
+/// memory.
 class part_lists {
  public:
   /// Creates parts without samples; samples are numbers below `samples`.
@@ -59,9 +60,9 @@ class part_lists {
   std::vector<std::uint32_t> next_;
 };
 
-/// Returns the first of `count` samples, with descending costs, from `j` on whose cost is at most
-/// `wanted`, or `count`. The wanted cost decreases with the leaving sample, and all searches
-/// together pass through a part once.
+/// Returns the first index from `j` on for which the cost is at most `wanted`, or `count` if there
+/// is none. The costs are descending. Callers pass descending values of `wanted`, so that all
+/// searches together pass through a part once.
 template <class Cost>
 [[nodiscard]] std::size_t first_within(std::size_t j, std::size_t count, Cost const& cost,
                                        std::int64_t wanted) {
@@ -69,7 +70,7 @@ template <class Cost>
   return j;
 }
 
-/// Calls `body(i)` for at most 64 evenly spaced samples of a number of samples.
+/// Calls `body(i)` for at most 64 evenly spaced indices below `count`.
 template <class Body>
 void for_each_spaced(std::size_t count, Body const& body) {
   constexpr std::size_t most = 64;
@@ -79,10 +80,11 @@ void for_each_spaced(std::size_t count, Body const& body) {
 /// The position of a sample that does not arrive.
 inline constexpr std::size_t no_sample = std::numeric_limits<std::size_t>::max();
 
-/// Calls `body(i, j)` if sample i of `leaving` that `may_leave(i)` may be exchanged for sample j of
-/// `coming`, or for none. With one kind of cost, j is on either side of the cost that is `gap` less
-/// than the cost of i. With several kinds, both are among evenly spaced samples. `leaves(i)` and
-/// `comes(j)` return costs, which are in descending order.
+/// Calls `body(i, j)` for exchanges of sample i of one part for sample j of another part, and
+/// `body(i, no_sample)` if sample i only moves. Only samples for which `may_leave(i)` is true
+/// leave. With one kind of cost, j are the two samples next to the cost that is `gap` less than the
+/// cost of i. With several kinds, i and j are evenly spaced samples. `leaves(i)` and `comes(j)`
+/// return costs, which are in descending order.
 template <std::size_t R, class Leaves, class Comes, class Filter, class Body>
 void for_each_exchange(std::size_t leaving, std::size_t coming, Leaves const& leaves,
                        Comes const& comes, std::int64_t gap, Filter const& may_leave,
@@ -106,7 +108,7 @@ void for_each_exchange(std::size_t leaving, std::size_t coming, Leaves const& le
   }
 }
 
-/// Keeps the best exchange, the first of equal ones.
+/// Replaces `best` by `other` if `other` is better, so that the first of equal exchanges stays.
 template <class Exchange>
 void keep_better(Exchange& best, Exchange const& other) {
   if (other.is_better_than(best)) best = other;
@@ -143,7 +145,8 @@ template <class Pair>
 using gain_of = decltype(std::declval<Pair>().larger(0, 0));
 
 /// Returns the gain if `heavy` loses the amounts `moved` and `light` receives them: the decrease of
-/// the larger load or time of the two parts, which is `before`.
+/// the larger load or time of the two parts. `before` is the larger load or time before the
+/// exchange.
 template <std::size_t R, class Pair = even_pair>
 [[nodiscard]] constexpr gain_of<Pair> evaluate_exchange(open_part<R> const& heavy,
                                                         open_part<R> const& light,
@@ -217,7 +220,7 @@ class costed_parts {
     loads_[part] = from.load;
   }
 
-  /// Returns the load of the part, measured anew.
+  /// Returns the load of a part, computed from its samples.
   [[nodiscard]] std::int64_t measured_load(open_part<R> const& part) const {
     resources<R> load{};
     for (std::uint32_t const place : part.places) load += costs_[place];
@@ -266,8 +269,8 @@ class costed_parts {
 /// Returns a time as a number that can be halved.
 [[nodiscard]] constexpr double level_of(part_time const& time) { return time.value(); }
 
-/// Ends a search without progress: a number of steps has not halved the excess of the largest load
-/// or time above the target.
+/// Ends a search if `steps` steps have not halved the excess of the largest load or time above the
+/// target.
 template <class Time>
 class halving_limit {
  public:
@@ -314,8 +317,8 @@ struct free_exchanges {
 };
 
 /// Lowers the largest load by exchanges between its part and another one. The load of a part is the
-/// largest amount of its kinds, with different speeds over the speed. `Exchanges` finds the best
-/// exchange of two parts.
+/// largest amount of its kinds, divided by the speed of the part if speeds differ. `Exchanges`
+/// finds the best exchange of two parts.
 template <std::size_t R, class Exchanges = free_exchanges, class Speeds = equal_speeds>
 class part_refiner {
  public:
@@ -332,7 +335,7 @@ class part_refiner {
         parts_(costs, order, part_of, parts),
         ranking_(speeds_, parts, [this](std::size_t part) { return parts_.load(part); }) {}
 
-  /// Runs exchanges until no load is above `target`, none helps, or the budget is spent.
+  /// Runs exchanges until no load is above `target`, no exchange helps, or the budget is spent.
   void run(time target, search_budget budget, bool may_move) {
     may_move_ = may_move;
     while (!budget.is_spent()) {
@@ -341,8 +344,8 @@ class part_refiner {
     }
   }
 
-  /// Runs exchanges only with the lightest part, as long as they bring the largest load much nearer
-  /// to the target.
+  /// Runs exchanges of the heaviest part with the lightest part. Ends if no load is above `target`,
+  /// no exchange helps, the exchanges no longer halve the excess, or the budget is spent.
   void run_with_lightest(time target, search_budget& budget, bool may_move) {
     may_move_ = may_move;
     // Each part above the target requires at least one exchange.
@@ -369,8 +372,8 @@ class part_refiner {
     return speeds_.time_of(part, parts_.load(part));
   }
 
-  /// Balances a part with the lightest one, or else with the lightest other part for which this is
-  /// possible.
+  /// Exchanges samples of `heavy` with the lightest part, or else with the lightest other part for
+  /// which an exchange helps. Returns false if no exchange helps.
   bool relieve(std::uint32_t heavy, search_budget& budget) {
     std::uint32_t const light = ranking_.lightest();
     if (light != heavy && even(heavy, light, budget)) return true;

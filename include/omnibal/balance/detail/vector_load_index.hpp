@@ -22,8 +22,8 @@ namespace omnibal::inline v0::detail {
 /// An index of parts by their loads in several kinds. It finds the part whose largest amount is the
 /// smallest after a sample is added, and is fast if the totals of the parts are similar. Parts with
 /// similar differences between their kinds are in the same block. Each block stores a lower bound
-/// of its parts, and so does each run of blocks; a search therefore skips most blocks. Memory: 48 +
-/// 8R bytes per part.
+/// on the loads of its parts, and each run of blocks stores a lower bound of its blocks. A search
+/// therefore skips most blocks. Memory: 48 + 8R bytes per part.
 template <std::size_t R>
 class vector_load_index {
  public:
@@ -57,7 +57,7 @@ class vector_load_index {
   template <class HasRoom>
   [[nodiscard]] std::uint32_t best_of(resources<R> const& cost, HasRoom const& has_room) {
     choice chosen;
-    // The next sample is mostly similar to the last one.
+    // Successive samples are mostly similar, so the last block is likely to have a good part.
     block const* const last = &blocks_[std::min(last_, blocks_.size() - 1)];
     look_at(*last, cost, has_room, chosen);
     block const* const nearest = nearest_block(cost);
@@ -86,7 +86,7 @@ class vector_load_index {
   }
 
  private:
-  /// Above all loads, and far from overflow in sums with other loads.
+  /// The amount of a closed part: above all loads, and far from overflow in sums with other loads.
   static constexpr std::int64_t closed = std::int64_t{1} << 54;
   /// The number of parts of a new block; a full block has twice this number.
   static constexpr std::size_t half_block = 64;

@@ -35,7 +35,7 @@ namespace omnibal::inline v0::detail {
 /// similar to each other. The load of a short bundle also counts the load that short bundles lack
 /// on average compared with full bundles. If bundles should have different loads, bundle k should
 /// have `wanted[k % wanted.size()]` times the mean load. The load of a bundle then also counts the
-/// load that it should lack compared with the largest ones.
+/// load that it should lack compared with the bundles with the largest wanted load.
 template <std::size_t R>
 class load_bundles {
  public:
@@ -203,7 +203,7 @@ class load_bundles {
     std::swap(from_low, from_high);
   }
 
-  /// Returns the sum of squares of the load of a bundle, measured anew.
+  /// Returns the sum of squares of the load of a bundle, computed from its groups.
   [[nodiscard]] int128 measured_squares(std::size_t bundle) const {
     int128 result = 0;
     for (std::size_t r = 0; r != R; ++r) {
@@ -231,7 +231,8 @@ class load_bundles {
   std::size_t count_ = 0;
   /// The average difference of a short bundle from a full one.
   std::int64_t missing_load_ = 0;
-  /// The differences of full bundles from the largest of them, in turn; empty if there are none.
+  /// The load that full bundle k should lack compared with the largest wanted load, at index k %
+  /// size; empty if all bundles should have the same load.
   std::vector<std::int64_t> missing_loads_;
   /// The groups; the groups of bundle k begin at `first_[k]`.
   std::vector<measured_group> groups_;
