@@ -31,10 +31,10 @@ struct group_rooms {
 /// An index of the open bins, the groups with room, by cells of their rooms in all resources except
 /// for one, the fine resource. Within a cell, groups are sorted by levels of the fine room. The
 /// group with the least fine room that a sample fits is therefore found by scanning bits. There are
-/// at most 64 cells, so that one word says which cells contain groups.
+/// at most 64 cells, so that the bits of one word mark the cells that contain groups.
 ///
 /// If every room has a level of its own, the search is exact. Otherwise, at most `probes` groups of
-/// a cell are tried, and one that fits may be missed.
+/// a cell are tried, and a group that fits may be missed.
 template <std::size_t R, class T>
 class open_bin_index {
  public:
@@ -42,7 +42,7 @@ class open_bin_index {
 
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// A group in a list, with its predecessor there.
+  /// The place of a group: its list, given by cell and level, and its predecessor in this list.
   struct place {
     std::uint32_t group = none;
     std::uint32_t before = none;
@@ -238,7 +238,7 @@ class open_bin_index {
   quantized_axis<T> coarse_[R] = {};
   std::size_t strides_[R] = {};
   quantized_axis<T> levels_;
-  /// The levels of each cell that hold groups.
+  /// The levels of each cell that contain groups.
   level_sets occupied_;
   amounts_type least_[max_cells] = {};
   std::vector<std::uint32_t> heads_;

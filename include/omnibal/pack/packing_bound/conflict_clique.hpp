@@ -73,8 +73,8 @@ class conflict_clique {
     return false;
   }
 
-  /// Returns the size of a clique that gains each sample, in order, that is in conflict with all
-  /// its samples.
+  /// Returns the size of a clique that is built greedily: each sample, in order, joins if it is in
+  /// conflict with all samples of the clique.
   [[nodiscard]] std::size_t greedy_clique() const {
     std::vector<amounts_type> clique;
     for (amounts_type const& sample : amounts_) {
