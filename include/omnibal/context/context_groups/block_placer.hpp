@@ -18,7 +18,7 @@ namespace omnibal::inline v0::detail {
 enum class block_search { found, none, gave_up };
 
 /// Finds blocks for the groups of one micro-step: depth-first, largest groups first, each at any
-/// free block of its size. `context_exact` makes one for each micro-step of a schedule
+/// free block of its size. `context_exact` creates a placer for each micro-step of a schedule
 /// without blocks.
 class block_placer {
  public:
@@ -28,8 +28,8 @@ class block_placer {
   block_placer(context_instance const& instance, std::span<filled_group> groups)
       : instance_(instance), groups_(groups) {}
 
-  /// Sets `first_rank` of the groups of a micro-step if there are such blocks. Visits at most
-  /// `max_nodes` blocks.
+  /// Sets `first_rank` of the groups of a micro-step if it finds blocks for all of them. Visits at
+  /// most `max_nodes` blocks.
   block_search run(std::uint32_t micro_step) {
     for (std::uint32_t g = 0; g != groups_.size(); ++g) {
       if (groups_[g].micro_step == micro_step) members_[count_++] = g;

@@ -20,11 +20,12 @@
 namespace omnibal::inline v0::detail {
 
 /// Hierarchical balance packing (Yao et al., NeurIPS 2025) within one step. Dynamic programming
-/// over the ends of levels finds, of all partitions of half-octaves of the length into levels, the
-/// one with the least time. The time follows from areas and bytes.
+/// over the ends of levels finds the partition of the half-octaves of the length into levels that
+/// requires the least time. Times are estimated from areas and bytes.
 class length_levels {
  public:
-  /// Memory: 40 bytes for each pair of half-octaves with samples, reused between calls.
+  /// Chooses the best degree of each possible level. Memory: 40 bytes for each pair of half-octaves
+  /// with samples, reused between calls.
   void measure(context_instance const& instance, context_memory memory) {
     cut_half_octaves(instance, memory);
     select_degrees(instance);

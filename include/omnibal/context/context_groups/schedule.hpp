@@ -18,7 +18,7 @@ struct level_target {
   std::uint64_t micro_steps = 1;
   /// The limit on the time of the longest group of a micro-step.
   double longest = 0;
-  /// The time of a micro-step as a multiple of the average of the remaining work.
+  /// The deadline of a micro-step, as a multiple of its average share of the remaining work.
   double pace = 1;
   /// The least degree of samples, as long as there are ranks for it.
   std::uint32_t min_degree_index = 0;
