@@ -25,8 +25,8 @@
 namespace omnibal::inline v0::detail {
 
 /// Costs whose sums cannot overflow: for each kind, the sum of any of them is at most 2^63 - 1. If
-/// there are several kinds, each is in proportion to its sum over all samples, so that kinds can be
-/// compared.
+/// there are several kinds, the amounts of each kind are shares of their sum over all samples, so
+/// that kinds can be compared.
 template <std::size_t R>
 using integer_costs = std::vector<resources<R>>;
 
@@ -67,11 +67,11 @@ template <class Working, class Amount>
 }
 
 /// Calls `amount_at(index)` once for each index below `count`, in order, and converts the results
-/// to integer costs. Integers of one kind stay unchanged. `result` keeps its memory.
+/// to integer costs. Integers of one kind stay unchanged. The memory of `result` is reused.
 ///
 /// Errors: `std::invalid_argument` for an amount that is negative, not finite or above 2^63 - 1,
-/// `std::overflow_error` if the sum of all amounts leaves its type, `std::length_error` above 2^32
-/// - 1 samples.
+/// `std::overflow_error` if the sum of all amounts exceeds its type, `std::length_error` above
+/// 2^32 - 1 samples.
 template <class AmountAt, std::size_t R>
 void measure_costs_into(std::string_view function, measure_names const& names, std::size_t count,
                         AmountAt const& amount_at, integer_costs<R>& result) {
@@ -102,7 +102,7 @@ void measure_costs_into(std::string_view function, measure_names const& names, s
 }
 
 /// Returns the integer costs of samples; `cost` is called once for each sample, in order. Errors:
-/// as `measure_costs_into`.
+/// the errors of `measure_costs_into`.
 template <sample_range Samples, class Cost>
 [[nodiscard]] integer_costs<cost_kinds<Samples, Cost>> measure_costs(std::string_view function,
                                                                      Samples const& samples,

@@ -17,7 +17,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A digit of words, and the beginnings in their order of the words with each value of the digit.
+/// A digit of words and, for each value of the digit, the position in the sorted order at which the
+/// words with this value begin.
 class radix_digit {
  public:
   static constexpr unsigned max_bits = 11;
@@ -73,8 +74,9 @@ class radix_digit {
 };
 
 /// Sorts words by the bits [first_bit, first_bit + bits), stably, digit after digit, except for the
-/// last digit. Calls `last(digit, words, spare)` with the words in one buffer, and with the other
-/// buffer. Three digits are counted in a pass; a digit that is equal in all words costs no more.
+/// last digit. For the last digit, calls `last(digit, words, spare)`; the words are in one buffer,
+/// and the other buffer is free. Three digits are counted in a pass; a digit that is equal in all
+/// words costs only this count.
 template <class Last>
 void radix_passes(std::span<std::uint64_t> words, std::span<std::uint64_t> spare,
                   unsigned first_bit, unsigned bits, Last const& last) {

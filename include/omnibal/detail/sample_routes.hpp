@@ -17,7 +17,7 @@
 namespace omnibal::inline v0::detail {
 
 /// The part of a plan that concerns one rank. Samples from one rank to another are in the order in
-/// which they arrive, so that both sides know the order. Keeps its memory.
+/// which they arrive, so that both sides know the order. Later calls reuse its memory.
 class sample_routes {
  public:
   /// A sample that stays on its rank.
