@@ -63,9 +63,9 @@ struct refine_parts_options {
   part_counts counts = part_counts::free;
   /// The maximum number of moves, swaps and splits.
   std::size_t exchanges = 1'000'000;
-  /// The patience of the search, for costs of one kind. The search ends when this number of splits,
-  /// and four more for each part, have not halved the excess of the largest load. Zero disables
-  /// splits.
+  /// The maximum number of splits without success, for costs of one kind. The search ends when this
+  /// number of splits, and four more for each part, have not halved the excess of the largest load.
+  /// Zero disables splits.
   std::size_t splits = 2048;
   /// The seed of the search; other seeds split other samples.
   std::uint64_t seed = 0;

@@ -267,7 +267,7 @@ struct unscheduled_groups_fn {
   }
 };
 
-/// Returns the groups that an epoch leaves to the next one; see `unscheduled_groups_fn`.
+/// Returns the groups that an epoch leaves to the next epoch; see `unscheduled_groups_fn`.
 inline constexpr unscheduled_groups_fn unscheduled_groups{};
 
 }  // namespace omnibal::inline v0

@@ -21,7 +21,7 @@ namespace omnibal::inline v0 {
 
 /// The time of a group of one degree: fixed + linear * tokens + quadratic * squares. Here `tokens`
 /// is the sum of the lengths of its samples, and `squares` is the sum of the squares of these
-/// lengths. The unit is free, but the same for all times.
+/// lengths. Times may have any unit, the same for all times.
 struct degree_time {
   double fixed = 0;
   double linear = 0;

@@ -34,7 +34,7 @@ using integer_costs = std::vector<resources<R>>;
 template <class Samples, class Cost>
 inline constexpr std::size_t cost_kinds = kinds_of<demand_result<Cost, sample_reference<Samples>>>;
 
-/// Throws unless there are parts, and no more than a grouping can have.
+/// Throws if there are no parts, or more parts than a grouping can have.
 inline void check_parts(std::string_view function, std::size_t parts) {
   check_positive(function, "parts", parts);
   check_number(function, "parts", parts);
@@ -56,8 +56,8 @@ template <class Working, scalar_measure T>
   return result;
 }
 
-/// Returns each kind of an amount, a weight or resources, in the type of computation, with the same
-/// checks.
+/// Returns each kind of an amount, a weight or resources, in the type of computation. Checks each
+/// amount as `checked_cost` does.
 template <class Working, class Amount>
 [[nodiscard]] constexpr auto checked_costs(std::string_view function, std::string_view argument,
                                            std::size_t index, Amount const& value) {
@@ -161,8 +161,7 @@ inline void check_max_overload(std::string_view function, double max_overload) {
   check_weight(function, "options.max_overload", max_overload);
 }
 
-/// Returns the bound plus the share `max_overload` of it, computed in `double`, or the largest
-/// integer.
+/// Returns bound * (1 + `max_overload`), computed in `double` and at most the largest integer.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::int64_t with_overload(std::int64_t bound,
                                                                     double max_overload) {
   constexpr std::int64_t most = INT64_MAX;

@@ -147,7 +147,7 @@ class plain_layout {
   }
   [[nodiscard]] constexpr amounts_type load(room_type const& room) const { return room; }
   [[nodiscard]] constexpr bool fits(room_type const& room, demand_type const& demand) const {
-    // The sum of integers may exceed the largest one.
+    // The sum of integers may exceed the largest integer.
     if constexpr (std::integral<T>) return demand.fits(left(room));
     return (room + demand).fits(capacity_);
   }

@@ -35,7 +35,7 @@ struct order_rules {
   return levels[level];
 }
 
-/// The memory of a search.
+/// The scratch memory of `search_orders`.
 struct order_arrays {
   /// An element for each donor.
   std::uint32_t* order;
@@ -50,7 +50,7 @@ struct order_result {
   /// Whether the copies are in `order_arrays::other_copies`.
   bool is_other;
   std::size_t count;
-  /// The tokens above the cap that found no room.
+  /// The number of tokens above the cap for which no room was found.
   std::int64_t unplaced;
 };
 
@@ -104,7 +104,7 @@ OMNIBAL_HOST_DEVICE constexpr void change_order(std::uint32_t* order, std::size_
   return best;
 }
 
-/// Returns the status of a plan. `unplaced` are the tokens above the cap that found no room.
+/// Returns the status of a plan. `unplaced` is the number of tokens above the cap without a room.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr solve_status spill_status(std::int64_t unplaced,
                                                                       std::size_t slots,
                                                                       std::size_t fewest_copies,

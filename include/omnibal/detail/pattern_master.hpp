@@ -22,7 +22,7 @@ struct pattern_entry {
   std::uint32_t count;
 };
 
-/// The contents of a group, each type once.
+/// The samples of a group: the number of samples of each type. Each type occurs once.
 using pattern = std::vector<pattern_entry>;
 
 /// The largest number of samples of one type in a group of a linear program. With more, the worth
@@ -132,7 +132,7 @@ class pattern_master {
     }
   }
 
-  /// Pivots on a row of the column.
+  /// Pivots on the row `leaving` of the column: updates the inverse and the groups.
   void replace(std::size_t leaving) {
     std::size_t const types = size();
     float* const pivot = inverse_.data() + leaving * types;

@@ -46,7 +46,8 @@ class radix_digit {
     return words.empty() || starts_[value_of_(words[0])] == words.size();
   }
 
-  /// Writes the words, or their low bits, in the order of the digit, stably; may be called once.
+  /// Writes the words, converted to `Word`, to `output` in a stable order of the digit. May be
+  /// called once.
   template <class Word>
   void scatter(std::span<std::uint64_t const> words, Word* output) {
     field const value_of = value_of_;
@@ -139,7 +140,8 @@ inline void sort_runs(std::span<std::uint64_t const> words, std::vector<std::uin
   }
 }
 
-/// Returns `order_descending` of the keys in `count` words; `key` returns the keys once more.
+/// Returns the result of `order_descending` for the keys in the first `count` words of `memory`.
+/// `key(i)` returns key i again, for comparisons.
 [[nodiscard]] inline std::vector<std::uint32_t> order_words(unset_array<std::uint64_t>&& memory,
                                                             std::size_t count, index_key key) {
   if (count == 0) return {};

@@ -26,7 +26,8 @@ class spill_bound {
   /// Returns the bound. `cap` is the maximum number of tokens on a rank.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t operator()(spill_lists const& problem,
                                                            std::int64_t cap) {
-    // Donors whose copies are counted by their experts may have any room up to the cap afterward.
+    // If the copies of a donor are counted by its experts, the donor then counts as a room of `cap`
+    // tokens.
     std::size_t result = 0;
     for (counting by = counting::rooms;;
          by = by == counting::rooms ? counting::experts : counting::both) {

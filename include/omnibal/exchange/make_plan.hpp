@@ -34,7 +34,7 @@ template <class Range>
 concept offset_range = sample_range<Range> &&
     std::integral<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
 
-/// The error if no parts under a cap exist, or none were found.
+/// The error of a balancer if there are no parts within a capacity, or if it finds none.
 class capacity_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

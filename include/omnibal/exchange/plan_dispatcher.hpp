@@ -43,9 +43,9 @@ class plan_dispatcher {
   /// because communicators of a device would require one order on all ranks.
   ///
   /// The destructor does not wait for other ranks: `leave(comm)` ends a call that waits, on this
-  /// rank and on the others. `leave` may run concurrently with that call. `thread_communicator` has
-  /// such a function. For Gloo it is the abort of the group, without which the timeout of Gloo ends
-  /// the call. MPI ends with the program.
+  /// rank and on the other ranks. `leave` may run concurrently with that call.
+  /// `thread_communicator` has such a function. For Gloo it is the abort of the group, without
+  /// which the timeout of Gloo ends the call. MPI ends with the program.
   template <communicator Comm, class Make, class Leave>
   plan_dispatcher(Comm comm, Make make, Leave leave) {
     auto const shared = std::make_shared<Comm>(std::move(comm));

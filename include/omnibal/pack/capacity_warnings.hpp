@@ -111,7 +111,7 @@ template <class T>
   if (!(granularity > T{})) return value;
   if constexpr (std::floating_point<T>) {
     T const count = std::ceil(value / granularity);
-    // From this count on, neighboring floating-point numbers are at least a granularity apart.
+    // From this count on, neighboring floating-point numbers are about a granularity or more apart.
     constexpr T exact_counts = T{1} / std::numeric_limits<T>::epsilon();
     if (!(count < exact_counts)) return value;
     // The quotient may have been rounded down to a whole number.

@@ -245,7 +245,7 @@ class capped_exchanges {
   [[nodiscard]] auto operator()(open_part<1> const& heavy, open_part<1> const& light,
                                 integer_costs<1> const& costs, bool may_move,
                                 Pair const& pair) const {
-    // The maximum number of samples on each side.
+    // The maximum number of samples that are tried on each side of the wanted cost.
     constexpr std::size_t max_on_a_side = 8;
     valued_exchange<gain_of<Pair>> best;
     auto const before = pair.larger(heavy.load[0], light.load[0]);

@@ -135,8 +135,8 @@ class pair_repartition {
   /// A load, or a load over a speed.
   using time = typename Speeds::time;
 
-  /// Creates the walk. `order` contains the samples, `part_of` the part of each. The costs must
-  /// outlive this object.
+  /// Creates the walk. `order` contains the samples, and `part_of` contains the part of each
+  /// sample. The costs must outlive this object.
   pair_repartition(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
                    std::span<std::uint32_t const> part_of, std::size_t parts, std::uint64_t seed,
                    Speeds speeds = {})

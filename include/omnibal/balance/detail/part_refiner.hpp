@@ -183,7 +183,8 @@ template <std::size_t R, class Pair = even_pair>
   return best;
 }
 
-/// Parts and their loads; `open_part` copies the samples of a part for exchanges.
+/// Parts and their loads. For exchanges, `open` copies the samples of a part, and `close` stores
+/// them again.
 template <std::size_t R>
 class costed_parts {
  public:
@@ -214,7 +215,7 @@ class costed_parts {
     lists_.for_each(part, [&](std::uint32_t place) { result.places.push_back(place); });
     result.load = loads_[part];
   }
-  /// Sets the samples of the part.
+  /// Replaces the samples and the load of a part.
   void close(std::uint32_t part, open_part<R> const& from) {
     lists_.assign(part, from.places, std::identity{});
     loads_[part] = from.load;
@@ -227,7 +228,7 @@ class costed_parts {
     return largest_amount(load);
   }
 
-  /// Moves a sample from `from` to `to`, and possibly another one back.
+  /// Moves a sample from `from` to `to`, and possibly another sample back.
   template <class Gain>
   void apply_exchange(valued_exchange<Gain> const& exchange, open_part<R>& from,
                       open_part<R>& to) const {
@@ -264,9 +265,9 @@ class costed_parts {
   std::vector<resources<R>> loads_;
 };
 
-/// Returns a load as a number that can be halved.
+/// Returns a load as a number, so that `halving_limit` can halve it.
 [[nodiscard]] constexpr std::int64_t level_of(std::int64_t load) { return load; }
-/// Returns a time as a number that can be halved.
+/// Returns a time as a number, so that `halving_limit` can halve it.
 [[nodiscard]] constexpr double level_of(part_time const& time) { return time.value(); }
 
 /// Ends a search if `steps` steps have not halved the excess of the largest load or time above the
@@ -316,9 +317,9 @@ struct free_exchanges {
   }
 };
 
-/// Lowers the largest load by exchanges between its part and another one. The load of a part is the
-/// largest amount of its kinds, divided by the speed of the part if speeds differ. `Exchanges`
-/// finds the best exchange of two parts.
+/// Lowers the largest load by exchanges between the part with this load and other parts. The load
+/// of a part is the largest amount of its kinds, divided by the speed of the part if speeds differ.
+/// `Exchanges` finds the best exchange of two parts.
 template <std::size_t R, class Exchanges = free_exchanges, class Speeds = equal_speeds>
 class part_refiner {
  public:

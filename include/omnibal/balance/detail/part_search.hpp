@@ -187,7 +187,7 @@ class part_search {
   /// node to node.
   std::vector<Amounts> before_;
   std::size_t depth_ = 0;
-  /// The first part that the next sample has not tried.
+  /// The first part in which the next sample was not tried.
   std::size_t first_ = 0;
 };
 

@@ -85,7 +85,7 @@ template <std::size_t R>
   return result;
 }
 
-/// Returns the bound plus the share `max_overload` of it; see `with_overload` of a load.
+/// Returns bound * (1 + `max_overload`); see `with_overload` of a load.
 [[nodiscard]] inline part_time with_overload(part_time bound, double max_overload) {
   return {with_overload(bound.load, max_overload), bound.speed};
 }

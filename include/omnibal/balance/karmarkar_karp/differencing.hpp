@@ -46,7 +46,7 @@ class load_tuples {
     slots_.reserve(most * parts);
   }
 
-  /// Returns the tuple in which one part has the sample and the others are empty.
+  /// Returns the tuple in which one part has the sample at `place` and the other parts are empty.
   [[nodiscard]] tuple of_sample(std::uint32_t place) const {
     return {place, 1, samples_[place].cost};
   }
@@ -263,7 +263,7 @@ class differencing {
     std::uint32_t number;
     tuple_type tuple;
 
-    /// Compares differences; of equal ones, the older tuple goes first.
+    /// Compares differences; of equal differences, the older tuple goes first.
     friend bool operator<(waiting_tuple const& a, waiting_tuple const& b) {
       return a.difference < b.difference || (a.difference == b.difference && a.number > b.number);
     }

@@ -25,7 +25,7 @@ namespace omnibal::inline v0::detail {
 /// priority, with a resolution of about a fifth. Within this resolution, a sample with a larger
 /// cost has a higher priority. Precondition: `cost` is positive.
 [[nodiscard]] constexpr std::uint32_t leaving_priority(std::int64_t cost, std::int64_t bytes) {
-  // Four steps for each doubling, from the bits after the leading one.
+  // The two bits after the leading bit divide each doubling into four steps.
   auto const steps = [](std::int64_t value) {
     auto const number = static_cast<std::uint64_t>(value);
     auto const bits = static_cast<int>(std::bit_width(number));

@@ -29,13 +29,14 @@ namespace omnibal::inline v0::detail {
 /// Bundles with the same number of groups and a load near the mean in all kinds: random groups that
 /// are exchanged.
 ///
-/// Each round sorts bundles by one kind, the kinds in turn. The bundle with the smallest load and
-/// the bundle with the largest exchange the groups that bring both nearest to the mean; then the
-/// next two bundles, and so on. The short bundles of `short_sizes` follow these bundles and become
-/// similar to each other. The load of a short bundle also counts the load that short bundles lack
-/// on average compared with full bundles. If bundles should have different loads, bundle k should
-/// have `wanted[k % wanted.size()]` times the mean load. The load of a bundle then also counts the
-/// load that it should lack compared with the bundles with the largest wanted load.
+/// Each round sorts bundles by one kind, the kinds in turn. The bundles with the smallest and the
+/// largest load exchange the two groups that bring both loads nearest to the mean. The bundles with
+/// the next smallest and the next largest load follow, and so on. The short bundles of
+/// `short_sizes` follow these bundles and become similar to each other. The load of a short bundle
+/// also counts the load that short bundles lack on average compared with full bundles. If bundles
+/// should have different loads, bundle k should have `wanted[k % wanted.size()]` times the mean
+/// load. The load of a bundle then also counts the load that it should lack compared with the
+/// bundles with the largest wanted load.
 template <std::size_t R>
 class load_bundles {
  public:
@@ -131,7 +132,7 @@ class load_bundles {
     });
   }
 
-  /// Exchanges groups between each heavy bundle of a kind and a light one.
+  /// Exchanges groups between each heavy bundle of a kind and a light bundle.
   void exchange(std::size_t round) {
     std::size_t const count = loads_.size();
     std::size_t const half = count / 2;
@@ -229,7 +230,7 @@ class load_bundles {
 
   /// The number of full bundles.
   std::size_t count_ = 0;
-  /// The average difference of a short bundle from a full one.
+  /// The load that a short bundle lacks compared with a full bundle, on average.
   std::int64_t missing_load_ = 0;
   /// The load that full bundle k should lack compared with the largest wanted load, at index k %
   /// size; empty if all bundles should have the same load.

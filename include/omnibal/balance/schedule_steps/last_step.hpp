@@ -35,7 +35,7 @@ namespace omnibal::inline v0::detail {
 /// The groups of each rank in the last step. If all steps are full, there are no ranks.
 template <std::size_t R>
 struct last_step {
-  /// The groups of each rank. The ranks that are missing at the end have no groups.
+  /// The groups of each rank, by rank. Ranks beyond the end of this list have no groups.
   grouping groups;
   /// The levels of these groups, rank by rank.
   std::vector<load_levels<R>> levels;
@@ -79,7 +79,7 @@ template <std::size_t R>
 }
 
 /// Returns `count` runs that are neighbors in ascending order of size, from position `first` of
-/// this order on. Carried runs follow all others, because they are to be in full steps.
+/// this order on. Carried runs come last in this order, because they must be in full steps.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> neighbors_by_size(group_levels<R> const& levels,
                                                            std::span<std::uint32_t const> runs,

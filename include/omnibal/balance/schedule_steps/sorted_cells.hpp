@@ -38,7 +38,7 @@ namespace omnibal::inline v0::detail {
 /// cell.
 ///
 /// With several lanes, the level of a bundle is its time. Each order lists the bundles of the first
-/// lane, then of the next one, and a step has bundles of all lanes. A low cell has the lightest
+/// lane, then of the next lane, and a step has bundles of all lanes. A low cell has the lightest
 /// bundles of each lane.
 template <std::size_t R>
 class sorted_cells {

@@ -64,11 +64,11 @@ template <std::size_t R>
 /// nearer to the mean at an acceptable cost in idle time. Such a division is a split.
 ///
 /// A split sorts the bundles of both steps by a kind of load. One step gets neighbors in this
-/// order, and the other step all bundles above or below: the heaviest bundles and light ones. Each
-/// round pairs steps with large totals with steps with small totals. Among the splits within the
-/// limit on idle time, the mixer selects the split with the least cost: squares of totals, and a
-/// price for idle time. The price decreases from round to round, so that splits with the largest
-/// gain per idle time come first.
+/// order, and the other step gets the rest: the heaviest and the lightest bundles. Each round pairs
+/// steps with large totals with steps with small totals. Among the splits within the limit on idle
+/// time, the mixer selects the split with the least cost: squares of totals, and a price for idle
+/// time. The price decreases from round to round, so that splits with the largest gain per idle
+/// time come first.
 template <std::size_t R>
 class step_mixer {
  public:
@@ -227,7 +227,8 @@ class step_mixer {
     });
   }
 
-  /// Returns the bundles of each step by ascending number. These numbers are random.
+  /// Returns the bundles step by step, in each step by ascending number. The order of these numbers
+  /// is random.
   [[nodiscard]] std::vector<std::uint32_t> order_of_steps() const {
     std::vector<std::uint32_t> result = sorted_[0];
     for (auto first = result.begin(); first != result.end();) {

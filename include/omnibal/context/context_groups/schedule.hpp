@@ -20,7 +20,8 @@ struct level_target {
   double longest = 0;
   /// The deadline of a micro-step, as a multiple of its average share of the remaining work.
   double pace = 1;
-  /// The least degree of samples, as long as there are ranks for it.
+  /// The least degree of new groups. Smaller degrees are used only if no degree from it on is
+  /// possible.
   std::uint32_t min_degree_index = 0;
   /// The end of the level in the samples of the instance.
   std::uint32_t end = ~std::uint32_t{0};

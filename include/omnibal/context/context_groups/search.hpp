@@ -31,7 +31,7 @@ struct context_candidate {
 
 /// The memory of `context_search`, reused between calls.
 struct search_buffers {
-  /// The best candidate so far, and the last one.
+  /// The best candidate so far, and the candidate that was tried last.
   context_candidate best{};
   context_candidate tried{};
   /// The targets of the candidate whose last level is refined.
@@ -69,8 +69,8 @@ class context_search {
   }
 
  private:
-  /// The factors by which micro-steps may exceed the required time to keep long samples on few
-  /// ranks.
+  /// The factors by which the limit on the time of micro-steps is extended, so that long samples
+  /// stay on few ranks.
   static constexpr double longer_step_factors[] = {1.2, 1.5, 2};
   /// The deadlines that each refinement tries, and the deadlines of `thorough`.
   static constexpr int golden_refinements = 4;

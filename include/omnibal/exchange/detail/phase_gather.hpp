@@ -126,7 +126,8 @@ struct phase_columns {
     for (auto* const column : {&costs, &bytes, &output_bytes}) column->clear();
   }
 
-  /// Appends the measures of a rank with this number of samples, and removes them from the words.
+  /// Appends the measures of a rank with this number of samples, and removes them from the
+  /// beginning of `words`.
   void read(std::span<std::int64_t const>& words, std::size_t samples, std::size_t kinds,
             bool is_encoder) {
     std::size_t pieces = samples;

@@ -65,7 +65,7 @@ class open_bin_index {
     for (std::size_t r = 0; r != R; ++r) {
       if (r != fine_ && traits.binds[r]) divide(r, root(max_cells / cells, kinds_left--));
     }
-    // A resource that does not bind has the levels that the fine resource can spare.
+    // A resource that does not bind gets only the levels that the fine resource does not need.
     std::size_t const fine_levels =
         quantized_axis<T>(capacity[fine_], std::max<std::size_t>(1, max_levels / cells)).count();
     for (std::size_t r = 0; r != R; ++r) {
@@ -214,8 +214,8 @@ class open_bin_index {
   [[nodiscard]] place first_fit(group_rooms<Layout> const& groups, std::size_t cell,
                                 typename Layout::demand_type const& demand,
                                 std::size_t level) const {
-    // In the level of the demand, the fine room may be too small; above this level, only the other
-    // rooms may be.
+    // In the level of the demand, the fine room may be too small; in higher levels, only the rooms
+    // in other resources may be too small.
     std::size_t const lowest = level;
     unsigned tried = 0;
     for (; level != levels_.count(); ++level) {

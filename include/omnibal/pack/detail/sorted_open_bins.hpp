@@ -62,7 +62,7 @@ class sorted_open_bins {
     return {run.first, run[most - 1]};
   }
 
-  /// Activates the groups that fit `size`, which is at most the size of the previous call.
+  /// Activates the groups with room for `size`, which is at most the size of the previous call.
   void fall_to(room_type size) {
     std::size_t const target = bucket_of(size);
     for (;;) {
@@ -117,7 +117,7 @@ class sorted_open_bins {
     std::uint32_t const head = std::exchange(heads_[bucket], none);
     if (head == none) return;
     if (shift_ == 0) {
-      // All rooms are equal, and the list has the youngest run first, as the stack needs it.
+      // All rooms are equal, and the list has the youngest run first, as the stack requires.
       std::uint32_t last = head;
       while (rooms_.next(last) != none) last = rooms_.next(last);
       rooms_.next(last) = std::exchange(top_, head);

@@ -316,7 +316,8 @@ class partial_packing {
   }
 
   /// Packs the pool into at most `most` groups if possible. Each group contains the most valuable
-  /// sample that is left and the best subset of the others. Returns false if a sample is left.
+  /// sample that is left and the best subset of the other samples. Returns false if a sample is
+  /// left.
   bool pack_pool(std::size_t most, grouping& packed) {
     has_changed_ = false;
     packed.clear();
@@ -584,8 +585,8 @@ class annealing_fill {
   /// The stream of random numbers; the exchanges use stream 0.
   static constexpr std::uint64_t stream = 1;
   static constexpr std::size_t kinds = Layout::amounts_type::size();
-  /// The number of additional groups that are dissolved. With one, the pool has too few samples to
-  /// choose from; with more, too few groups are left to fill.
+  /// The number of additional groups that are dissolved. With one additional group, the pool has
+  /// too few samples to choose from; with more than two, too few groups are left to fill.
   static constexpr std::size_t few_spare = 2;
   /// The number of additional groups in every other descent for a single group, with several kinds.
   static constexpr std::size_t many_spare = 4;

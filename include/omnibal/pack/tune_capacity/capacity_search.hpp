@@ -404,7 +404,8 @@ class capacity_search {
     return part_;
   }
 
-  /// Tries capacities between the best capacities, ever closer to each.
+  /// Tries capacities around each of the best capacities. The distance from these capacities is
+  /// halved in each round.
   void refine(demands_type part, double tolerance) {
     if (grid_.is_complete()) return;
     for (std::size_t halvings = 1; halvings <= max_halvings; ++halvings) {
