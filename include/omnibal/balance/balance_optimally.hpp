@@ -31,7 +31,7 @@ namespace omnibal::inline v0 {
 
 struct balance_optimally_options {
   count_policy count = count_policy::any;
-  /// The maximum number of placements of samples, repeated placements included, before the search
+  /// The maximum number of placements of samples, including repeated placements, before the search
   /// ends without a proof.
   std::uint64_t nodes = 10'000'000;
   /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive

@@ -58,7 +58,7 @@ class run_search {
     std::vector<std::uint32_t> best = cuts_;
     while (bound < most) {
       value_type const middle = bound + (most - bound) / 2;
-      // Rounding may make middle equal to most. A probe at most would not lower most.
+      // Rounding may make `middle` equal to `most`. A probe up to `most` would not lower `most`.
       if (probe(order, middle < most ? middle : bound)) {
         most = largest_;
         best = cuts_;

@@ -185,7 +185,7 @@ struct balance_under_capacity_fn {
     return part_of;
   }
 
-  /// Balances loads over speeds, and sets the result.
+  /// Minimizes the largest load over speed, and sets the result.
   template <class Layout, class Load, class GoOn>
   static void balance_at_speeds(detail::measured<Layout> const& input,
                                 detail::integer_costs<1> const& costs,
@@ -193,7 +193,7 @@ struct balance_under_capacity_fn {
                                 balance_under_capacity_options const& options, GoOn& go_on,
                                 balance_under_capacity_result<Load>& result) {
     std::size_t const parts = speeds.size();
-    // The balancer numbers parts by speed.
+    // The balancer requires parts in descending order of speed.
     std::vector<std::uint32_t> const numbers = detail::fastest_first(speeds);
     std::vector<double> descending;
     for (std::uint32_t const part : numbers) descending.push_back(options.speeds[part]);

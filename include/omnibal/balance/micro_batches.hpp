@@ -87,7 +87,7 @@ class micro_batch_cells {
     for (std::uint32_t& batch : batch_of) batch = number_of[batch];
   }
 
-  /// Exchanges samples inside each step.
+  /// Balances each step by exchanges of samples between its batches.
   void even_steps(std::vector<std::uint32_t>& batch_of, std::size_t batches) const {
     if (ranks_ == 1) return;
     auto const ranks = static_cast<std::uint32_t>(ranks_);

@@ -24,9 +24,10 @@ struct rebalance_options {
   /// The share of a lower bound by which the largest load may exceed the bound. A smaller share
   /// moves more bytes.
   double max_overload = 0.01;
-  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next ones
-  /// another, and the last node may have fewer. The number is positive; with 1 every rank is its
-  /// own node. Samples that leave their rank stay on their node if they fit.
+  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next
+  /// `ranks_per_node` ranks are the next node, and so on; the last node may have fewer ranks. The
+  /// number is positive; with 1 every rank is its own node. Samples that leave their rank stay on
+  /// their node if they fit.
   std::size_t ranks_per_node = 1;
   /// The node number of each rank; numbers may be arbitrary. Set it if nodes differ in size or
   /// ranks are not numbered by node. The array must outlive the option.

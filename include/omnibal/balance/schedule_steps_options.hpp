@@ -51,7 +51,7 @@ struct schedule_steps_options {
   /// necessary.
   std::uint32_t rounds = 64;
   /// The groups that earlier epochs left out. A group is listed twice if epochs without a full step
-  /// left it out twice. These groups run once more than the others, in the first steps.
+  /// left it out twice. These groups run once more than other groups, in the first steps.
   std::vector<std::uint32_t> carried{};
   /// The speed of each rank, the same in all steps, or one value for all; empty for equal speeds.
   std::vector<double> speeds{};

@@ -246,7 +246,7 @@ struct context_pieces_fn {
     workspace.result_.pieces_.resize(end);
   }
 
-  /// Assigns each rank its pieces.
+  /// Writes the cells: the pieces of each rank in each micro-step.
   static void deal(context_plan const& plan, std::uint32_t multiple,
                    context_pieces_workspace& workspace) {
     context_layout& layout = workspace.result_;

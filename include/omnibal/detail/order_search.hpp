@@ -18,7 +18,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The options of a search.
+/// The limits of `search_orders`.
 struct order_rules {
   /// The maximum number of foreign experts on a rank.
   std::size_t slots;
@@ -37,10 +37,10 @@ struct order_rules {
 
 /// The scratch memory of `search_orders`.
 struct order_arrays {
-  /// An element for each donor.
+  /// Arrays with an element for each donor.
   std::uint32_t* order;
   std::uint32_t* candidate;
-  /// An element for each donor, expert and room.
+  /// Arrays with an element for each donor, expert and room.
   foreign_copy* copies;
   foreign_copy* other_copies;
 };

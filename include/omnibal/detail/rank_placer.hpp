@@ -176,7 +176,8 @@ class sparse_assignment {
     }
   }
 
-  /// Scans the edges from a part to its offers, or to no place.
+  /// Updates the distances of the vertices that a part offers, and the distance of a path that
+  /// leaves the part without a place.
   template <class Network>
   void scan(std::uint32_t part, Amount distance, Network const& network) {
     scanned_.push_back({part, distance});
@@ -515,7 +516,7 @@ class rank_placer {
     for (std::size_t part = 0; part != layout_.ranks(); ++part) sum += value(part);
     return sum;
   }
-  /// Returns the gain of parts on these ranks.
+  /// Returns the sum of the gains of all parts, with part p on rank `rank_of(p)`.
   template <class RankOf>
   [[nodiscard]] int128 sum_of_gains(RankOf const& rank_of) const {
     int128 sum = 0;

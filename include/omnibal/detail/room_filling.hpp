@@ -22,11 +22,11 @@ struct free_room {
 
 /// Scratch memory of a filling.
 struct filling_arrays {
-  /// An element for each rank.
+  /// Arrays with an element for each rank.
   free_room* rooms;
   free_room* taken;
   std::uint32_t* chosen;
-  /// An element for each expert of a donor.
+  /// An array with an element for each expert of a donor.
   expert_tokens* experts;
 };
 

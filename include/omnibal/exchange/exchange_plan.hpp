@@ -24,11 +24,12 @@
 namespace omnibal::inline v0 {
 
 struct make_plan_options {
-  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next ones
-  /// another, and the last node may have fewer. The number is positive. With 1, the default, every
-  /// rank is its own node; with the number of ranks there is one node. Zero is an error; only
-  /// `context_groups_options` accepts zero, to ignore nodes. Samples stay on their node if they
-  /// fit, and the assignment of parts to ranks keeps the bytes that leave a node small.
+  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next
+  /// `ranks_per_node` ranks are the next node, and so on; the last node may have fewer ranks. The
+  /// number is positive. With 1, the default, every rank is its own node; with the number of ranks
+  /// there is one node. Zero is an error; only `context_groups_options` accepts zero, to ignore
+  /// nodes. Samples stay on their node if they fit, and the assignment of parts to ranks keeps the
+  /// bytes that leave a node small.
   std::size_t ranks_per_node = 1;
   /// The node number of each rank; numbers may be arbitrary. Set it if nodes differ in size or
   /// ranks are not numbered by node. The array must outlive these options.
@@ -101,7 +102,7 @@ class exchange_plan {
   /// follow from these bytes need not be sent; see `sized_field`.
   [[nodiscard]] std::span<std::int64_t const> bytes() const& { return bytes_; }
 
-  /// Temporaries, such as the result of `inverse()`, return no views.
+  /// Temporaries, such as the result of `inverse()`, return no views, because they would dangle.
   void bytes() const&& = delete;
   void home_offsets() const&& = delete;
   void arrivals() const&& = delete;

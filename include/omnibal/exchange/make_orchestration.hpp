@@ -25,7 +25,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// A phase without a balancer requires a default balancer.
+/// Returns the balancer of a phase that is constructed without a balancer.
 template <class Balance>
 [[nodiscard]] Balance default_balancer() {
   return Balance();

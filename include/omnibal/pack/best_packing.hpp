@@ -29,8 +29,8 @@ struct best_packing_options {
   omnibal::effort effort = omnibal::effort::normal;
   /// The measure of the first order.
   size_measure measure = size_measure::sum_of_shares;
-  /// The most orders to try, instead of the number of the effort. One order is
-  /// `best_fit_decreasing`.
+  /// The maximum number of orders; takes precedence over the effort. With one order, the result is
+  /// the result of `best_fit_decreasing`.
   std::optional<std::size_t> orders{};
 };
 

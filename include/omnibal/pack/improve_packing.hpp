@@ -272,7 +272,7 @@ class group_evener {
     return best_gain != 0 && apply_exchange(best[0], best[1], best_gain);
   }
 
-  /// The most samples of a group that an exchange considers.
+  /// The maximum number of samples of a group that an exchange considers.
   static constexpr std::size_t max_candidates = 16;
 
   /// Returns the number of candidates of a group: samples at even distances. Candidate

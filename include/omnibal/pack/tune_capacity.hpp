@@ -39,9 +39,9 @@ concept tunable = demand_function<Demand, sample_reference<Samples>> &&
 }  // namespace detail
 
 struct tune_capacity_fn {
-  /// Searches the capacity with the least `objective` at which groups of `packer` have the wanted
-  /// size: on average from `target` to `target + options.width` samples. Several resources are
-  /// searched together.
+  /// Searches the capacity with the least `objective` at which the groups of the packer `pack` have
+  /// the wanted size: on average from `target` to `target + options.width` samples. Several
+  /// resources are searched together.
   ///
   /// `demand` maps a sample to resources or to one weight. The packer is called as the packers of
   /// pack/ are, with a span of demands as samples and `std::identity` as demand; the objective is
@@ -54,9 +54,9 @@ struct tune_capacity_fn {
   /// has, all capacities are tried on all samples. The result has a warning if two samples with the
   /// commonest demand never fit one group; see `capacity_warnings`.
   ///
-  /// The reference's rule uses an `isf` as the packer, which keeps groups with all images or with
-  /// tokens up to 128 below the capacity. Its objective is `published_rule`, its granularity is 16
-  /// for tokens, and its walk is `capacity_walk::together`.
+  /// The rule of the reference implementation uses `isf` as the packer, which keeps groups with all
+  /// images or with tokens up to 128 below the capacity. Its objective is `published_rule`, its
+  /// granularity is 16 for tokens, and its walk is `capacity_walk::together`.
   ///
   /// Complexity: about 200 packings of the first part, and the same number of samples in each
   /// following part, until the finalists have more; three sorts of the samples. Memory: 12R + 28

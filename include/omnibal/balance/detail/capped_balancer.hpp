@@ -49,7 +49,7 @@ class capacity_tree {
   using demand_type = typename Layout::demand_type;
   using rooms_type = std::vector<typename Layout::room_type>;
 
-  /// Creates an empty tree; `fill` adds the words. `layout` and `rooms` must outlive this object.
+  /// Creates an empty tree, which `fill` fills. `layout` and `rooms` must outlive this object.
   capacity_tree(Layout const& layout, rooms_type const& rooms)
       : layout_(&layout), rooms_(&rooms), leaves_(std::bit_ceil(rooms.size())) {}
 
@@ -392,7 +392,7 @@ struct capped_effort {
   std::uint64_t seed = 0;
 };
 
-/// Returns the limits for the options of a function; `levels` contains the limits of its presets.
+/// Returns the limits for the options of a function; `levels` contains the limits of each effort.
 template <class Options>
 [[nodiscard]] capped_effort effort_of(Options const& options,
                                       by_effort<capped_effort> const& levels) {
@@ -411,7 +411,7 @@ template <class Options>
 template <class Layout, class Speeds = equal_speeds>
 class capped_balancer {
  public:
-  /// A load, or a load over a speed.
+  /// The time of a part: its load, or its load over its speed if speeds differ.
   using time = typename Speeds::time;
 
   /// Creates the balancer. The arguments must outlive this object.

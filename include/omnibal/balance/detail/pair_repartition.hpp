@@ -29,7 +29,7 @@ namespace omnibal::inline v0::detail {
 /// problem", 1974.
 class even_subset {
  public:
-  /// The maximum number of changes of a split.
+  /// The maximum number of changes from which a split selects.
   static constexpr std::size_t max_changes = 16;
 
   /// Selects the subset of `changes` after which the larger of two loads, or times, is smallest,
@@ -132,7 +132,7 @@ struct split_candidate {
 template <class Speeds = equal_speeds>
 class pair_repartition {
  public:
-  /// A load, or a load over a speed.
+  /// The time of a part: its load, or its load over its speed if speeds differ.
   using time = typename Speeds::time;
 
   /// Creates the walk. `order` contains the samples, and `part_of` contains the part of each
@@ -193,9 +193,9 @@ class pair_repartition {
     return sample == none ? 0 : costs_[sample][0];
   }
 
-  /// Selects the pair of parts of a step, with equal probability: heaviest with lightest, heaviest
-  /// with any, lightest with any, or any two. The mixture is better than each kind of pair by
-  /// itself.
+  /// Selects the pair of parts of a step, with equal probability: the heaviest and the lightest
+  /// part, the heaviest and a random part, the lightest and a random part, or two random parts. The
+  /// mixture is better than each kind of pair by itself.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> choose_pair(std::uint32_t heavy) {
     auto const any = [this] {
       return static_cast<std::uint32_t>(rng::below(words_, loads_.size()));

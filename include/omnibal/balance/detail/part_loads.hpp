@@ -29,7 +29,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A tournament of words in memory of the caller: every inner node has the smaller of its two
+/// A tournament of words in memory of the caller: every inner node is the smaller of its two
 /// children. A change costs the same for every word: one comparison without a branch for each
 /// level. A heap costs more, because of branches that no processor can predict.
 template <class Word>
@@ -166,8 +166,8 @@ class count_limits {
     return counts_[part] >= floor_ + (extra_ != 0 ? 1 : 0);
   }
 
-  /// Adds a sample to a part with room. Returns true if this sample was the last one above the
-  /// floor, so that all parts with `floor` samples become full.
+  /// Adds a sample to a part with room. Returns true if no further part may exceed the floor, so
+  /// that all parts with `floor` samples become full.
   bool add(std::size_t part) { return ++counts_[part] > floor_ && --extra_ == 0; }
 
   /// Reverts an `add`.

@@ -323,7 +323,7 @@ struct free_exchanges {
 template <std::size_t R, class Exchanges = free_exchanges, class Speeds = equal_speeds>
 class part_refiner {
  public:
-  /// A load, or a load over a speed.
+  /// The time of a part: its load, or its load over its speed if speeds differ.
   using time = typename Speeds::time;
 
   /// Creates the search. `part_of` contains the part of each sample, and `order` is the order of

@@ -137,8 +137,9 @@ class part_search {
     first_ = part + 1;
   }
 
-  /// Returns the first part from `first_` on that has room for the sample; of equivalent parts only
-  /// the first counts. A sample that is equal to the previous one goes into no earlier part.
+  /// Returns the first part from `first_` on that has room for the sample; of equivalent parts,
+  /// only the first is considered. A sample that is equal to the previous sample goes into no
+  /// earlier part.
   [[nodiscard]] std::size_t next_part() const {
     if (depth_ == amounts_.size()) return room_.parts();
     Amounts const& amounts = amounts_[depth_];

@@ -189,7 +189,7 @@ class timed_vectors {
   std::vector<std::uint8_t> is_closed_;
 };
 
-/// Returns the part of each sample if parts have different speeds; see the function without speeds.
+/// Returns the part of each sample if parts have different speeds; see the overload without speeds.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> place_longest_first(integer_costs<R> const& costs,
                                                              count_limits room,

@@ -105,7 +105,8 @@ class vector_load_index {
                                            : left.total < right.total;
     }
   };
-  /// The lower bounds of several parts.
+  /// Lower bounds over several parts: of the loads in each kind, of their sum, and of the number of
+  /// the part.
   struct bounds {
     resources<R> loads{};
     std::int64_t sum = 0;
@@ -312,13 +313,13 @@ class vector_load_index {
   std::vector<block> blocks_;
   /// The bounds of runs of `run_blocks` blocks.
   std::vector<bounds> runs_;
-  /// The first places of blocks that can be created.
+  /// The first places of the blocks that are not in use.
   std::vector<std::size_t> free_;
-  /// All parts, by key at the time of the last rebuild.
+  /// All parts, sorted by their keys at the time of the last rebuild.
   std::vector<std::uint32_t> order_;
   /// The number of parts of a new block.
   std::size_t half_ = 0;
-  /// The block of the part whose load changed last.
+  /// The index of the block of the part whose load changed last.
   std::size_t last_ = 0;
   /// The number of samples added since the last rebuild.
   std::size_t added_ = 0;

@@ -20,7 +20,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the excess of a load over a limit.
+/// Returns the excess of a load over a limit in each kind.
 template <std::size_t R>
 [[nodiscard]] constexpr resources<R> excess_above(resources<R> const& load, std::int64_t limit) {
   resources<R> result{};
@@ -52,7 +52,7 @@ class rank_count_limits {
     max_ = counts_;
   }
 
-  /// Counts the samples of each rank anew.
+  /// Sets the counts to the number of samples of each rank.
   void count(std::span<std::uint32_t const> rank_of) {
     if (!is_limited_) return;
     counts_.assign(min_.size(), 0);
@@ -97,7 +97,7 @@ struct assignment_state {
   /// The amount that is added to the load of each rank, by rank; empty if speeds are equal. With
   /// it, all ranks have the same limit, although slower ranks may have less load.
   std::vector<std::int64_t> offsets;
-  /// The load of each rank, with the offset.
+  /// The load of each rank, including its offset.
   integer_costs<R> loads;
   /// The number of samples on each rank.
   rank_count_limits counts;

@@ -119,7 +119,7 @@ class migration {
   static constexpr std::int64_t max_with_speeds = std::int64_t{1} << 62;
   /// The maximum number of exchanges of `refine`.
   static constexpr std::size_t refine_exchanges = 1'000'000;
-  /// The number of targets that are tried for a budget of moved bytes.
+  /// The maximum number of limits that `spend` tries.
   static constexpr int budget_targets = 20;
 
   /// Sets the speeds of the ranks in the order of the layout.
@@ -172,7 +172,7 @@ class migration {
     std::iota(order_.begin(), order_.end(), 0u);
     part_time bound;
     if (speeds_.are_equal()) {
-      // Only the largest samples must be in order.
+      // The bound requires only the largest samples in order.
       if (state.ranks() < order_.size()) {
         auto const after = order_.begin() + static_cast<std::ptrdiff_t>(state.ranks());
         std::nth_element(order_.begin(), after, order_.end(), state.costs_more());

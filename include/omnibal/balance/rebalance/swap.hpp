@@ -159,8 +159,8 @@ template <std::size_t R>
 template <std::size_t R>
 class swap_search {
  public:
-  /// Runs until no load is above the target, no exchange helps, or after 16 exchanges for each
-  /// rank.
+  /// Exchanges samples until no load is above the target, no exchange helps, or 16 exchanges per
+  /// rank were made.
   void run(assignment_state<R>& state, node_layout const& layout, std::int64_t target) {
     if (state.largest_load() <= target) return;
     auto const size = [&](std::uint32_t sample) { return sum_of(state.costs[sample]); };

@@ -26,8 +26,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Bundles with the same number of groups and a load near the mean in all kinds: random groups that
-/// are exchanged.
+/// Bundles with the same number of groups and a load near the mean in all kinds. Bundles begin with
+/// random groups and then exchange groups.
 ///
 /// Each round sorts bundles by one kind, the kinds in turn. The bundles with the smallest and the
 /// largest load exchange the two groups that bring both loads nearest to the mean. The bundles with

@@ -91,7 +91,7 @@ template <std::size_t R>
     std::uint32_t const size = levels.size_of(runs[run]);
     keys[run] = std::uint64_t{run < carried ? size_of_carried : size} << 32 | run;
   }
-  // Sorts only the keys of the last step.
+  // Only the keys of the last step are sorted.
   auto const begin = keys.begin() + static_cast<std::ptrdiff_t>(first);
   auto const end = begin + static_cast<std::ptrdiff_t>(count);
   std::nth_element(keys.begin(), begin, keys.end());

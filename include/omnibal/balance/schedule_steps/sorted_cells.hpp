@@ -189,7 +189,7 @@ class sorted_cells {
     add_waiting(cells_.back());
   }
 
-  /// Divides the bundles of a lane in a cell between two cells: the lower one has the steps before
+  /// Divides the bundles of a lane in a cell between two cells: the low cell has the steps before
   /// `middle`.
   void cut_lane(rank_lane const& lane, cell const& whole, std::uint32_t middle, std::size_t kind) {
     cut_places const places{place(lane, whole.first), place(lane, middle), place(lane, whole.last)};
@@ -199,7 +199,7 @@ class sorted_cells {
     for (std::size_t i = places.first; i != places.middle; ++i) is_low_[random_order_[i]] = 0;
   }
 
-  /// Moves the low bundles of some places to the front of these places in an order. Low and high
+  /// Moves the low bundles at `places` of an order to the front of these places. Low and high
   /// bundles keep their order.
   void divide(std::vector<std::uint32_t>& order, cut_places const& places) {
     std::size_t to_low = places.first;
@@ -239,12 +239,12 @@ class sorted_cells {
     };
     uint128 best = 0;
     for (std::uint32_t k = 1; k != whole.steps(); ++k) best = std::max(best, saved(k));
-    // Fewer bundles than one step are below the largest load.
+    // No cut saves idle time, because fewer bundles than one step are below the largest load.
     if (best == 0) return 1;
     rng::engine const words(word);
     cut_place result{std::numeric_limits<std::uint64_t>::max(), whole.steps()};
     for (std::uint32_t k = 1; k != whole.steps(); ++k) {
-      // Equal loads stay together.
+      // A cut does not separate equal loads.
       if (level_of(k) == level_of(k + 1) || !is_good_cut(saved(k), best)) continue;
       result = chosen_place(result, {words.word(k), k});
     }

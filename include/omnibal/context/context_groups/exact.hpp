@@ -16,7 +16,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The most samples, and so the most groups, of a schedule that branch and bound completes.
+/// The maximum number of samples, and therefore of groups, for branch and bound.
 inline constexpr std::size_t max_exact_samples = block_placer::max_groups;
 
 /// An undo of changes: restores a value at the end of its scope.
@@ -79,7 +79,7 @@ class context_exact {
            limit_;
   }
 
-  /// Places this and all later samples in all ways.
+  /// Tries all placements of this sample and of all later samples.
   void branch_on(std::size_t sample) {
     if (!is_worth(sample)) return;
     if (sample == instance_.samples.size()) return record_schedule();

@@ -175,7 +175,7 @@ class length_levels {
     }
   }
 
-  /// Follows the best prefixes from the last cut back to the first one.
+  /// Reads the levels of the best partition, from the last cut back to the first cut.
   [[nodiscard]] level_partition read_levels(std::size_t levels) {
     std::size_t const count = cuts_.size();
     targets_.resize(levels);
@@ -199,7 +199,7 @@ class length_levels {
   std::vector<std::uint32_t> degree_indices_;
   /// The best degree of each level: row `first`, column `end` of a square matrix over the cuts.
   std::vector<level_choice> choices_;
-  /// Row k: the best partitions into k levels.
+  /// The best partitions: row k contains the partitions into k levels, by last cut.
   std::vector<best_prefix> prefixes_;
   std::vector<level_target> targets_;
 };

@@ -44,7 +44,7 @@ class context_plan_writer {
         plan_(plan),
         moves_groups_(instance.is_chain && instance.has_equal_speeds()) {}
 
-  /// Writes to an empty plan with a lower bound.
+  /// Writes the plan. Precondition: the plan is empty except for its lower bound.
   void run() {
     sort_groups();
     write_samples();

@@ -14,7 +14,7 @@ namespace omnibal::inline v0::detail {
 /// The target of a filling for a level: consecutive samples by descending length, which have their
 /// own micro-steps.
 struct level_target {
-  /// The micro-steps that share the work.
+  /// The number of micro-steps that share the work of the level.
   std::uint64_t micro_steps = 1;
   /// The limit on the time of the longest group of a micro-step.
   double longest = 0;
@@ -49,7 +49,7 @@ struct context_schedule {
   std::vector<std::uint32_t> group_of{};
   std::vector<filled_group> groups{};
   std::uint32_t micro_steps = 0;
-  /// Infinite unless every sample has a group.
+  /// The time of the step; infinite unless every sample has a group.
   double makespan = std::numeric_limits<double>::infinity();
 };
 

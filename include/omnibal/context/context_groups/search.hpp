@@ -72,7 +72,7 @@ class context_search {
   /// The factors by which the limit on the time of micro-steps is extended, so that long samples
   /// stay on few ranks.
   static constexpr double longer_step_factors[] = {1.2, 1.5, 2};
-  /// The deadlines that each refinement tries, and the deadlines of `thorough`.
+  /// The number of deadlines that `refine` tries, and the number that `refine_everywhere` tries.
   static constexpr int golden_refinements = 4;
   static constexpr int spread_refinements = 36;
   /// The maximum count of different numbers of micro-steps that the search tries.
@@ -82,7 +82,7 @@ class context_search {
   static constexpr double golden_section = 0.62;
   static constexpr double spread[] = {0.5, 0.73, 0.12, 0.95, 0.62, 0.38, 0.85, 0.24};
   static constexpr int spread_count = 8;
-  /// The most levels that are tried.
+  /// The maximum number of levels that are tried.
   static constexpr std::size_t max_levels = 8;
   /// The first target, as a multiple of the bound.
   static constexpr double first_target_factor = 1.006;
@@ -230,7 +230,8 @@ class context_search {
     }
   }
 
-  /// Tries deadlines of the best candidate all over the range of `refine`.
+  /// Tries deadlines of the last level of the best candidate, spread over the whole range of
+  /// `refine`.
   void refine_everywhere() {
     if (bound_.area_from(0) <= 0) return;
     last_level_times const times = copy_targets(buffers_.best);

@@ -95,7 +95,7 @@ struct measured_phase {
   }
 };
 
-/// The costs of all pieces by index, in the form that balancers accept. Refers to the words.
+/// The costs of all pieces by index, in the form that balancers accept. This is a view of `words`.
 template <std::size_t R>
 struct cost_column {
   std::span<std::int64_t const> words;

@@ -147,7 +147,8 @@ struct sample_field {
   /// Allocates the places for arrays of these sizes, or for a number of single values, and returns
   /// the first place of single values.
   std::function<std::byte*(std::span<std::uint64_t const>, std::size_t)> shape;
-  /// Returns the size of sample i of a number of samples of all ranks, if sizes are known.
+  /// If sizes are known: returns the size of sample i; the second argument is the number of samples
+  /// of all ranks.
   std::function<std::uint64_t(std::uint32_t, std::size_t)> size_of;
 
   [[nodiscard]] bool is_one() const { return kind == sizes::one; }

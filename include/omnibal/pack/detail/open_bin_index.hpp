@@ -148,8 +148,8 @@ class open_bin_index {
   static constexpr std::size_t max_cells = 64;
   static constexpr unsigned probes = 16;
 
-  /// Returns the most levels of all cells together: enough to be exact for common capacities, and
-  /// limited by the number of samples.
+  /// Returns the maximum number of levels of all cells together: enough to be exact for common
+  /// capacities, and limited by the number of samples.
   [[nodiscard]] static std::size_t max_levels_for(std::size_t sample_count) {
     return std::max({std::clamp<std::size_t>(16 * sample_count, 4096, 32768),
                      std::min<std::size_t>(sample_count, 131072), sample_count / 4});

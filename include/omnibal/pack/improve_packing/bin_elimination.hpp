@@ -115,8 +115,8 @@ class exchange_pool {
   static constexpr std::uint32_t none = cells_type::none;
   static constexpr std::size_t no_position = static_cast<std::size_t>(-1);
 
-  /// The samples that a group gives, by position in it, and the samples that it receives, by place
-  /// in the pool.
+  /// The samples that leave a group, by position in the group, and the samples that the group
+  /// receives, by place in the pool.
   struct exchange {
     std::size_t goes[2] = {no_position, no_position};
     place comes[2] = {};
@@ -292,8 +292,8 @@ class group_reducer {
     std::size_t const count = groups.size();
     grouping after = dissolve_and_refill(groups, pool_groups(count));
     std::size_t const gain = count - std::min(count, after.size());
-    // A packing with the same number of groups is kept because the next pass finds other ways from
-    // there.
+    // A packing with the same number of groups is kept, because the next pass may find an
+    // improvement from it.
     if (after.size() <= count) groups = std::move(after);
     if (gain * 200 < pool_groups(count)) share_ = share_ / 10 * 7;
     if (pool_groups(count) == min_pool_groups) {
@@ -306,7 +306,7 @@ class group_reducer {
     ++pass_;
   }
 
-  /// Returns true after passes with all shares.
+  /// Returns true if passes with all shares of dissolved groups have run.
   [[nodiscard]] bool has_stalled() const { return has_stalled_; }
 
   /// Returns true after passes with all shares, none of which gained anything. The gain of the last

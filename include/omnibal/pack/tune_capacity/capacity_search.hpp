@@ -82,7 +82,8 @@ struct capacity_axis {
     return in_order(std::move(result));
   }
 
-  /// Returns these capacities and, below each, a multiple of the commonest demand, ascending.
+  /// Returns `values` and, for each value, the largest multiple of the commonest demand up to this
+  /// value, in ascending order.
   [[nodiscard]] std::vector<T> with_multiples(std::vector<T> values) const {
     for (std::size_t k = values.size(); commonest > T{} && k-- != 0;) {
       T const whole = next_multiple(whole_multiple(values[k], commonest), granularity);

@@ -132,7 +132,7 @@ class pattern_prices {
 [[nodiscard]] inline std::size_t counted_pattern_bound(std::vector<std::uint32_t> const& counts) {
   // The largest capacity for which patterns are priced.
   constexpr std::size_t largest_capacity = 255;
-  // The most changes of the prices.
+  // The maximum number of changes of the prices.
   constexpr std::size_t max_changes = 24;
   if (counts.size() > largest_capacity + 1) return 0;
   pattern_prices prices(counts);
