@@ -72,7 +72,7 @@ struct balance_under_capacity_options {
   /// all passes together then look at up to 2^17, 2^22 or 2^26 samples.
   std::optional<std::size_t> passes = {};
   /// The maximum number of placements in the exhaustive search, which runs if the packing has too
-  /// many groups and at most 64 samples: 20,000, 200,000 or 10,000,000, by effort.
+  /// many groups and there are at most 64 samples: 20,000, 200,000 or 10,000,000, by effort.
   std::optional<std::uint64_t> nodes = {};
   /// The seed of the search; other seeds find other groups.
   std::uint64_t seed = 0;

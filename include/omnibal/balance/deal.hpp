@@ -40,10 +40,10 @@ struct deal_fn {
   /// With `options.speeds`, a part of speed s receives its samples at the times 1 / (2s), 3 / (2s),
   /// 5 / (2s), and so on. Its number of samples is in proportion to the speed, rounded by the
   /// Sainte-Lague method of apportionment. At equal times, the odd rounds of parts precede the even
-  /// rounds. Parts in odd rounds go from the fastest to the slowest, those with equal speed by
-  /// number; parts in even rounds go in reverse order. With a largest cost c, the loads over speeds
-  /// of two parts of speeds s and t differ by at most (c / s + c / t) / 2. Speeds are rounded as in
-  /// `lpt`.
+  /// rounds. In odd rounds, parts receive samples from the fastest to the slowest part, and by
+  /// number if speeds are equal; in even rounds, in reverse order. With a largest cost c, the loads
+  /// over speeds of two parts of speeds s and t differ by at most (c / s + c / t) / 2. Speeds are
+  /// rounded as in `lpt`.
   ///
   /// Complexity: linear, except for costs whose leading 32 bits are equal. With different speeds,
   /// each sample also costs log2(d) comparisons for d different speeds. Memory: 32 bytes per sample

@@ -41,11 +41,12 @@ struct schedule_steps_fn {
   /// has one group for each rank. `loads` contains the load of each group, a weight or resources,
   /// such as the result of `group_loads`.
   ///
-  /// At first, all groups form one cell. Each round cuts cells by load into a low and a high cell:
-  /// the cells whose idle time is at least half of the idle time of the worst cell. The rounds end
-  /// when the dist ratio is at most `options.max_dist_ratio` in every resource. Each step contains
-  /// random groups of one cell. Every epoch cuts at other places, so that the `step_overlap` of two
-  /// epochs is at most about the number of cells. The steps are in random order.
+  /// At first, all groups form one cell. Each round divides some cells by load into a low and a
+  /// high cell: the cells whose idle time is at least half of the largest idle time of a cell. The
+  /// rounds end when the dist ratio is at most `options.max_dist_ratio` in every resource. Each
+  /// step contains random groups of one cell. Every epoch cuts at other places, so that the
+  /// `step_overlap` of two epochs is at most about the number of cells. The steps are in random
+  /// order.
   ///
   /// With several `options.groups_per_rank`, only the sums over the groups of a rank are even.
   /// Bundles of random groups exchange groups until the load of each bundle is near the mean in

@@ -29,8 +29,8 @@
 
 namespace omnibal::inline v0 {
 
-/// A range of integers: the offsets of the samples of each rank, followed by the end of the last
-/// rank.
+/// A range of integers that are the offsets of the samples of each rank, followed by the end of the
+/// last rank.
 template <class Range>
 concept offset_range = sample_range<Range> &&
     std::integral<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;

@@ -23,8 +23,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The samples of each part as a linked list, in the order of the insertions. Later calls reuse the
-/// memory.
+/// The samples of each part as a linked list, in an order that the caller chooses. Later calls
+/// reuse the memory.
 class part_lists {
  public:
   /// Creates parts without samples; samples are numbers below `samples`.

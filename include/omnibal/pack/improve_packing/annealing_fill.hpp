@@ -95,8 +95,8 @@ class sample_values {
   [[nodiscard]] bool are_sizes() const { return kinds == 1 && !are_rising_; }
 
   /// Begins a search for `groups` groups. With several kinds, values rise from now on if all
-  /// samples together leave more than 1/64 of the room in these groups. In fuller groups, only the
-  /// demand of a sample counts.
+  /// samples together leave more than 1/64 of the room in these groups empty. In fuller groups,
+  /// only the demand of a sample counts.
   void begin(std::size_t groups) {
     if constexpr (kinds != 1) {
       auto const room = static_cast<uint128>(size(input_.capacity)) * groups;

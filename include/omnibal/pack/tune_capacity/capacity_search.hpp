@@ -83,7 +83,7 @@ struct capacity_axis {
   }
 
   /// Returns `values` and, for each value, the largest multiple of the commonest demand up to this
-  /// value, in ascending order.
+  /// value, rounded up to the granularity. The result is ascending.
   [[nodiscard]] std::vector<T> with_multiples(std::vector<T> values) const {
     for (std::size_t k = values.size(); commonest > T{} && k-- != 0;) {
       T const whole = next_multiple(whole_multiple(values[k], commonest), granularity);
