@@ -31,7 +31,7 @@ namespace omnibal::inline v0 {
 
 struct balance_optimally_options {
   count_policy count = count_policy::any;
-  /// The maximum number of placements of samples, repeated placements included, before the search
+  /// The maximum number of placements of samples, including repeated placements, before the search
   /// ends without a proof.
   std::uint64_t nodes = 10'000'000;
   /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive
@@ -40,24 +40,27 @@ struct balance_optimally_options {
 };
 
 struct balance_optimally_fn {
-  /// Finds the parts with the smallest largest load, for small numbers of samples. It solves about
-  /// 20 samples of arbitrary costs, and many more if a solution reaches the mean load. Its results
-  /// can serve as a reference for other algorithms.
+  /// Finds the parts with the smallest largest load, for small numbers of samples. The search is
+  /// practical for about 20 samples of arbitrary costs, and for many more if a solution reaches the
+  /// mean load. The results can serve as a reference for other algorithms.
   ///
   /// The search starts from the results of `lpt` and, for one resource, of `karmarkar_karp`. It
   /// places the samples from the largest to the smallest, depth first. It skips parts that are
-  /// equivalent to another part, and samples that the remaining room cannot hold. If `proven` is
-  /// false, the search used all nodes, and the parts are the best that it found. Costs may be
-  /// resources as in `lpt`; the search then minimizes the largest share. Floating-point costs and
-  /// shares are compared as whole numbers of 2^-62 and 2^-52 of their sum.
+  /// equivalent to another part, and ends a branch if the room of the parts cannot hold the
+  /// remaining samples. If `proven` is false, the search used all nodes, and the parts are the best
+  /// that it found. Costs may be resources as in `lpt`; the search then minimizes the largest
+  /// share. Floating-point costs are compared as whole multiples of 2^-62 of their sum, shares as
+  /// whole multiples of 2^-52.
   ///
   /// With `options.speeds`, the search minimizes the largest load over speed, and starts from the
-  /// result of `lpt` with speeds. A load of the result is then the load of the fastest part with
-  /// the same time, integers rounded up, at most 2^63 - 1. Speeds are rounded as in `lpt`.
+  /// result of `lpt` with speeds. Each load of the result is then the load that the fastest part
+  /// has at the same time. Integers are rounded up and are at most 2^63 - 1. Speeds are rounded as
+  /// in `lpt`.
   ///
-  /// The samples of a part have ascending indices. Complexity: `options.nodes` times parts squared;
-  /// exponential in the samples without that limit. Memory: linear. Determinism: portable for
-  /// integers. Errors: the errors of `lpt`.
+  /// The samples of a part have ascending indices. Complexity: up to `options.nodes` placements,
+  /// each in time proportional to the square of the number of parts; without this limit,
+  /// exponential in the number of samples. Memory: linear in samples and parts. Determinism:
+  /// portable for integers. Errors: the errors of `lpt`.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost = {},
@@ -99,7 +102,8 @@ struct balance_optimally_fn {
     std::int64_t bound;
   };
 
-  /// Minimizes the largest load by branch and bound, with given first solutions.
+  /// Minimizes the largest load by branch and bound. The search starts from the best solution of
+  /// the heuristics.
   template <std::size_t R, class Load>
   [[nodiscard]] static whole_loads search(detail::integer_costs<R> const& costs, std::size_t parts,
                                           balance_optimally_options const& options,
@@ -139,7 +143,7 @@ struct balance_optimally_fn {
   }
 
   /// Minimizes the largest load over speed, and sets the loads of the result. `given` contains the
-  /// costs in their own type for one kind.
+  /// costs in the type of the caller if there is one kind of cost; otherwise it is empty.
   template <std::size_t R, class Load>
   static void search_with_speeds(detail::integer_costs<R> const& costs,
                                  detail::part_speeds const& speeds,

@@ -11,16 +11,16 @@ namespace omnibal::inline v0 {
 
 /// The result of a search for even parts. Loads are sums of costs in the type of these sums. If a
 /// cost has several kinds, loads are shares of the sums over all samples, as `double`. If parts
-/// have different speeds, a load is the load of the fastest part with the same time.
+/// have different speeds, a load is the load that the fastest part has at the same time.
 template <class Load>
 struct balance_result {
-  /// The parts; empty unless the search found some.
+  /// The parts; empty if the search found no solution.
   grouping parts;
   /// The largest load of a part.
   Load largest_load{};
   /// A lower bound on the largest load for this number of parts.
   Load lower_bound{};
-  /// Whether no other parts have a smaller largest load, in spite of all rounding.
+  /// Whether it is proven, despite rounding, that no other parts have a smaller largest load.
   bool proven = false;
   solve_status status = solve_status::not_found;
 

@@ -31,8 +31,9 @@ namespace detail {
 
 /// Finds the best runs by bisection on the largest cost. A probe fills runs one after the other up
 /// to a bound. If the probe succeeds, its largest cost is a new upper bound. If the probe fails,
-/// the smallest cost at which a run overflowed is a new lower bound. A smaller bound would result
-/// in the same runs. Both bounds are costs of runs, and the search ends without a tolerance.
+/// the smallest cost at which a run exceeded the bound is a new lower bound, because any smaller
+/// bound results in the same runs. Both bounds are costs of runs, so the search ends without a
+/// tolerance.
 template <sample_range Samples, class Set>
 class run_search {
  public:
@@ -57,7 +58,7 @@ class run_search {
     std::vector<std::uint32_t> best = cuts_;
     while (bound < most) {
       value_type const middle = bound + (most - bound) / 2;
-      // Rounding may make middle equal to most. A probe at most would not lower most.
+      // Rounding may make `middle` equal to `most`. A probe up to `most` would not lower `most`.
       if (probe(order, middle < most ? middle : bound)) {
         most = largest_;
         best = cuts_;
@@ -99,8 +100,9 @@ class run_search {
     return largest;
   }
 
-  /// Returns whether runs with costs up to `bound` exist; sets `cuts_` and `largest_`, or
-  /// `min_overflow_`. A run ends early if each remaining part can get only one sample.
+  /// Returns whether runs with costs up to `bound` exist. If so, sets `cuts_` and `largest_`;
+  /// otherwise sets `min_overflow_`. A run ends early if each remaining part can get only one
+  /// sample.
   [[nodiscard]] bool probe(std::span<std::uint32_t const> order, value_type bound) {
     cuts_.clear();
     largest_ = value_type{};
@@ -140,7 +142,8 @@ class run_search {
 
 /// The order in which samples are cut into runs.
 enum class run_order {
-  /// Descending cost of a set with only the sample; samples with equal costs by index.
+  /// Samples by descending cost of a set that contains only the sample; samples with equal costs by
+  /// index.
   largest_first,
   /// The order of the samples in the call.
   given,
@@ -151,26 +154,26 @@ struct balance_set_cost_options {
 };
 
 struct balance_set_cost_fn {
-  /// Cuts the ordered samples into consecutive runs with the smallest possible largest cost.
-  /// `empty` is the accumulator of an empty set, such as `padded_batch{&sample::tokens}`; the
-  /// function copies it for each set.
+  /// Cuts the samples, in the order `options.order`, into consecutive runs with the smallest
+  /// possible largest cost. `empty` is the accumulator of an empty set, such as
+  /// `padded_batch{&sample::tokens}`; the function copies it for each set.
   ///
   /// No other parts have a smaller largest cost if the cost of a set depends only on its count and
   /// its largest sample. The cost must not decrease with either. Such costs are count * longest for
   /// padded batches and count * longest^2 for padded attention. The cost may instead increase with
   /// the sum of amounts, as in an unmasked pack. The largest sum is then at most 2 - 1/parts times
   /// the smallest possible. For such costs `lpt` with these amounts returns smaller largest sums.
-  /// For other costs, the function only promises the best runs.
+  /// For other costs, the parts are only the best among all divisions of this order into runs.
   ///
   /// The samples of a part keep the order of the runs. If there are at least as many samples as
-  /// parts, no part is empty; otherwise the last parts are empty. Complexity: linear for the sort
-  /// and for each of about 20 probes; for integers, the number of probes is at most the number of
-  /// bits of the largest value. Memory: 40 bytes per sample at most, result included. Determinism:
-  /// portable for integers. Errors: `std::invalid_argument` if there are no parts or a value of a
-  /// set is negative or not finite, `std::length_error` above 2^32 - 1 samples or parts, and any
-  /// exception of the accumulator. Sources: Zheng et al., "OrchMLLM", 2025, for padded batches;
-  /// Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", 2004, for the
-  /// bisection.
+  /// parts, no part is empty; otherwise the last parts are empty. Complexity: the sort and each of
+  /// about 20 probes cost linear time; for integers, the number of probes is at most the number of
+  /// bits of the largest value. Memory: 40 bytes per sample at most, including the result.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` if there are no parts or a
+  /// value of a set is negative or not finite, `std::length_error` above 2^32 - 1 samples or parts,
+  /// and any exception of the accumulator. Sources: Zheng et al., "OrchMLLM", 2025, for padded
+  /// batches; Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", 2004,
+  /// for the bisection.
   template <sample_range Samples, class Set>
     requires set_cost<Set, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts, Set const& empty,
@@ -203,8 +206,8 @@ struct balance_set_cost_fn {
     }
     return detail::order_descending(values.size(), [&values](std::size_t i) {
       if constexpr (std::floating_point<Value>) {
-        // Numbers that are not negative have the order of their bits; the added zero removes a
-        // sign.
+        // Non-negative numbers have the order of their bits. The addition of zero turns -0.0 into
+        // 0.0.
         return std::bit_cast<std::uint64_t>(static_cast<double>(values[i]) + 0.0);
       } else {
         return values[i];

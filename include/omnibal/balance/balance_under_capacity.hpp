@@ -58,20 +58,21 @@ struct balance_under_capacity_options {
   /// The tolerance of the search for even costs, as a share of a lower bound. The search ends when
   /// the largest cost exceeds the bound by at most this share.
   double max_overload = 0.01;
-  /// The effort of the search. Each of the limits below that is set takes precedence. `fast` and
-  /// `thorough` differ from `normal` only if samples hardly fit or their costs are hard to balance.
+  /// The effort of the search. A limit below that is set takes precedence over the effort. `fast`
+  /// and `thorough` differ from `normal` only if samples hardly fit or their costs are hard to
+  /// balance.
   omnibal::effort effort = omnibal::effort::normal;
   /// The maximum number of moves, swaps and splits: 10,000, 1,000,000 or 10,000,000, by effort.
   std::optional<std::size_t> exchanges = {};
   /// The maximum number of splits without success, as in `refine_parts`: 64, 2048 or 16,384, by
   /// effort. The search makes no splits if there are more parts than exchanges.
   std::optional<std::size_t> splits = {};
-  /// The maximum number of passes that search for fewer groups, if the samples do not fit at once:
-  /// 8, 64 or 512, by effort. The number is larger for few samples: together the passes look at
-  /// 2^17, 2^22 or 2^26 samples.
+  /// The maximum number of passes of `improve_packing`, which run if the first packing has more
+  /// groups than there are parts: 8, 64 or 512, by effort. For few samples the default is larger:
+  /// all passes together then look at up to 2^17, 2^22 or 2^26 samples.
   std::optional<std::size_t> passes = {};
-  /// The maximum number of placements in the exhaustive search that follows, for at most 64
-  /// samples: 20,000, 200,000 or 10,000,000, by effort.
+  /// The maximum number of placements in the exhaustive search, which runs if the packing has too
+  /// many groups and there are at most 64 samples: 20,000, 200,000 or 10,000,000, by effort.
   std::optional<std::uint64_t> nodes = {};
   /// The seed of the search; other seeds find other groups.
   std::uint64_t seed = 0;
@@ -86,20 +87,20 @@ struct balance_under_capacity_fn {
   /// a sample to a weight.
   ///
   /// The function places the samples from the largest to the smallest cost, as `lpt` does, into
-  /// parts with room. If this fails, it places them by shares of the cost and of the capacity. If
-  /// neither finds room for all samples, it packs them by `best_packing` and `improve_packing` into
-  /// at most the number of parts. Finally, it tries all ways to place up to 64 samples. Then
-  /// samples move or are swapped, and parts are split again under the capacity, as in
-  /// `refine_parts`.
+  /// parts with room. If this fails or exceeds `max_overload`, the function places the samples by
+  /// shares of the cost and of the capacity. If neither finds room for all samples, it packs them
+  /// by `best_packing` and `improve_packing` into at most `parts` groups. If this fails too, it
+  /// tries all ways to place up to 64 samples. In each placement, samples then move or are swapped,
+  /// and pairs of parts are split again under the capacity, as in `refine_parts`.
   ///
-  /// `go_on` is called after each pass of `improve_packing`, as there. If it returns false, the
-  /// search for fewer groups ends.
+  /// `improve_packing` calls `go_on` after each pass. If `go_on` returns false, the search for
+  /// fewer groups ends.
   ///
   /// With `options.speeds`, the function minimizes the largest cost of a part over its speed; the
-  /// capacity of each part stays the same. A sample goes to the part with room that is first ready
-  /// with it. Groups of a packing become the parts in the order of their costs and of the speeds. A
-  /// load of the result is the load of the fastest part with the same time, integers rounded up, at
-  /// most 2^63 - 1. Speeds are rounded as in `lpt`.
+  /// capacity of each part stays the same. A sample goes to the part with room that finishes the
+  /// sample first. The group with the largest cost becomes the fastest part, and so on. Each load
+  /// of the result is the load that the fastest part has at the same time. Integers are rounded up
+  /// and are at most 2^63 - 1. Speeds are rounded as in `lpt`.
   ///
   /// The status is `infeasible` only if this is proven, by a sample that exceeds the capacity, by
   /// `packing_bound` or by an exhaustive search. If the search fails without a proof, the status is
@@ -108,15 +109,15 @@ struct balance_under_capacity_fn {
   /// index. Integers are at most 2^63 - 1 each. The sum of the demands may exceed that number, but
   /// not the sum of the costs. `demand` is called once or twice for each sample, `cost` once.
   ///
-  /// Complexity: for each sample, a few comparisons for each doubling of the parts. If parts are
-  /// nearly full in different resources, or if the first placement with different speeds ends above
+  /// Complexity: for each sample, a small multiple of log2(parts) comparisons. If parts are nearly
+  /// full in different resources, or if the first placement with different speeds ends above
   /// `max_overload`, up to one comparison for each sample and part. A pass costs the same as in
-  /// `improve_packing`. Memory: about 150 + 32R bytes per sample and 200 + 50R per part, 80 more
-  /// with different speeds. Determinism: portable for integers. Errors: `std::invalid_argument` if
-  /// there are no parts, if a capacity is not positive, if a demand or cost is negative or not
-  /// finite, if `max_overload` is negative or not finite, or if a speed is not positive, not finite
-  /// or below 2^-31 of the largest. `std::overflow_error` if the sum of all costs exceeds its type;
-  /// `std::length_error` above 2^32 - 1 samples or parts.
+  /// `improve_packing`. Memory for R kinds of demand: about 150 + 32R bytes per sample and 200 +
+  /// 50R per part, 80 more with different speeds. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` if there are no parts, if a capacity is not positive, if a demand or
+  /// cost is negative or not finite, if `max_overload` is negative or not finite, or if a speed is
+  /// not positive, not finite or below 2^-31 of the largest. `std::overflow_error` if the sum of
+  /// all costs exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
@@ -168,7 +169,8 @@ struct balance_under_capacity_fn {
       .normal = {1'000'000, 2048, 64, 1u << 22, 200'000},
       .thorough = {10'000'000, 16'384, 512, 1u << 26, 10'000'000}};
 
-  /// Returns the part of each sample and sets the status, or the reason if there are no parts.
+  /// Returns the part of each sample and sets the status. Returns nothing if the search found no
+  /// parts, and sets the reason if there are none.
   template <class Balancer, class GoOn, class Load>
   [[nodiscard]] static std::optional<std::vector<std::uint32_t>> find_parts(
       Balancer& balancer, std::size_t parts, GoOn& go_on,
@@ -183,7 +185,7 @@ struct balance_under_capacity_fn {
     return part_of;
   }
 
-  /// Balances loads over speeds, and sets the result.
+  /// Minimizes the largest load over speed, and sets the result.
   template <class Layout, class Load, class GoOn>
   static void balance_at_speeds(detail::measured<Layout> const& input,
                                 detail::integer_costs<1> const& costs,
@@ -191,7 +193,7 @@ struct balance_under_capacity_fn {
                                 balance_under_capacity_options const& options, GoOn& go_on,
                                 balance_under_capacity_result<Load>& result) {
     std::size_t const parts = speeds.size();
-    // The balancer numbers parts by speed.
+    // The balancer requires parts in descending order of speed.
     std::vector<std::uint32_t> const numbers = detail::fastest_first(speeds);
     std::vector<double> descending;
     for (std::uint32_t const part : numbers) descending.push_back(options.speeds[part]);

@@ -10,7 +10,7 @@ namespace omnibal::inline v0 {
 
 /// A balancer's promise about the number of samples in each part.
 enum class count_policy {
-  /// No promise; only loads count.
+  /// No promise: the counts are arbitrary.
   any,
   /// All parts have the same number of samples. The number of samples must be a multiple of the
   /// number of parts.
@@ -32,7 +32,7 @@ enum class part_counts { free, kept };
 
 /// The rule of `rebalance` for the number of samples on each rank.
 enum class rank_counts {
-  /// No rule; only loads count.
+  /// No rule: the counts are arbitrary.
   any,
   /// Each rank keeps its number of samples, so that samples are only exchanged.
   kept,

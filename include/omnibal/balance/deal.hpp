@@ -30,28 +30,29 @@ struct deal_options {
 struct deal_fn {
   /// Assigns sorted samples to parts in alternating order, such that counts differ by at most one.
   /// The samples go from the largest to the smallest cost, equal costs by index. In the first round
-  /// the parts are 0, 1, and so on; in the second round the last part is first, and so on. The
-  /// place of a sample depends only on its position in the order, and a separate thread can assign
-  /// each sample.
+  /// the parts are 0, 1, and so on; in the second round the last part is first, and so on. The part
+  /// of a sample depends only on its position in the order, so that separate threads can assign the
+  /// samples.
   ///
   /// The samples of a part have the order of their assignment. The loads of two parts differ by at
   /// most the largest cost. `cost` is called once for each sample, in order.
   ///
   /// With `options.speeds`, a part of speed s receives its samples at the times 1 / (2s), 3 / (2s),
-  /// 5 / (2s), and so on. Its number of samples is in proportion to the speed, rounded as by the
-  /// method of Sainte-Lague for seats. At equal times, odd rounds go first, from the fastest and
-  /// lowest part on, and even rounds follow in reverse order. The loads over speeds of two parts
-  /// differ by at most the mean of the largest cost over each speed. Speeds are rounded as in
-  /// `lpt`.
+  /// 5 / (2s), and so on. Its number of samples is in proportion to the speed, rounded by the
+  /// Sainte-Lague method of apportionment. At equal times, the odd rounds of parts precede the even
+  /// rounds. In odd rounds, parts receive samples from the fastest to the slowest part, and by
+  /// number if speeds are equal; in even rounds, in reverse order. With a largest cost c, the loads
+  /// over speeds of two parts of speeds s and t differ by at most (c / s + c / t) / 2. Speeds are
+  /// rounded as in `lpt`.
   ///
   /// Complexity: linear, except for costs whose leading 32 bits are equal. With different speeds,
-  /// also a comparison for each sample and each doubling of the number of different speeds. Memory:
-  /// 32 bytes per sample and 4 per part, with different speeds 36 and 44, result included.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` if there are no parts, if
-  /// a cost is negative, not finite or above 2^63 - 1, or if a speed is not positive, not finite or
-  /// below 2^-31 of the largest. `std::overflow_error` if the sum of all costs exceeds its type;
-  /// `std::length_error` above 2^32 - 1 samples or parts. Source: with speeds, Balinski, Young,
-  /// "Fair Representation", 1982, for the counts.
+  /// each sample also costs log2(d) comparisons for d different speeds. Memory: 32 bytes per sample
+  /// and 4 per part, with different speeds 36 and 44. The result is included. Determinism: portable
+  /// for integers. Errors: `std::invalid_argument` if there are no parts, if a cost is negative,
+  /// not finite or above 2^63 - 1, or if a speed is not positive, not finite or below 2^-31 of the
+  /// largest. `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error`
+  /// above 2^32 - 1 samples or parts. Source: with speeds, Balinski, Young, "Fair Representation",
+  /// 1982, for the counts.
   template <sample_range Samples, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,

@@ -67,18 +67,18 @@ using index_amount = std::remove_cvref_t<
 template <class Measure>
 concept index_weight = index_measure<Measure> && scalar_measure<index_amount<Measure>>;
 
-/// The bytes of samples: integers, by index.
+/// A measure of the bytes of samples, which are integers, by index.
 template <class Measure>
 concept index_bytes = index_weight<Measure> && std::integral<index_amount<Measure>>;
 
-/// The bytes of a sample: integers.
+/// A functor that returns the bytes of a sample as an integer.
 template <class Function, class Sample>
 concept bytes_function =
     cost_function<Function, Sample> && std::integral<demand_result<Function, Sample>>;
 
-/// Measures the bytes of `count` samples into reused memory. Errors: `std::invalid_argument` if a
-/// range has another number of elements or bytes are negative, not finite or above 2^63 - 1;
-/// `std::overflow_error` if the sum of the bytes exceeds its type.
+/// Measures the bytes of `count` samples into reused memory. Errors: `std::invalid_argument` if the
+/// number of elements of a range is not `count` or bytes are negative, not finite or above 2^63 -
+/// 1; `std::overflow_error` if the sum of the bytes exceeds its type.
 template <index_weight Bytes>
 void measure_bytes_into(std::string_view function, Bytes const& bytes, std::size_t count,
                         integer_costs<1>& result) {

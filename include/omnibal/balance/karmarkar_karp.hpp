@@ -48,7 +48,7 @@ inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, part_spe
 }
 
 /// Calls `body(sample, slot)` for each sample by the largest differencing method. `max_load` is an
-/// upper bound on loads. `samples` and `apart` as in `differencing`.
+/// upper bound on loads. `samples` and `apart` are arguments of `differencing`.
 template <class Body>
 void run_differencing(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
                       std::size_t parts, std::size_t apart, std::int64_t max_load,
@@ -61,8 +61,9 @@ void run_differencing(integer_costs<1> const& costs, std::span<std::uint32_t con
 }
 
 /// Calls `body(sample, part)` for each sample if parts have different speeds. Each slower part
-/// starts with the load by which the fastest part exceeds it at the mean time. Loads that are equal
-/// with these are in proportion to the speeds without them.
+/// starts with an extra load: the difference from the load of the fastest part if all times are
+/// equal. If the loads with the extra loads are equal, the loads without them are in proportion to
+/// the speeds.
 template <class Body>
 void difference_at_speeds(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
                           part_speeds const& speeds, Body const& body) {
@@ -151,8 +152,8 @@ struct karmarkar_karp_fn {
   /// Empty parts cost neither time nor memory in a tuple. Complexity: n (log n)^2 for n samples at
   /// most, n log(parts) on most data. Memory: at most 136 bytes per sample and 32 bytes per part;
   /// with different speeds 152 and 180 bytes. The result is included. Determinism: portable for
-  /// integers. Errors: the errors of `deal`; with different speeds, `std::length_error` above 2^32
-  /// - 1 samples and parts together. Source: Karmarkar, Karp, "The differencing method of set
+  /// integers. Errors: the errors of `deal`; with different speeds, `std::length_error` above
+  /// 2^32 - 1 samples and parts together. Source: Karmarkar, Karp, "The differencing method of set
   /// partitioning", 1982.
   template <sample_range Samples, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Samples>>

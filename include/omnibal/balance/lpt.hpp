@@ -45,9 +45,9 @@ struct lpt_fn {
   /// Complexity: a linear sort and log2(parts) comparisons per sample. Several resources without
   /// speeds cost one comparison for each sample and part up to 256 parts. Above 256 parts, a sample
   /// costs one comparison for each block of 64 parts, and one for each part of the blocks that this
-  /// does not rule out. Memory: 24 + 16R bytes per sample and 80 + 8R per part at most, result
-  /// included. Determinism: portable for integers. Errors: `std::invalid_argument` if there are no
-  /// parts, if a cost is negative, not finite or above 2^63 - 1, if counts must be equal and the
+  /// does not rule out. Memory: 24 + 16R bytes per sample and 80 + 8R per part at most, including
+  /// the result. Determinism: portable for integers. Errors: `std::invalid_argument` if there are
+  /// no parts, if a cost is negative, not finite or above 2^63 - 1, if counts must be equal and the
   /// number of parts does not divide the number of samples, or if a speed is not positive, not
   /// finite or below 2^-31 of the largest. `std::overflow_error` if the sum of all costs exceeds
   /// its type; `std::length_error` above 2^32 - 1 samples or parts. Source: Graham, "Bounds on

@@ -41,8 +41,8 @@ namespace omnibal::inline v0 {
 namespace detail {
 
 /// Groups batches with neighboring costs into steps, balances each step, and assigns each batch to
-/// the rank with the smallest cost so far. With different speeds, the ranks of a lane share the
-/// batches of this lane.
+/// the rank with the smallest cost so far. With different speeds, batches stay on ranks of the same
+/// speed.
 template <class Layout>
 class micro_batch_cells {
  public:
@@ -87,7 +87,7 @@ class micro_batch_cells {
     for (std::uint32_t& batch : batch_of) batch = number_of[batch];
   }
 
-  /// Exchanges samples inside each step.
+  /// Balances each step by exchanges of samples between its batches.
   void even_steps(std::vector<std::uint32_t>& batch_of, std::size_t batches) const {
     if (ranks_ == 1) return;
     auto const ranks = static_cast<std::uint32_t>(ranks_);
@@ -165,9 +165,9 @@ struct micro_batches_options {
   /// The tolerance of the search for even costs, as a share of a lower bound. The search ends when
   /// the largest cost exceeds the bound by at most this share.
   double max_overload = 0.01;
-  /// The effort of the search. Each of the limits below that is set takes precedence. `fast` and
-  /// `thorough` differ from `normal` only if fewer micro-batches may be possible or costs are hard
-  /// to balance.
+  /// The effort of the search. A limit below that is set takes precedence over the effort. `fast`
+  /// and `thorough` differ from `normal` only if fewer micro-batches may be possible or costs are
+  /// hard to balance.
   omnibal::effort effort = omnibal::effort::normal;
   /// The maximum number of moves, swaps and splits, for all micro-batches and then for the
   /// micro-batches of each step: 10,000, 100,000 or 10,000,000, by effort.
@@ -177,8 +177,8 @@ struct micro_batches_options {
   /// micro-batches than exchanges.
   std::optional<std::size_t> splits = {};
   /// The maximum number of passes that search for fewer micro-batches, if fewer may be possible: 2,
-  /// 4 or 64, by effort. The number is larger for few samples: together the passes look at 2^14,
-  /// 2^18 or 2^24 samples.
+  /// 4 or 64, by effort. For few samples the default is larger: all passes together then look at up
+  /// to 2^14, 2^18 or 2^24 samples.
   std::optional<std::size_t> passes = {};
   /// The maximum number of placements in an exhaustive search for fewer micro-batches, for at most
   /// 64 samples: 10,000, 100,000 or 10,000,000, by effort.
@@ -200,30 +200,31 @@ struct micro_batches_fn {
   /// a multiple of `options.multiple_of`. `best_packing` and `improve_packing` determine the
   /// number, and for up to 64 samples also an exhaustive search. The costs are balanced as by
   /// `balance_under_capacity` over all micro-batches. Micro-batches that run at the same time are
-  /// neighbors in the order of their costs, and are balanced again among themselves. Each goes to
-  /// the rank with the smallest cost so far. Step 0 has the largest micro-batches. If there are
-  /// fewer samples than micro-batches, some micro-batches are empty. Their ranks then participate
-  /// in the collectives of a step without samples.
+  /// neighbors in the order of their costs, and are balanced again among themselves. The largest of
+  /// them goes to the rank with the smallest cost so far, and so on. Step 0 has the largest
+  /// micro-batches. If there are fewer samples than micro-batches, some micro-batches are empty.
+  /// Their ranks then participate in the collectives of a step without samples.
   ///
-  /// With `options.speeds`, the cost of a micro-batch is its cost over the speed of its rank, and
-  /// the largest sum over a rank is small too. All ranks have the same number of micro-batches and
-  /// the same capacity, so the micro-batches of fast ranks are larger. There are more of them:
-  /// their number is at least `packing_bound` times the largest speed over the mean speed.
-  /// Micro-batches at the same time are neighbors in the order of costs of each speed. If fast
-  /// ranks have no room for their share, times remain uneven; a larger `options.multiple_of` makes
-  /// more room. Speeds are rounded as in `lpt`.
+  /// With `options.speeds`, the function balances times instead of costs: the time of a micro-batch
+  /// is its cost over the speed of its rank. The largest sum of the times of a rank is small too.
+  /// All ranks have the same number of micro-batches and the same capacity, so the micro-batches of
+  /// fast ranks are larger. There are more of them: their number is at least `packing_bound` times
+  /// the largest speed over the mean speed. Micro-batches that run at the same time on ranks of
+  /// equal speed are neighbors in the order of their costs. If fast ranks have no room for their
+  /// share, times remain uneven; a larger `options.multiple_of` makes more room. Speeds are rounded
+  /// as in `lpt`.
   ///
-  /// `go_on` is called after each pass of `improve_packing`, as there. If it returns false, the
-  /// search for fewer micro-batches ends, and the result is still complete.
+  /// `improve_packing` calls `go_on` after each pass. If `go_on` returns false, the search for
+  /// fewer micro-batches ends, and the result is still complete.
   ///
-  /// `demand` is called once or twice for each sample, `cost` once. Complexity: as `best_packing`
-  /// and `balance_under_capacity`, and passes as in `improve_packing` while fewer micro-batches may
-  /// be possible; with different speeds, the balance twice. Memory: about 200 + 32R bytes per
-  /// sample and 350 per micro-batch. Determinism: portable for integers. Errors: the errors of
-  /// `balance_under_capacity`; `std::invalid_argument` if the multiple is zero, if there is not one
-  /// speed for each rank, if a speed is not positive, not finite or below 2^-31 of the largest, or
-  /// if a sample exceeds the capacity. The text then names the sample and its demand.
-  /// `std::length_error` above 2^32 - 1 micro-batches.
+  /// `demand` is called once or twice for each sample, `cost` once. Complexity: the costs of
+  /// `best_packing` and `balance_under_capacity`, and of passes of `improve_packing` while fewer
+  /// micro-batches may be possible. With different speeds, the search for even costs runs twice.
+  /// Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism: portable for
+  /// integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument` if the
+  /// multiple is zero, if there is not one speed for each rank, if a speed is not positive, not
+  /// finite or below 2^-31 of the largest, or if a sample exceeds the capacity. The text then names
+  /// the sample and its demand. `std::length_error` above 2^32 - 1 micro-batches.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
@@ -273,7 +274,8 @@ struct micro_batches_fn {
       .normal = {100'000, 2048, 4, 1u << 18, 100'000},
       .thorough = {10'000'000, 16'384, 64, 1u << 24, 10'000'000}};
 
-  /// Returns the number of micro-batches by which the total can change.
+  /// Checks the arguments and returns the number of which the number of all micro-batches is a
+  /// multiple.
   [[nodiscard]] static std::size_t checked_cells(std::size_t ranks, std::size_t multiple_of) {
     detail::check_number(name, "ranks", ranks);
     detail::check_number(name, "options.multiple_of", multiple_of);

@@ -24,9 +24,10 @@ struct rebalance_options {
   /// The share of a lower bound by which the largest load may exceed the bound. A smaller share
   /// moves more bytes.
   double max_overload = 0.01;
-  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next ones
-  /// another, and the last node may have fewer. The number is positive; with 1 every rank is its
-  /// own node. Samples that leave their rank stay on their node if they fit.
+  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next
+  /// `ranks_per_node` ranks are the next node, and so on; the last node may have fewer ranks. The
+  /// number is positive; with 1 every rank is its own node. Samples that leave their rank stay on
+  /// their node if they fit.
   std::size_t ranks_per_node = 1;
   /// The node number of each rank; numbers may be arbitrary. Set it if nodes differ in size or
   /// ranks are not numbered by node. The array must outlive the option.
@@ -34,17 +35,17 @@ struct rebalance_options {
   /// The rule for the number of samples on each rank. Moves that the rule requires are made in any
   /// case.
   rank_counts counts = rank_counts::any;
-  /// The maximum bytes of the samples that leave their ranks. With bytes of one for each sample,
-  /// this is the maximum number of samples that move. If the limit of `max_overload` requires more,
-  /// the largest load is higher.
+  /// The maximum bytes of the samples that leave their ranks. If each sample has one byte, this is
+  /// the maximum number of samples that move. If the limit of `max_overload` requires more, the
+  /// largest load is higher.
   std::int64_t max_moved_bytes = std::numeric_limits<std::int64_t>::max();
   /// The speed of each rank, or one value for all; empty for equal speeds. The largest load over
   /// speed then takes the place of the largest load. The array must outlive the option.
   detail::speed_list speeds = {};
 };
 
-/// Memory of `rebalance` for a cost of `R` kinds, and its last result. Keep one workspace from step
-/// to step.
+/// Memory of `rebalance` for a cost of `R` kinds, and its last result. Use the same workspace in
+/// all steps.
 template <std::size_t R = 1>
 class rebalance_workspace {
  public:
@@ -62,49 +63,50 @@ class rebalance_workspace {
 struct rebalance_fn {
   /// Balances loads over ranks and moves few bytes. The function returns one part for each rank.
   /// `home` contains the samples of each rank, and samples stay if they fit. `cost` and `bytes` are
-  /// functors of the index of a sample, or ranges with an element for each. `home` names the
+  /// functors of the index of a sample, or ranges with an element for each sample. `home` names the
   /// indices 0, 1, ... once each, in any order; ranks without samples are legal.
   ///
-  /// The largest load is at most 1 + `options.max_overload` times a lower bound if the largest load
-  /// of `lpt` is. The largest load never exceeds both that limit and the largest load of `lpt`. The
-  /// lower bound is the largest of three loads: the mean load, the largest cost and, with one kind
-  /// of cost, the sum of the two smallest among the `ranks + 1` largest costs. If `home` is within
-  /// the limit, nothing moves. Otherwise samples leave the ranks above the limit for the least
-  /// loaded ranks; samples with the largest cost per byte go first. Ranks that are still above the
-  /// limit then exchange single samples, or one sample for several. The exchanges that lower the
-  /// load most per byte go first. Finally, samples that fit at home return. If the limit is still
-  /// not reached and `lpt` is more even, the function uses the parts of `lpt`. It assigns these
-  /// parts to ranks such that few bytes leave a node and, among such assignments, few leave a rank.
+  /// The largest load is at most (1 + `options.max_overload`) times a lower bound if this is true
+  /// of the largest load of `lpt`. The largest load never exceeds both that limit and the largest
+  /// load of `lpt`. The lower bound is the largest of three loads: the mean load, the largest cost
+  /// and, with one kind of cost, the sum of the two smallest among the `ranks + 1` largest costs.
+  /// If `home` is within the limit, nothing moves. Otherwise samples leave the ranks above the
+  /// limit for the least loaded ranks; samples with the largest cost per byte go first. Ranks that
+  /// are still above the limit then exchange single samples, or one sample for several. The
+  /// exchanges that lower the load most per byte go first. Finally, samples that fit at home
+  /// return. If the limit is still not reached and `lpt` is more even, the function uses the parts
+  /// of `lpt`. It assigns these parts to ranks such that few bytes leave a node and, among such
+  /// assignments, few leave a rank.
   ///
   /// With rules for the counts, samples first move from ranks with too many samples to ranks with
-  /// too few. The largest samples that share a rank with the minimum number of samples also bound
-  /// the largest load. Ranks above the limit then exchange single samples with up to 64 of the
-  /// least loaded ranks. If the limit is still not reached, samples are exchanged as in
-  /// `refine_parts` instead of the parts of `lpt`. These exchanges allocate.
+  /// too few. The lower bound then also includes the smallest samples that must share a rank with
+  /// the largest samples. Ranks above the limit then exchange single samples with up to 64 of the
+  /// least loaded ranks. If the limit is still not reached, the function exchanges samples as in
+  /// `refine_parts` and does not use the parts of `lpt`. These exchanges allocate memory.
   ///
-  /// If more than `options.max_moved_bytes` would move, up to 20 higher limits are tried, and the
-  /// result has the smallest largest load among those that move no more.
+  /// If more than `options.max_moved_bytes` would move, the function tries up to 20 higher limits.
+  /// The result has the smallest largest load among the results that move at most
+  /// `options.max_moved_bytes`.
   ///
   /// With nodes of several ranks, samples first leave nodes with an excess. Ranks of one node then
-  /// balance their loads. Only after that do ranks of different nodes exchange samples, and fewer
+  /// balance their loads. Only after that do ranks of different nodes exchange samples, so that few
   /// bytes cross nodes.
   ///
   /// The samples of a part have ascending indices. Costs may be resources, which count as in `lpt`.
   /// `cost` and `bytes` are called once for each sample, in order.
   ///
-  /// Complexity: linear, except for ranks above the limit. Moves that a rule for counts requires
-  /// cost a sort of the samples of the ranks that send, and then O(log n) each with one kind of
-  /// cost. A budget costs up to 21 searches. A radix sort orders the samples of ranks above the
-  /// limit, and at most 16 exchanges are made for each rank. Each exchange looks at all ranks and
-  /// at the samples of a few. Memory: about 70 + 16R bytes per sample and 100 + 8R per rank, result
-  /// included; with the parts of `lpt` 20 bytes per sample more, and with moves that counts require
-  /// 36 + 16R more.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` if a cost or bytes are
-  /// negative, not finite or above 2^63 - 1, if `max_overload` is negative or not finite, if a
-  /// range has another number of elements, if `home` names an index twice or leaves one out, if
-  /// counts must be equal and the number of ranks does not divide the number of samples, or if
-  /// `max_moved_bytes` is negative. `std::overflow_error` if the sum of all costs or bytes exceeds
-  /// its type.
+  /// Complexity: linear if no rank is above the limit. Otherwise a radix sort orders the samples of
+  /// ranks above the limit, and at most 16 exchanges follow for each rank. Each exchange looks at
+  /// all ranks and at the samples of a few ranks. Moves that a rule for counts requires cost a sort
+  /// of the samples of the sending ranks and, with one kind of cost, O(log n) for each move. If
+  /// `options.max_moved_bytes` is exceeded, up to 21 searches run. Memory: about 70 + 16R bytes per
+  /// sample and 100 + 8R per rank, including the result; with the parts of `lpt` 20 bytes per
+  /// sample more, and with moves that counts require 36 + 16R more. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` if a cost or bytes are negative, not finite or above
+  /// 2^63 - 1, if `max_overload` is negative or not finite, if the number of elements of a range is
+  /// not the number of samples, if `home` names an index twice or leaves one out, if counts must be
+  /// equal and the number of ranks does not divide the number of samples, or if `max_moved_bytes`
+  /// is negative. `std::overflow_error` if the sum of all costs or bytes exceeds its type.
   template <index_measure Cost, detail::index_weight Bytes>
   [[nodiscard]] grouping operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
                                     rebalance_options const& options = {}) const {

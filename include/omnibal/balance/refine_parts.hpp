@@ -63,9 +63,9 @@ struct refine_parts_options {
   part_counts counts = part_counts::free;
   /// The maximum number of moves, swaps and splits.
   std::size_t exchanges = 1'000'000;
-  /// The patience of the search, for costs of one kind. The search ends when this number of splits,
-  /// and four more for each part, have not halved the excess of the largest load. Zero disables
-  /// splits.
+  /// The maximum number of splits without success, for costs of one kind. The search ends when this
+  /// number of splits, and four more for each part, have not halved the excess of the largest load.
+  /// Zero disables splits.
   std::size_t splits = 2048;
   /// The seed of the search; other seeds split other samples.
   std::uint64_t seed = 0;
@@ -76,41 +76,43 @@ struct refine_parts_options {
 
 struct refine_parts_fn {
   /// Balances the loads of given parts further; the largest load never increases. The search ends
-  /// within `options.max_overload` of a lower bound, after `options.exchanges`, or when it finds no
-  /// improvement. The lower bound is the largest of three loads: the mean load, the largest cost
-  /// and, with one kind of cost, the sum of the two smallest among the `parts + 1` largest costs.
+  /// when the largest load exceeds a lower bound by at most the share `options.max_overload`, after
+  /// `options.exchanges` exchanges, or when it finds no improvement. The lower bound is the largest
+  /// of three loads: the mean load, the largest cost and, with one kind of cost, the sum of the two
+  /// smallest among the `parts + 1` largest costs.
   ///
   /// Samples move or are swapped between the part with the largest load and the part with the
   /// smallest. Each exchange minimizes the larger load of the two parts. If the exchanges end above
   /// the bound, the search splits pairs of parts again, often with the part of the largest load. A
-  /// split draws up to 16 of their samples at random and divides them in the best of all ways. With
-  /// splits, parts can reach a bound that no exchange of two samples can reach. Finally, up to 64
-  /// exchanges are made between the part with the largest load and any other. With several kinds of
-  /// cost, the search makes only these last exchanges, until none lowers the largest load.
+  /// split draws up to 16 of their samples at random and divides them between the two parts in the
+  /// best possible way. With splits, parts can reach a bound that no exchange of two samples can
+  /// reach. Finally, up to 64 exchanges are made between the part with the largest load and any
+  /// other. With several kinds of cost, the search makes only these last exchanges, until none
+  /// lowers the largest load.
   ///
   /// With `options.speeds`, the load of a part is its load over its speed, and an exchange
-  /// minimizes the larger of these times. The bound is then the largest of the total over all
-  /// speeds, the k largest costs over the k largest speeds, and two costs that share a part. Speeds
-  /// are rounded as in `lpt`.
+  /// minimizes the larger of these times. The bound is then the largest of three times: the total
+  /// over the sum of all speeds, the k largest costs over the k largest speeds, and two costs that
+  /// share a part over the largest speed. Speeds are rounded as in `lpt`.
   ///
   /// The parts keep their order, and the samples of a part have ascending indices. Costs may be
   /// resources as in `lpt`. The load of a part is then its largest share, and the search looks at
-  /// no more than 64 evenly spaced samples of a part. Floating-point costs and shares are compared
-  /// as whole numbers of 2^-62 and 2^-52 of their sum. `cost` is called once for each sample, in
-  /// order.
+  /// no more than 64 evenly spaced samples of a part. Floating-point costs are compared as whole
+  /// multiples of 2^-62 of their sum, shares as whole multiples of 2^-52. `cost` is called once for
+  /// each sample, in order.
   ///
   /// An exchange moves few samples. If one part contains nearly all samples, the time is therefore
   /// quadratic in the samples. For such parts, pass the result of `lpt` or `deal` instead.
   ///
-  /// Complexity: linear for the sort; then the samples of two parts for each exchange, and some
-  /// 1000 comparisons for each split. For several resources, 64^2 pairs for each part that is
-  /// tried. Memory: 40 + 16R bytes per sample and 200 + 8R per part at most, result included.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` if a cost is negative, not
-  /// finite or above 2^63 - 1, if `max_overload` is negative or not finite, if a speed is not
-  /// positive, not finite or below 2^-31 of the largest, or if parts name an index twice, not at
-  /// all or above the samples. `std::overflow_error` if the sum of all costs exceeds its type;
-  /// `std::length_error` above 2^32
-  /// - 1 samples.
+  /// Complexity: a linear sort. Each exchange looks at the samples of two parts, and each split
+  /// costs about 1000 comparisons. With several resources, each exchange compares up to 64^2 pairs
+  /// of samples for each part that it tries. Memory: 40 + 16R bytes per sample and 200 + 8R per
+  /// part at most, including the result. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` if a cost is negative, not finite or above 2^63 - 1, if `max_overload`
+  /// is negative or not finite, if a speed is not positive, not finite or below 2^-31 of the
+  /// largest, or if parts name an index twice, not at all or above the samples.
+  /// `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error` above
+  /// 2^32 - 1 samples.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, groups_argument parts,

@@ -41,28 +41,30 @@ struct schedule_steps_fn {
   /// has one group for each rank. `loads` contains the load of each group, a weight or resources,
   /// such as the result of `group_loads`.
   ///
-  /// All groups are one cell at first. Each round cuts the cells in which ranks wait at least half
-  /// as long as in the worst cell. Rounds end when the dist ratio is within
-  /// `options.max_dist_ratio` in every resource. Each step contains random groups of one cell.
-  /// Every epoch cuts at other places: the `step_overlap` of two epochs is at most about the number
-  /// of cells. The steps are in random order.
+  /// At first, all groups form one cell. Each round divides some cells by load into a low and a
+  /// high cell: the cells whose idle time is at least half of the largest idle time of a cell. The
+  /// rounds end when the dist ratio is at most `options.max_dist_ratio` in every resource. Each
+  /// step contains random groups of one cell. Every epoch cuts at other places, so that the
+  /// `step_overlap` of two epochs is at most about the number of cells. The steps are in random
+  /// order.
   ///
-  /// With several `options.groups_per_rank` only the sums of these groups are even. Bundles of
-  /// random groups exchange groups until each is near the mean in every resource. Bundles are then
-  /// scheduled as groups are, in somewhat finer cells. Finally, pairs of steps split their bundles
-  /// again as far as `max_dist_ratio` allows, and their totals become more similar: see
-  /// `step_spread`. With few groups of few distinct loads no bundle is at the mean, and steps of
-  /// equal sums vary. The groups of a rank have no order. With `options.even_positions` the
-  /// function makes steps of one group for each rank. Each step then joins one such step for each
-  /// group of a rank, and their totals complement each other.
+  /// With several `options.groups_per_rank`, only the sums over the groups of a rank are even.
+  /// Bundles of random groups exchange groups until the load of each bundle is near the mean in
+  /// every resource. Bundles are then scheduled as groups are, in somewhat finer cells. Finally,
+  /// pairs of steps split their bundles again as far as `max_dist_ratio` allows, so that the totals
+  /// of steps become more similar: see `step_spread`. With few groups of few distinct loads, no
+  /// bundle has the mean load, and the totals of steps vary. The groups of a rank have no order.
+  /// With `options.even_positions`, the function first schedules steps with one group for each
+  /// rank. It then joins `groups_per_rank` of these steps, whose totals complement each other, into
+  /// one step.
   ///
   /// With `options.speeds`, a load over the speed of its rank takes the place of a load, and a step
   /// lasts as long as its slowest rank. Larger groups go to faster ranks: either all groups in the
-  /// order of their loads, or step by step, if steps are then shorter. Cells are cut as above, and
-  /// each low cell has the lightest groups of each speed. A rank therefore gets only groups that
-  /// suit its speed. With several groups per rank, bundles have loads in proportion to the speeds,
-  /// and pairs of steps do not split their bundles again. With one group per rank, times are only
-  /// as even as the loads of groups differ. Speeds are rounded as in `lpt`.
+  /// order of their loads, or step by step if the steps are then shorter. Cells are cut as above,
+  /// and each low cell has the lightest groups of each speed. A rank therefore gets only groups
+  /// that suit its speed. With several groups per rank, bundles have loads in proportion to the
+  /// speeds, and pairs of steps do not split their bundles again. With one group per rank, times
+  /// are only as even as the loads of groups differ. Speeds are rounded as in `lpt`.
   ///
   /// Every group runs once, and carried groups run once more, possibly on another rank of the same
   /// step. `options.remainder` determines the treatment of the last groups if they do not fill a
@@ -70,20 +72,20 @@ struct schedule_steps_fn {
   /// groups with similar loads. With several groups per rank the last step has random groups. If
   /// each rank has at least two groups, the ranks with one more have lighter groups.
   /// `max_dist_ratio` may be out of reach in a resource (a giant group, few steps, idle ranks). The
-  /// goal is then the waiting time of groups that are sorted by this resource, plus a quarter of
-  /// `max_dist_ratio`. Several resources together may miss even this goal; cells are then cut until
-  /// the rounds are used up or all cells are single steps.
+  /// goal is then the idle time of steps whose groups are sorted by this resource, plus a quarter
+  /// of `max_dist_ratio`. Several resources together may miss even this goal; cells are then cut
+  /// until the rounds are used up or all cells are single steps.
   ///
-  /// Complexity: linear for the sorts, for each doubling of the number of cells and for the rounds
-  /// of several groups per rank. With different speeds, there are two more rounds for each group of
-  /// a rank. Memory: at most 24 + 14R bytes per group, 10R more with several per rank, 40 + 8R more
-  /// with different speeds. Determinism: portable for integers. Errors: `std::invalid_argument` if
-  /// there are no ranks or no groups per rank, if a load is negative, not finite or above 2^63 - 1,
-  /// if `max_dist_ratio` is negative or not finite, if there is not one speed for each rank, if a
-  /// speed is not positive, not finite or below 2^-31 of the largest, or if a carried group does
-  /// not exist.
-  /// `std::length_error` if groups, carried groups and the groups of a step exceed 2^32 - 1.
-  /// Sources: Yao et al., OmniBal, ICML 2025 (dist ratio); Bentley, 1975 (the cells of a k-d tree).
+  /// Complexity: the sorts, each doubling of the number of cells and each round of exchanges
+  /// between bundles cost linear time. With different speeds, there are two more rounds of
+  /// exchanges for each group of a rank. Memory: at most 24 + 14R bytes per group, 10R more with
+  /// several groups per rank, 40 + 8R more with different speeds. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` if there are no ranks or no groups per rank, if a
+  /// load is negative, not finite or above 2^63 - 1, if `max_dist_ratio` is negative or not finite,
+  /// if there is not one speed for each rank, if a speed is not positive, not finite or below 2^-31
+  /// of the largest, or if a carried group does not exist. `std::length_error` if groups, carried
+  /// groups and the groups of a step exceed 2^32 - 1. Sources: Yao et al., OmniBal, ICML 2025 (dist
+  /// ratio); Bentley, 1975 (the cells of a k-d tree).
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
@@ -104,7 +106,7 @@ struct schedule_steps_fn {
  private:
   static constexpr std::string_view name = "schedule_steps";
 
-  /// Cuts the bundles of full steps into cells within the limit on waiting time, and returns the
+  /// Cuts the bundles of full steps into cells within the limit on idle time, and returns the
   /// bundles in the order of steps.
   template <std::size_t R>
   [[nodiscard]] static std::vector<std::uint32_t> cut_cells(detail::schedule_pool<R> const& drawn,
@@ -172,7 +174,7 @@ struct schedule_steps_fn {
     detail::sorted_cells<R> cells(timed, grid, lanes);
     auto const goals = detail::waiting_goals(options.max_dist_ratio, shape, grid, joined.last,
                                              cells.min_waiting());
-    // The mixer uses the waiting time between the stricter goals and the goals.
+    // The mixer uses the idle time between the stricter goals and the goals.
     cells.cut(detail::stricter_goals<R>(goals, cells.min_waiting()), draws, options.rounds);
     auto const mixed = detail::step_mixer<R>(joined.bundles.levels, grid, std::move(cells).order(),
                                              deviation, shape.groups_per_rank, goals)
@@ -266,7 +268,7 @@ struct unscheduled_groups_fn {
   }
 };
 
-/// Returns the groups that an epoch leaves to the next one; see `unscheduled_groups_fn`.
+/// Returns the groups that an epoch leaves to the next epoch; see `unscheduled_groups_fn`.
 inline constexpr unscheduled_groups_fn unscheduled_groups{};
 
 }  // namespace omnibal::inline v0

@@ -12,7 +12,7 @@ namespace omnibal::inline v0 {
 /// The treatment of the groups that do not fill a step.
 enum class remainder_policy {
   /// The groups form a last step, in which the last ranks have no group. This step has small loads,
-  /// and little time is lost. With several groups per rank the step is a random sample, and the
+  /// so that little time is lost. With several groups per rank the step is a random sample, and the
   /// counts of all ranks differ by at most one. If each rank has at least two groups, the last step
   /// exchanges groups with other steps, and ranks with one more group get lighter groups.
   short_step,
@@ -30,28 +30,28 @@ enum class remainder_policy {
 struct schedule_steps_options {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  /// The target dist ratio in every resource: the share of a step for which ranks wait for the
-  /// slowest, on average over all steps. With 0 the steps are as even as possible; with 1 the
-  /// assignment is random. With a larger ratio, a group shares steps with more different groups
-  /// over the epochs.
+  /// The target dist ratio in every resource: the share of a step for which ranks are idle until
+  /// the slowest rank ends, on average over all steps. With 0 the steps are as even as possible;
+  /// with 1 the assignment is random. With a larger ratio, a group shares steps with more different
+  /// groups over the epochs.
   double max_dist_ratio = 0.005;
   remainder_policy remainder = remainder_policy::short_step;
   /// The number of groups of a rank in a step: micro-batches whose gradients are summed. With more
-  /// than one group only their sums are even. If loads complement each other, steps are better
-  /// samples of all groups than random steps: see `step_spread`.
+  /// than one group, only the sums over the groups of a rank are even. If loads complement each
+  /// other, steps are better samples of all groups than random steps: see `step_spread`.
   std::uint32_t groups_per_rank = 1;
   /// Whether the loads at each position are even, not only the sums of several groups per rank. The
   /// first groups of all ranks are then even, the second groups and so on. This is useful if ranks
-  /// wait after each micro-batch. Each position is a step of one group for each rank, and totals
-  /// complement each other. More groups with similar loads share a step, and the `step_overlap` is
-  /// larger.
+  /// synchronize after each micro-batch. Each position is a step of one group for each rank, and
+  /// totals complement each other. More groups with similar loads share a step, and the
+  /// `step_overlap` is larger.
   bool even_positions = false;
   /// The maximum number of rounds of cuts. The default `max_dist_ratio` requires about ten rounds,
   /// zero about fifty. On a device each round costs a few launches, even if no more cuts are
   /// necessary.
   std::uint32_t rounds = 64;
   /// The groups that earlier epochs left out. A group is listed twice if epochs without a full step
-  /// left it out twice. These groups run once more than the others, in the first steps.
+  /// left it out twice. These groups run once more than other groups, in the first steps.
   std::vector<std::uint32_t> carried{};
   /// The speed of each rank, the same in all steps, or one value for all; empty for equal speeds.
   std::vector<double> speeds{};

@@ -21,7 +21,7 @@ namespace omnibal::inline v0 {
 
 /// The time of a group of one degree: fixed + linear * tokens + quadratic * squares. Here `tokens`
 /// is the sum of the lengths of its samples, and `squares` is the sum of the squares of these
-/// lengths. The unit is free, but the same for all times.
+/// lengths. Times may have any unit, the same for all times.
 struct degree_time {
   double fixed = 0;
   double linear = 0;
@@ -34,10 +34,10 @@ struct degree_time {
   [[nodiscard]] friend bool operator==(degree_time const&, degree_time const&) = default;
 };
 
-/// The times of groups of all degrees: row d - 1 holds the time of a group of d ranks.
+/// The times of groups of all degrees: row d - 1 is the time of a group of d ranks.
 struct context_cost {
   std::vector<degree_time> degrees{};
-  /// The fixed time of a micro-step, whatever its groups are.
+  /// The fixed time of a micro-step, which does not depend on its groups.
   double micro_step = 0;
 
   [[nodiscard]] friend bool operator==(context_cost const&, context_cost const&) = default;
@@ -48,7 +48,8 @@ struct tabulate_context_options {
   /// The lengths for which the functor is called. If the list is empty, these are the eight powers
   /// of two from 1,024 to 131,072.
   std::vector<std::int64_t> lengths{};
-  /// The fixed time of a micro-step, whatever its groups are, in the unit of the functor.
+  /// The fixed time of a micro-step, which does not depend on its groups, in the unit of the
+  /// functor.
   double micro_step = 0;
 };
 
@@ -62,13 +63,13 @@ concept context_time =
 struct tabulate_context_cost_fn {
   /// Tabulates the times of groups of the degrees 1 to `degrees` from a functor:
   /// `tabulate_context_cost(time, 64)`. For each degree the result is the parabola with the least
-  /// relative error over some lengths, without negative coefficients. A parabola loses steps and
-  /// other powers of the length in the times of the functor. If these may matter, compare the
-  /// parabola with the functor.
+  /// relative error over some lengths, without negative coefficients. A parabola cannot represent
+  /// jumps or other powers of the length in the times of the functor. If these may matter, compare
+  /// the parabola with the functor.
   ///
-  /// Complexity: linear in degrees and lengths. Memory: 24 bytes for each degree. Determinism: as
-  /// the functor and `affine_fit`. Errors: `std::invalid_argument` if there are no degrees, if
-  /// there are fewer than three lengths or two equal ones, and if a time is not positive and
+  /// Complexity: linear in degrees and lengths. Memory: 24 bytes for each degree. Determinism: the
+  /// same as the functor and `affine_fit`. Errors: `std::invalid_argument` if there are no degrees,
+  /// if there are fewer than three lengths or two equal ones, and if a time is not positive and
   /// finite.
   template <context_time Time>
   [[nodiscard]] context_cost operator()(Time const& time, std::uint32_t degrees,

@@ -15,7 +15,7 @@
 
 namespace omnibal::inline v0 {
 
-/// The memory of `context_exchange`, and its last result, kept from step to step.
+/// The memory of `context_exchange`, and its last result, for use in all steps.
 class context_exchange_workspace {
  public:
   /// Returns the result of the last call.
@@ -37,11 +37,12 @@ struct context_exchange_fn {
   /// returns the results of these tokens. `cut_pieces` returns the fields to send, and
   /// `join_pieces` returns the samples that come back.
   ///
-  /// `token_bytes` is the bytes of a token, for the bytes that the plan counts; padding does not
-  /// travel. Complexity and memory: as `make_plan` for given parts. Determinism: portable. Errors:
-  /// `std::invalid_argument` if the offsets do not ascend from zero to the number of samples, if
-  /// their number is not one more than the ranks, if bytes are negative, and for bad options;
-  /// `std::overflow_error` if the sum of the bytes leaves its type.
+  /// `token_bytes` is the number of bytes of a token, from which the plan computes the bytes of
+  /// pieces. Padding is not exchanged. Complexity and memory: the same as `make_plan` for given
+  /// parts. Determinism: portable. Errors: `std::invalid_argument` if the offsets do not ascend
+  /// from zero to the number of samples, if their number is not one more than the ranks, if bytes
+  /// are negative, or if options are invalid; `std::overflow_error` if the sum of the bytes exceeds
+  /// its type.
   template <offset_range Offsets>
   [[nodiscard]] exchange_plan operator()(context_layout const& layout, Offsets const& home_offsets,
                                          std::int64_t token_bytes,
@@ -51,8 +52,8 @@ struct context_exchange_fn {
     return workspace.result();
   }
 
-  /// Plans the exchange in memory that is kept, for a training loop. A call allocates only if it
-  /// requires more memory than all calls before it. The workspace owns the result.
+  /// Plans the exchange in the memory of a workspace, for a training loop. A call allocates only if
+  /// it requires more memory than all calls before it. The workspace owns the result.
   template <offset_range Offsets>
   exchange_plan const& operator()(context_layout const& layout, Offsets const& home_offsets,
                                   std::int64_t token_bytes, placement_options const& options,
@@ -69,7 +70,7 @@ struct context_exchange_fn {
     return make_plan(workspace.offsets_, layout.cells(), bytes, options, workspace.planner_);
   }
 
-  /// Plans the exchange in memory that is kept, with default options.
+  /// Plans the exchange in the memory of a workspace, with default options.
   template <offset_range Offsets>
   exchange_plan const& operator()(context_layout const& layout, Offsets const& home_offsets,
                                   std::int64_t token_bytes,

@@ -24,15 +24,15 @@ enum class group_placement {
 };
 
 struct context_groups_options {
-  /// The most bytes that the samples of a group may require on each of its ranks.
+  /// The maximum number of bytes that the samples of a group may require on each of its ranks.
   std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
   /// The degrees that groups may have, ascending. If the list is empty, these are all degrees of
   /// the table of costs. Degrees above the number of ranks are ignored. `powers_of_two` and
   /// `divisors` return such lists.
   std::vector<std::uint32_t> degrees{};
   /// The ranks of a node. Each group is inside a node or consists of whole nodes. With 0, the
-  /// default, groups may be anywhere. The options of exchanges refuse 0; there 1 means that nodes
-  /// do not matter.
+  /// default, groups may be anywhere. The options of exchanges do not accept 0; in these options, 1
+  /// means that nodes do not matter.
   std::uint32_t ranks_per_node = 0;
   /// The ranks at which groups may start. Choose `blocks` if the trainer has only communicators of
   /// blocks.
@@ -45,9 +45,9 @@ struct context_groups_options {
   /// The effort of the search. `fast` tries about five plans. `normal` tries four more, and up to
   /// ten with levels of length. If the best of these is more than 3 % above the bound, `normal`
   /// also tries some plans with each doubling of the least degree of all samples. `thorough` tries
-  /// 36 more. For at most twelve samples `normal` also visits up to 20,000 nodes of a search tree
-  /// and `thorough` up to 10,000,000. Unless the tree has more nodes or speeds differ, the plan is
-  /// then proven to be the best. No plan is worse than a plan of less effort.
+  /// 36 more plans. For at most twelve samples `normal` also visits up to 20,000 nodes of a search
+  /// tree and `thorough` up to 10,000,000. Unless the tree has more nodes or speeds differ, the
+  /// plan is then proven to be the best. No plan is worse than a plan of less effort.
   omnibal::effort effort = omnibal::effort::normal;
 };
 

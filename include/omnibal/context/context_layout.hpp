@@ -77,7 +77,7 @@ class context_layout {
   [[nodiscard]] sequence_offsets const& sequences() const& { return whole_; }
   [[nodiscard]] sequence_offsets const& padded_sequences() const& { return padded_; }
 
-  /// A temporary returns no views.
+  /// A temporary returns no views, because they would dangle.
   void pieces() const&& = delete;
   void piece_offsets() const&& = delete;
   void cells() const&& = delete;

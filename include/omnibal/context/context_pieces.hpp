@@ -37,8 +37,8 @@ enum class context_padding {
 };
 
 struct context_pieces_options {
-  /// The divisor of the tokens of each piece, padding included. Use the tensor-parallel degree if
-  /// its ranks share the tokens, or the block size of a kernel.
+  /// The divisor of the number of tokens of each piece, including padding. Use the tensor-parallel
+  /// degree if its ranks share the tokens, or the block size of a kernel.
   std::uint32_t multiple = 1;
   context_padding padding = context_padding::to_multiple;
 };
@@ -89,7 +89,7 @@ struct padded_piece_tokens_fn {
 /// Returns the padded tokens of a sample on a rank of its group; see `padded_piece_tokens_fn`.
 inline constexpr padded_piece_tokens_fn padded_piece_tokens{};
 
-/// The memory of `context_pieces`, and its last result, kept from step to step.
+/// The memory of `context_pieces`, and its last result, for use in all steps.
 class context_pieces_workspace {
  public:
   /// Returns the result of the last call.
@@ -106,10 +106,10 @@ class context_pieces_workspace {
 };
 
 struct context_pieces_fn {
-  /// Cuts each sample of a plan among the ranks of its group so that all of them have the same
-  /// causal attention: `context_pieces(plan, lengths, ranks, {.multiple = 2})`. The first rank of a
-  /// group gets the head and the tail of a sample. The next rank gets the pieces next to head and
-  /// tail. The last rank gets the middle, which is one piece. `lengths` and `ranks` are the
+  /// Cuts each sample of a plan among the ranks of its group so that all ranks have the same amount
+  /// of causal attention: `context_pieces(plan, lengths, ranks, {.multiple = 2})`. The first rank
+  /// of a group gets the head and the tail of a sample. The next rank gets the pieces next to head
+  /// and tail. The last rank gets the middle, which is one piece. `lengths` and `ranks` are the
   /// arguments of the plan.
   ///
   /// The ranks of a group have the same number of tokens over all samples of a micro-step, up to
@@ -139,8 +139,8 @@ struct context_pieces_fn {
     return std::move(workspace.result_);
   }
 
-  /// Cuts each sample in memory that is kept, for a training loop. A call allocates only if it
-  /// requires more memory than all calls before it. The workspace owns the result.
+  /// Cuts each sample in the memory of a workspace, for a training loop. A call allocates only if
+  /// it requires more memory than all calls before it. The workspace owns the result.
   template <sample_range Lengths>
   requires std::integral<std::ranges::range_value_t<Lengths const>> context_layout const&
   operator()(context_plan const& plan, Lengths const& lengths, std::size_t ranks,
@@ -161,7 +161,7 @@ struct context_pieces_fn {
     return workspace.result_;
   }
 
-  /// Cuts each sample in memory that is kept, with default options.
+  /// Cuts each sample in the memory of a workspace, with default options.
   template <sample_range Lengths>
   requires std::integral<std::ranges::range_value_t<Lengths const>> context_layout const&
   operator()(context_plan const& plan, Lengths const& lengths, std::size_t ranks,
@@ -246,7 +246,7 @@ struct context_pieces_fn {
     workspace.result_.pieces_.resize(end);
   }
 
-  /// Assigns each rank its pieces.
+  /// Writes the cells: the pieces of each rank in each micro-step.
   static void deal(context_plan const& plan, std::uint32_t multiple,
                    context_pieces_workspace& workspace) {
     context_layout& layout = workspace.result_;

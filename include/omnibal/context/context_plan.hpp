@@ -50,7 +50,7 @@ struct context_plan {
   bool proven = false;
   /// The number of ranks without a group, summed over the micro-steps.
   std::uint64_t idle_ranks = 0;
-  /// The first sample that fits nowhere, if the plan is infeasible.
+  /// If the plan is infeasible, the first sample that fits on no allowed degree.
   std::uint32_t sample = 0;
   /// The least degree, allowed or not, on which `sample` would fit, if the plan is infeasible. The
   /// value is 0 if the sample fits on no degree up to 65,536.

@@ -107,8 +107,8 @@ struct cut_pieces_fn {
   ///
   /// Complexity: linear in the pieces. Memory: 16 bytes for each piece. Determinism: portable.
   /// Errors: `std::invalid_argument` if offsets do not match the layout, if the rank does not
-  /// exist, if the number of samples differs, and if the values of a sample do not match its
-  /// tokens.
+  /// exist, if the number of samples is not the number of samples of the rank, and if the values of
+  /// a sample do not match its tokens.
   template <offset_range Offsets, token_arrays Samples>
   [[nodiscard]] auto operator()(context_layout const& layout, Offsets const& home_offsets,
                                 std::size_t rank, Samples const& samples) const {
@@ -120,7 +120,7 @@ struct cut_pieces_fn {
   void operator()(context_layout const&, Offsets const&, std::size_t,
                   Samples const&& /* which the views would outlive */) const = delete;
 
-  /// Writes the views of the pieces into memory that is kept.
+  /// Writes the views of the pieces to `result`, whose memory is reused.
   template <offset_range Offsets, token_arrays Samples>
   void operator()(context_layout const& layout, Offsets const& home_offsets, std::size_t rank,
                   Samples const& samples, std::vector<detail::token_view<Samples>>& result) const {
@@ -165,7 +165,8 @@ struct join_pieces_fn {
   ///
   /// Complexity: linear in the pieces. Memory: 16 bytes for each sample. Determinism: portable.
   /// Errors: `std::invalid_argument` if offsets do not match the layout, if the rank does not
-  /// exist, if the number of rows differs, and if the values of a row do not match its tokens.
+  /// exist, if the number of rows is not the number of pieces of the rank, and if the values of a
+  /// row do not match its tokens.
   template <offset_range Offsets, class T>
   [[nodiscard]] std::vector<std::span<T const>> operator()(context_layout const& layout,
                                                            Offsets const& home_offsets,
@@ -179,7 +180,7 @@ struct join_pieces_fn {
   void operator()(context_layout const&, Offsets const&, std::size_t,
                   ragged<T> const&& /* which the views would outlive */) const = delete;
 
-  /// Writes the views of whole samples into memory that is kept.
+  /// Writes the views of whole samples to `result`, whose memory is reused.
   template <offset_range Offsets, class T>
   void operator()(context_layout const& layout, Offsets const& home_offsets, std::size_t rank,
                   ragged<T> const& rows, std::vector<std::span<T const>>& result) const {

@@ -30,7 +30,7 @@ struct deferral_queue_options {
   /// ranks that one sample may have. With 1 no sample waits. Like the number of ranks, the group
   /// size may change when a run resumes.
   std::uint32_t group_size = 1;
-  /// The most steps for which a sample waits; with 0 no sample waits.
+  /// The maximum number of steps for which a sample waits; with 0 no sample waits.
   std::uint32_t max_delay = 8;
   /// The length below which a sample never waits.
   std::int64_t threshold = 0;
@@ -90,13 +90,13 @@ struct deferral_step {
 ///     // Group g runs the samples now.ids[i] for i in plan.samples[g].
 ///
 /// A step is even if `options.group_size` times the largest cost is at most the sum of the costs.
-/// Then no sample costs more than the average of the groups that run at the same time. From the new
-/// samples and the waiting samples the largest even set runs, which takes cheap samples before
-/// expensive ones. More expensive samples wait, unless they are shorter than `options.threshold`.
-/// All samples run if the oldest sample has waited for `options.max_delay` steps. Such a step is
-/// uneven in any case, and other samples of high cost run in it too. Therefore each sample runs
-/// exactly once, at most `options.max_delay` steps after its push. Without a threshold a step has
-/// no samples if there are too few for an even step.
+/// Then no sample costs more than the average of the groups that run at the same time. The step
+/// runs the largest even set of new and waiting samples, from the cheapest sample on. More
+/// expensive samples wait, unless they are shorter than `options.threshold`. All samples run if the
+/// oldest sample has waited for `options.max_delay` steps. Such a step is uneven in any case, and
+/// other samples of high cost run in it too. Therefore each sample runs exactly once, at most
+/// `options.max_delay` steps after its push. Without a threshold a step has no samples if there are
+/// too few for an even step.
 ///
 /// Even steps differ in work from step to step. An even step has at least `options.group_size`
 /// times the work of its most expensive sample, and the steps before it have less work than was
@@ -120,9 +120,9 @@ class deferral_queue {
     detail::check_weight(name, "options.threshold", options.threshold);
   }
 
-  /// Constructs a queue that continues from `state`. Errors: as above, and `std::invalid_argument`
-  /// if options other than the group size differ from the options of the state, if the state is
-  /// damaged, and if no queue could have the state.
+  /// Constructs a queue that continues from `state`. Errors: the errors of the first constructor,
+  /// and `std::invalid_argument` if options other than the group size differ from the options of
+  /// the state, if the state is damaged, and if no queue could have the state.
   deferral_queue(deferral_queue_options const& options, deferral_state const& state)
       : deferral_queue(options) {
     detail::check_digest(name, state.digest, digest_of(state.step, state.waiting),
@@ -141,7 +141,7 @@ class deferral_queue {
   ///
   /// Errors: `std::invalid_argument` if the numbers of ids and lengths differ, if a length is
   /// negative, and if a cost is negative or not finite; `std::overflow_error` if the sum of the
-  /// costs leaves its type; `std::length_error` if there are more than 2^32 - 1 samples. After an
+  /// costs exceeds its type; `std::length_error` if there are more than 2^32 - 1 samples. After an
   /// error the queue is unchanged.
   template <sample_range Ids, sample_range Lengths, cost_function<std::int64_t> Cost>
     requires std::integral<std::ranges::range_value_t<Ids const>> &&
@@ -245,7 +245,7 @@ class deferral_queue {
     delays_.reserve(count);
   }
 
-  /// Returns whether the oldest sample, new samples included, has waited for the longest delay.
+  /// Returns whether the oldest sample, including new samples, has waited for the maximum delay.
   [[nodiscard]] bool is_due() const {
     std::uint64_t const oldest = waiting_.empty() ? step_ : waiting_.front().step;
     return step_ - oldest >= options_.max_delay;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// Arguments of collectives, checked on all ranks.
+/// \file The check that arguments of collectives are equal on all ranks.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -23,11 +22,11 @@ struct agreement_names {
   std::string_view function;
   /// The name of the value that must be equal on all ranks.
   std::string_view compared;
-  /// True if the digests are numbers, which the text then names.
+  /// True if the digests are numbers, which error texts then contain.
   bool is_number = false;
 };
 
-/// The report of a rank to the others. `digest` must be equal on all ranks.
+/// The report of a rank to the other ranks. `digest` must be equal on all ranks.
 template <class Facts>
 struct rank_report {
   std::uint64_t has_failed = 0;
@@ -43,8 +42,7 @@ struct rank_report {
 
 /// Throws on all ranks; `failed` is the lowest rank that has failed. A rank with its own exception
 /// throws that exception. The other ranks throw a `communication_error` with the beginning of the
-/// text of rank `failed`, which a collective sends. Therefore successful calls do not pay for the
-/// text.
+/// text of rank `failed`, which a collective sends. Therefore successful calls send no text.
 template <class Comm>
 [[noreturn]] void throw_failure(std::string_view function, Comm& comm, std::size_t failed,
                                 std::exception_ptr const& own) {
@@ -63,7 +61,8 @@ template <class Comm>
   throw_remote_failure(function, failed, why.substr(0, why.find('\0')));
 }
 
-/// An agreement of all ranks, which keeps its memory.
+/// An exchange of reports, in which all ranks find failures and different arguments. Later calls
+/// reuse its memory.
 template <class Facts>
 class agreement {
  public:
@@ -80,8 +79,9 @@ class agreement {
     return finish(names, comm);
   }
 
-  /// Starts an agreement in two halves. Between them the caller sends the report of this rank along
-  /// with a message and writes the reports of the other ranks to `reports`.
+  /// Starts an agreement that `finish` completes. Between the two calls, the caller sends the
+  /// report of this rank as part of a message, and writes the reports of the other ranks to
+  /// `reports`.
   template <class Comm, class Work>
   void start(Comm& comm, Work const& work) {
     error_ = nullptr;

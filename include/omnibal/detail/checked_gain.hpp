@@ -39,7 +39,7 @@ inline void check_gain(move_name const& name, int128 claimed, int128 real, int12
 }
 
 /// Applies a move. If gains are checked, `objective()` must decrease by `gain`, within the
-/// tolerance; the objective is measured anew before and after the move.
+/// tolerance; the objective is computed before and after the move.
 template <class Objective, class Apply>
 void apply_checked([[maybe_unused]] move_name const& name, [[maybe_unused]] int128 gain,
                    [[maybe_unused]] Objective const& objective, Apply const& apply,

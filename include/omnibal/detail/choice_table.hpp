@@ -37,7 +37,7 @@ inline void sort_keys(std::vector<sort_key>& keys) {
   });
 }
 
-/// A choice with its number within the layer. The order puts small choices first.
+/// A choice with its number within the layer. Choices with fewer bytes come first in the order.
 template <class Time>
 struct numbered_choice {
   std::int64_t bytes;
@@ -72,7 +72,8 @@ class choice_table {
   }
 
   /// Appends a layer. Errors: `std::invalid_argument` for no choices and for a number that is
-  /// negative or not finite, `std::overflow_error` if the sum of the largest times leaves its type.
+  /// negative or not finite, `std::overflow_error` if the sum of the largest times exceeds its
+  /// type.
   template <activation_option_range Choices>
   void push_layer(Choices&& choices) {
     Time slowest{};
@@ -104,7 +105,8 @@ class choice_table {
     return order;
   }
 
-  /// Returns a time as an integer; the largest times of all layers add up to at most 2^63 - 1.
+  /// Returns a time as an integer. The unit is such that the largest times of all layers add up to
+  /// at most 2^63 - 1.
   [[nodiscard]] std::int64_t to_whole(Time time) const { return to_whole_time(time, total_time_); }
   [[nodiscard]] Time from_whole(std::int64_t time) const {
     return from_whole_time(time, total_time_);

@@ -19,12 +19,12 @@ namespace omnibal::inline v0::detail {
 /// The number of steps of a thorough bound.
 inline constexpr std::size_t max_pattern_steps = std::size_t{1} << 24;
 
-/// Returns the number of steps of a change of the basis. A step then costs a similar time in a
-/// change as in a search of patterns.
+/// Returns the number of steps that a change of the basis counts. With this number, a step requires
+/// a similar time in a change of the basis as in a search for patterns.
 [[nodiscard]] constexpr std::size_t steps_of_change(std::size_t types) { return types * types / 4; }
 
-/// Returns the most types for which a linear program may end in `steps` steps. Few programs end
-/// with fewer changes of the basis than types.
+/// Returns the largest number of types for which a linear program may end in `steps` steps. Few
+/// programs end with fewer changes of the basis than types.
 [[nodiscard]] constexpr std::size_t max_pattern_types(std::size_t steps) {
   // At the limit, the inverse of the basis requires 64 MB.
   constexpr std::size_t most = 4096;
@@ -34,8 +34,8 @@ inline constexpr std::size_t max_pattern_steps = std::size_t{1} << 24;
 }
 
 /// A lower bound on the number of groups by column generation. Patterns are added to a linear
-/// program while one is worth more than a group at the prices of the program. In each step, the
-/// prices divided by the worth of the best of all patterns yield a bound (Farley, "A note on
+/// program as long as some pattern is worth more than a group at the prices of the program. In each
+/// step, the prices divided by the worth of the best pattern yield a bound (Farley, "A note on
 /// bounding a class of linear programming problems, including cutting stock problems", 1990). The
 /// bound is computed in integers, so that it holds for any prices.
 template <class Pricing>

@@ -51,7 +51,8 @@ template <class To, class From>
   return is_negative(value) ? limits::min() : limits::max();
 }
 
-/// A map of numbers from zero to a largest number, or to their sum, to fixed point, rounded down.
+/// A map from numbers to fixed point, rounded down. The numbers are between zero and a largest
+/// number, which may be their sum.
 class fixed_point {
  public:
   /// Returns a map whose factors are powers of two, so that numbers keep their bits; `largest`
@@ -70,7 +71,7 @@ class fixed_point {
     return static_cast<std::int64_t>(divisor_ == 1.0 ? scaled : scaled / divisor_);
   }
 
-  /// Returns the number that the map takes to `value`. Precondition: the factors of the map are
+  /// Returns the number that the map converts to `value`. Precondition: the factors of the map are
   /// powers of two.
   [[nodiscard]] double original(std::int64_t value) const {
     return static_cast<double>(value) / first_factor_ / second_factor_;
@@ -92,8 +93,8 @@ class fixed_point {
   double divisor_ = 1.0;
 };
 
-/// Returns a time as an integer: itself, or its multiple by the power of two with which `total`
-/// stays below 2^62.
+/// Returns a time as an integer. Integers stay unchanged; floating-point times are multiplied by
+/// the power of two with which `total` stays below 2^62.
 template <class Time>
 [[nodiscard]] std::int64_t to_whole_time(Time time, Time total) {
   if constexpr (std::floating_point<Time>) {

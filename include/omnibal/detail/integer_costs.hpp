@@ -25,8 +25,8 @@
 namespace omnibal::inline v0::detail {
 
 /// Costs whose sums cannot overflow: for each kind, the sum of any of them is at most 2^63 - 1. If
-/// there are several kinds, each is in proportion to its sum over all samples, so that kinds can be
-/// compared.
+/// there are several kinds, the amounts of each kind are shares of their sum over all samples, so
+/// that kinds can be compared.
 template <std::size_t R>
 using integer_costs = std::vector<resources<R>>;
 
@@ -34,7 +34,7 @@ using integer_costs = std::vector<resources<R>>;
 template <class Samples, class Cost>
 inline constexpr std::size_t cost_kinds = kinds_of<demand_result<Cost, sample_reference<Samples>>>;
 
-/// Throws unless there are parts, and no more than a grouping can have.
+/// Throws if there are no parts, or more parts than a grouping can have.
 inline void check_parts(std::string_view function, std::size_t parts) {
   check_positive(function, "parts", parts);
   check_number(function, "parts", parts);
@@ -56,8 +56,8 @@ template <class Working, scalar_measure T>
   return result;
 }
 
-/// Returns each kind of an amount, a weight or resources, in the type of computation, with the same
-/// checks.
+/// Returns each kind of an amount, a weight or resources, in the type of computation. Checks each
+/// amount as `checked_cost` does.
 template <class Working, class Amount>
 [[nodiscard]] constexpr auto checked_costs(std::string_view function, std::string_view argument,
                                            std::size_t index, Amount const& value) {
@@ -67,11 +67,11 @@ template <class Working, class Amount>
 }
 
 /// Calls `amount_at(index)` once for each index below `count`, in order, and converts the results
-/// to integer costs. Integers of one kind stay unchanged. `result` keeps its memory.
+/// to integer costs. Integers of one kind stay unchanged. The memory of `result` is reused.
 ///
 /// Errors: `std::invalid_argument` for an amount that is negative, not finite or above 2^63 - 1,
-/// `std::overflow_error` if the sum of all amounts leaves its type, `std::length_error` above 2^32
-/// - 1 samples.
+/// `std::overflow_error` if the sum of all amounts exceeds its type, `std::length_error` above
+/// 2^32 - 1 samples.
 template <class AmountAt, std::size_t R>
 void measure_costs_into(std::string_view function, measure_names const& names, std::size_t count,
                         AmountAt const& amount_at, integer_costs<R>& result) {
@@ -102,7 +102,7 @@ void measure_costs_into(std::string_view function, measure_names const& names, s
 }
 
 /// Returns the integer costs of samples; `cost` is called once for each sample, in order. Errors:
-/// as `measure_costs_into`.
+/// the errors of `measure_costs_into`.
 template <sample_range Samples, class Cost>
 [[nodiscard]] integer_costs<cost_kinds<Samples, Cost>> measure_costs(std::string_view function,
                                                                      Samples const& samples,
@@ -161,8 +161,7 @@ inline void check_max_overload(std::string_view function, double max_overload) {
   check_weight(function, "options.max_overload", max_overload);
 }
 
-/// Returns the bound plus the share `max_overload` of it, computed in `double`, or the largest
-/// integer.
+/// Returns bound * (1 + `max_overload`), computed in `double` and at most the largest integer.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::int64_t with_overload(std::int64_t bound,
                                                                     double max_overload) {
   constexpr std::int64_t most = INT64_MAX;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// The order in which parts take samples.
+/// \file The order in which parts receive samples.
 
 #include <omnibal/config.hpp>
 
@@ -10,7 +9,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A part and its load. The smallest of these takes the next sample: the part with the smaller
+/// A part and its load. The smallest element receives the next sample: the part with the smaller
 /// load, or the lower part if loads are equal.
 template <class Load>
 struct load_order {

@@ -11,7 +11,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A range that `lvalue_span` may view: contiguous values, in an array that has a name or behind
+/// A range that `lvalue_span` may view: contiguous values in a named array or in the array of
 /// another view.
 template <class Range, class Value>
 concept viewable_array = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
@@ -19,7 +19,7 @@ concept viewable_array = std::ranges::contiguous_range<Range> && std::ranges::si
     (std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<Range>);
 
 /// A span of constant values as a member of options. It cannot be created from a temporary array,
-/// which would end before the call. The array must outlive the span.
+/// which would be destroyed before the call. The array must outlive the span.
 template <class Value>
 class lvalue_span : public std::span<Value const> {
  public:

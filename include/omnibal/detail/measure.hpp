@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// The first pass of every packer: measure the samples, check them, and separate the oversized
-/// ones.
+/// \file The first pass of every packer: it measures and checks the samples, and separates the
+/// oversized samples.
 ///
 /// Demands are stored in the bit fields of one word if they fit, and otherwise as resources. Both
 /// kinds of layout have the same members:
@@ -148,7 +147,7 @@ class plain_layout {
   }
   [[nodiscard]] constexpr amounts_type load(room_type const& room) const { return room; }
   [[nodiscard]] constexpr bool fits(room_type const& room, demand_type const& demand) const {
-    // The sum of integers may exceed the largest one.
+    // The sum of integers may exceed the largest integer.
     if constexpr (std::integral<T>) return demand.fits(left(room));
     return (room + demand).fits(capacity_);
   }
@@ -250,8 +249,7 @@ struct measured {
   [[nodiscard]] std::size_t size() const { return demands.size(); }
 
   /// Returns a function from k to the demand of sample k for resource `kind`. The function has a
-  /// copy of the layout, which compilers keep in registers; a layout in memory would not be kept
-  /// there.
+  /// copy of the layout, which compilers keep in registers, unlike a layout in memory.
   [[nodiscard]] auto amounts_of(std::size_t kind) const {
     return [layout = layout, first = demands.data(), kind](std::size_t k) {
       return layout.amount(first[k], kind);
@@ -402,7 +400,7 @@ decltype(auto) with_measured(std::string_view function, Samples const& samples,
   amounts_type capacity_in_units = limits;
   for (std::size_t r = 0; in_units.is_needed() && r != limits.size(); ++r) {
     // Rounded down, because all loads are multiples of the unit. A capacity below the unit holds no
-    // sample that needs the resource; one keeps it a valid capacity.
+    // sample that needs the resource; the value 1 keeps the capacity valid.
     capacity_in_units[r] = std::max<typename amounts_type::value_type>(1, limits[r] / units[r]);
   }
 

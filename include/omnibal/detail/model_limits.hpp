@@ -15,7 +15,7 @@ namespace omnibal::inline v0::detail {
 inline constexpr std::int64_t max_tokens = std::int64_t{1} << 40;
 
 /// The largest number of a configuration, and the largest product of a number of heads and their
-/// size. With this limit no product of numbers of a configuration and a micro-batch leaves 128
+/// size. With this limit no product of numbers of a configuration and a micro-batch exceeds 128
 /// bits.
 inline constexpr std::int64_t max_width = std::int64_t{1} << 24;
 

@@ -44,7 +44,8 @@ void check_nodes(std::string_view function, Options const& options, std::size_t 
                 " elements, one for each rank, of which there are ", ranks);
 }
 
-/// Ranks sorted by node, so that the ranks of a node have consecutive places. Keeps its memory.
+/// Ranks sorted by node, so that the ranks of a node have consecutive places. Later calls reuse its
+/// memory.
 class node_layout {
  public:
   void set(given_nodes const& nodes, std::size_t ranks) {
@@ -77,7 +78,8 @@ class node_layout {
 
   [[nodiscard]] std::size_t ranks() const { return rank_at_.size(); }
   [[nodiscard]] std::size_t nodes() const { return first_.size() - 1; }
-  /// Returns the node of a place; `first_rank` returns a place too.
+  /// Returns the node of the rank at a place. `first_rank` returns the place of the first rank of a
+  /// node.
   [[nodiscard]] std::size_t node_of(std::size_t place) const { return node_of_[place]; }
   [[nodiscard]] std::span<std::uint32_t const> node_of() const { return node_of_; }
   [[nodiscard]] std::size_t first_rank(std::size_t node) const { return first_[node]; }

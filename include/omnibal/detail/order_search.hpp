@@ -18,11 +18,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The options of a search.
+/// The limits of `search_orders`.
 struct order_rules {
-  /// The most foreign experts of a rank.
+  /// The maximum number of foreign experts on a rank.
   std::size_t slots;
-  /// The number of copies with which the search ends.
+  /// The number of copies at which the search ends.
   std::size_t fewest_copies;
   /// The number of orders that are tried.
   std::size_t orders;
@@ -35,12 +35,12 @@ struct order_rules {
   return levels[level];
 }
 
-/// The memory of a search.
+/// The scratch memory of `search_orders`.
 struct order_arrays {
-  /// An element for each donor.
+  /// Arrays with an element for each donor.
   std::uint32_t* order;
   std::uint32_t* candidate;
-  /// An element for each donor, expert and room.
+  /// Arrays with an element for each donor, expert and room.
   foreign_copy* copies;
   foreign_copy* other_copies;
 };
@@ -50,7 +50,7 @@ struct order_result {
   /// Whether the copies are in `order_arrays::other_copies`.
   bool is_other;
   std::size_t count;
-  /// The tokens above the cap that found no room.
+  /// The number of tokens above the cap for which no room was found.
   std::int64_t unplaced;
 };
 
@@ -61,7 +61,7 @@ OMNIBAL_HOST_DEVICE constexpr void exchange_values(T& left, T& right) {
   right = value;
 }
 
-/// Exchanges two donors of an order, or moves one of them.
+/// Exchanges two donors of an order, or moves one donor.
 OMNIBAL_HOST_DEVICE constexpr void change_order(std::uint32_t* order, std::size_t donors,
                                                 rng::engine& random) {
   auto one = static_cast<std::size_t>(rng::below(random, donors));
@@ -88,7 +88,7 @@ OMNIBAL_HOST_DEVICE constexpr void change_order(std::uint32_t* order, std::size_
   for (std::size_t d = 0; d != donors; ++d) arrays.order[d] = static_cast<std::uint32_t>(d);
   order_result best{false, 0, 0};
   rng::engine random(rules.seed);
-  // One call of the filling keeps the kernel of a device small.
+  // A single place in the code that calls the filling keeps the kernel of a device small.
   for (std::size_t tried = 0; tried <= rules.orders; ++tried) {
     for (std::size_t d = 0; d != donors; ++d) arrays.candidate[d] = arrays.order[d];
     if (tried != 0) change_order(arrays.candidate, donors, random);
@@ -104,7 +104,7 @@ OMNIBAL_HOST_DEVICE constexpr void change_order(std::uint32_t* order, std::size_
   return best;
 }
 
-/// Returns the status of a plan. `unplaced` are the tokens above the cap that found no room.
+/// Returns the status of a plan. `unplaced` is the number of tokens above the cap without a room.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr solve_status spill_status(std::int64_t unplaced,
                                                                       std::size_t slots,
                                                                       std::size_t fewest_copies,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// A gather of different numbers of values by a collective of equal numbers.
+/// \file A gather of different numbers of values by a collective that requires equal numbers.
 
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/ragged.hpp>
@@ -34,7 +33,7 @@ class byte_buffer {
   std::size_t capacity_ = 0;
 };
 
-/// A gather of blocks that are padded to the longest block. Keeps its memory.
+/// A gather of blocks that are padded to the longest block. Later calls reuse its memory.
 class padded_gather {
  public:
   /// Writes the values of all ranks to `result`. Rank r has `counts[r]` values, and every rank

@@ -57,7 +57,8 @@ struct even_pair {
   [[nodiscard]] static constexpr std::int64_t larger(std::int64_t load, std::int64_t other) {
     return std::max(load, other);
   }
-  /// Returns the amount that moves to the other part until loads are equal, rounded to zero.
+  /// Returns the amount that must move to the other part to make the loads equal, rounded towards
+  /// zero.
   [[nodiscard]] static constexpr std::int64_t gap(std::int64_t load, std::int64_t other) {
     return (load - other) / 2;
   }
@@ -76,8 +77,8 @@ struct timed_pair {
   [[nodiscard]] constexpr int128 larger(std::int64_t load, std::int64_t other) const {
     return std::max(int128{load} * other_speed, int128{other} * speed);
   }
-  /// Returns the amount that moves to the other part until times are equal, rounded up. One unit
-  /// less may be worse, so that a search looks at both sides of this amount.
+  /// Returns the amount that must move to the other part to make the times equal, rounded up. One
+  /// unit less may be better or worse, so a search looks at both sides of this amount.
   [[nodiscard]] constexpr std::int64_t gap(std::int64_t load, std::int64_t other) const {
     int128 const apart = int128{load} * other_speed - int128{other} * speed;
     return static_cast<std::int64_t>(ceiled_quotient(apart, int128{speed} + other_speed));
@@ -93,7 +94,7 @@ struct timed_pair {
   }
 };
 
-/// The speeds of parts without different speeds: the load of a part is its time.
+/// Equal speeds of all parts: the load of a part is its time.
 struct equal_speeds {
   using time = std::int64_t;
 

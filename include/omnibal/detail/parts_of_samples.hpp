@@ -33,8 +33,8 @@ void sort_by_part(std::span<std::uint32_t const> part_of, std::vector<std::uint3
   for (std::size_t i = part_of.size(); i-- != 0;) items[--offsets[part_of[i]]] = item(i);
 }
 
-/// Collects the samples of each part by ascending index, into memory that is kept. `part_of[i]` is
-/// the part of sample i.
+/// Collects the samples of each part by ascending index, in reused memory. `part_of[i]` is the part
+/// of sample i.
 inline void collect_parts(std::span<std::uint32_t const> part_of, std::size_t parts,
                           std::vector<std::uint32_t>& offsets, std::vector<std::uint32_t>& items) {
   offsets.assign(parts + 1, 0);
@@ -51,8 +51,8 @@ inline void collect_parts(std::span<std::uint32_t const> part_of, std::size_t pa
   return grouping(std::move(offsets), std::move(items));
 }
 
-/// Finds the part of each sample, into memory that is kept. Throws `std::invalid_argument` unless
-/// each of `samples` samples is in one part. `part_name` is the name of a part in error texts.
+/// Finds the part of each sample, in reused memory. Throws `std::invalid_argument` unless each of
+/// `samples` samples is in one part. `part_name` is the name of a part in error texts.
 inline void part_of_samples(std::string_view function, std::string_view part_name,
                             grouping_view parts, std::size_t samples,
                             std::vector<std::uint32_t>& part_of) {
@@ -88,10 +88,11 @@ template <sample_range Samples>
   return element_at(samples, item);
 }
 
-/// Counts the items that user code names.
+/// Checks that user code names each of a number of items exactly once.
 class permutation_check {
  public:
-  /// `who` was given `count` things, which error texts call `things`, such as "samples".
+  /// In error texts, `who` is the user code, and `things` is the name of the `count` items, such as
+  /// "samples".
   permutation_check(std::string_view function, std::string_view who, std::string_view things,
                     std::size_t count)
       : function_(function), who_(who), things_(things), seen_(count, 0) {}

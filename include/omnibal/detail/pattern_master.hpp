@@ -22,12 +22,12 @@ struct pattern_entry {
   std::uint32_t count;
 };
 
-/// The contents of a group, each type once.
+/// The samples of a group: the number of samples of each type. Each type occurs once.
 using pattern = std::vector<pattern_entry>;
 
 /// The largest number of samples of one type in a group of a linear program. With more, the worth
-/// of a pattern would not fit an integer. A price is at most 2^33 either way, so that this number
-/// of samples of each of 4096 types is worth up to 2^61.
+/// of a pattern would not fit an integer. The absolute value of a price is at most 2^33, so that
+/// this number of samples of each of 4096 types is worth up to 2^61.
 inline constexpr std::uint32_t max_alone = 1U << 16;
 
 /// The restricted master problem: known patterns, as fractions of groups, hold all samples in the
@@ -35,13 +35,14 @@ inline constexpr std::uint32_t max_alone = 1U << 16;
 /// types. Source: Gilmore, Gomory, "A linear programming approach to the cutting-stock problem",
 /// 1961.
 ///
-/// The inverse of the basis consists of `float`. A product of two of these, or of one and an
-/// integer below 2^29, is exact in `double`. Results are therefore the same if a compiler fuses the
-/// product with a sum. Prices are integers with exact residuals. Iterative refinement therefore
-/// makes them precise even if the inverse is not.
+/// The inverse of the basis consists of `float`. A product of two such numbers, or of such a number
+/// and an integer below 2^29, is exact in `double`. Results are therefore the same if a compiler
+/// fuses the product with a sum. Prices are integers with exact residuals. Iterative refinement
+/// therefore makes them precise even if the inverse is not.
 ///
-/// Each type has a few more samples than given, by a share that differs from type to type. Without
-/// this perturbation, many patterns fill no group, and the method changes them without end.
+/// The number of samples of each type is increased by a small share that differs from type to type.
+/// Without this perturbation, many patterns fill no group, and the method exchanges them without
+/// end.
 class pattern_master {
  public:
   /// The price of a whole group.
@@ -78,7 +79,8 @@ class pattern_master {
     return sum;
   }
 
-  /// Replaces a pattern of the basis by `entering`. Returns false if none may leave.
+  /// Replaces a pattern of the basis by `entering`. Returns false if no pattern may leave the
+  /// basis.
   bool enter(pattern const& entering) {
     multiply(entering);
     std::size_t const leaving = leaving_row();
@@ -130,7 +132,7 @@ class pattern_master {
     }
   }
 
-  /// Pivots on a row of the column.
+  /// Pivots on the row `leaving` of the column: updates the inverse and the groups.
   void replace(std::size_t leaving) {
     std::size_t const types = size();
     float* const pivot = inverse_.data() + leaving * types;
@@ -151,8 +153,8 @@ class pattern_master {
     }
   }
 
-  /// Returns the price as an integer of at most eight groups either way, even if the price is not a
-  /// number.
+  /// Returns the price as an integer whose absolute value is at most the price of eight groups,
+  /// even if the price is not a number.
   [[nodiscard]] static std::int64_t limited(double price) {
     constexpr std::int64_t most = 8 * one;
     if (!(price > static_cast<double>(-most))) return -most;
@@ -185,7 +187,7 @@ class pattern_master {
     }
   }
 
-  /// Computes the inverse anew. Starts from a basis of patterns that each hold a single sample, and
+  /// Recomputes the inverse. Starts from a basis of patterns that each hold a single sample, and
   /// enters the patterns of the basis one after the other.
   void invert() {
     std::size_t const types = size();
@@ -216,7 +218,7 @@ class pattern_master {
     correct_prices();
   }
 
-  /// Refines the groups in the same way, so that they hold all samples.
+  /// Refines the groups as `correct_prices` refines prices, so that they hold all samples.
   void correct_groups() {
     std::size_t const types = size();
     std::fill(corrections_.begin(), corrections_.end(), 0.0);
@@ -252,7 +254,7 @@ class pattern_master {
   std::vector<float> column_;
   std::vector<double> corrections_;
   std::size_t changes_ = 0;
-  /// The number of changes of the basis after which the inverse is computed anew.
+  /// The number of changes of the basis after which the inverse is recomputed.
   static constexpr std::size_t changes_between_inversions = 128;
   static constexpr float min_pivot = 1e-3F;
 };

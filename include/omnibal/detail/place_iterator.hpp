@@ -10,7 +10,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The elements of a sequence of another owner, as a value that is cheap to copy.
+/// A reference to a sequence, as a value that is cheap to copy.
 template <class Sequence>
 class sequence_ref {
  public:

@@ -42,8 +42,8 @@ template <class T, class Cost>
 /// Sets `sums[i]` to the sum of the costs of the first i layers, and calls `cost` once for each
 /// layer, in order. Returns the largest difference of neighboring sums.
 ///
-/// Errors: as `measure_costs`. The function is never inlined, because a larger function would keep
-/// the variables of the loop in memory.
+/// Errors: the errors of `measure_costs`. The function is never inlined, because a larger function
+/// would keep the variables of the loop in memory.
 template <class T, sample_range Layers, class Cost>
 [[gnu::noinline]] T sum_costs(std::string_view function, Layers const& layers, Cost const& cost,
                               std::vector<T>& sums, measure_names const& names = cost_names) {

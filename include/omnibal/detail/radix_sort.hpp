@@ -17,7 +17,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A digit of words, and the beginnings in their order of the words with each value of the digit.
+/// A digit of words and, for each value of the digit, the position in the sorted order at which the
+/// words with this value begin.
 class radix_digit {
  public:
   static constexpr unsigned max_bits = 11;
@@ -45,7 +46,8 @@ class radix_digit {
     return words.empty() || starts_[value_of_(words[0])] == words.size();
   }
 
-  /// Writes the words, or their low bits, in the order of the digit, stably; may be called once.
+  /// Writes the words, converted to `Word`, to `output` in a stable order of the digit. May be
+  /// called once.
   template <class Word>
   void scatter(std::span<std::uint64_t const> words, Word* output) {
     field const value_of = value_of_;
@@ -73,8 +75,9 @@ class radix_digit {
 };
 
 /// Sorts words by the bits [first_bit, first_bit + bits), stably, digit after digit, except for the
-/// last digit. Calls `last(digit, words, spare)` with the words in one buffer, and with the other
-/// buffer. Three digits are counted in a pass; a digit that is equal in all words costs no more.
+/// last digit. For the last digit, calls `last(digit, words, spare)`; the words are in one buffer,
+/// and the other buffer is free. Three digits are counted in a pass; a digit that is equal in all
+/// words costs only this count.
 template <class Last>
 void radix_passes(std::span<std::uint64_t> words, std::span<std::uint64_t> spare,
                   unsigned first_bit, unsigned bits, Last const& last) {
@@ -137,7 +140,8 @@ inline void sort_runs(std::span<std::uint64_t const> words, std::vector<std::uin
   }
 }
 
-/// Returns `order_descending` of the keys in `count` words; `key` returns the keys once more.
+/// Returns the result of `order_descending` for the keys in the first `count` words of `memory`.
+/// `key(i)` returns key i again, for comparisons.
 [[nodiscard]] inline std::vector<std::uint32_t> order_words(unset_array<std::uint64_t>&& memory,
                                                             std::size_t count, index_key key) {
   if (count == 0) return {};

@@ -21,10 +21,10 @@ namespace omnibal::inline v0::detail {
 
 /// Assigns parts to places so that the sum of their gains is largest. A place has room for several
 /// parts, and a part may have no place. Parts are added one after the other by shortest augmenting
-/// paths. Parts have profits and places have prices, whose sum no assignment exceeds; they keep the
-/// lengths of edges from being negative. Beyond a number of steps each path is searched for among a
-/// few parts only. Then the sum is still a bound, but the assignment may not reach it. Keeps its
-/// memory.
+/// paths. Parts have profits and places have prices. Their sum is an upper bound on the gain of any
+/// assignment, and they make the lengths of all edges non-negative. Beyond a number of steps, the
+/// search for each path considers only a few parts. The sum is then still a bound, but the
+/// assignment may not reach it. Later calls reuse its memory.
 ///
 /// A network has `parts()`, `places()`, `room(place)` and `largest_room()`. It calls
 /// `for_each_offer(part, f)` as f(place, gain) for the places at which a part gains something. It
@@ -74,7 +74,8 @@ class sparse_assignment {
   }
   [[nodiscard]] bool is_optimal() const { return is_optimal_; }
 
-  /// Returns an upper bound of the gain of any assignment; the gain of this one if `is_optimal`.
+  /// Returns an upper bound on the gain of any assignment. If `is_optimal`, it is the gain of this
+  /// assignment.
   template <class Network>
   [[nodiscard]] Amount bound(Network const& network) const {
     Amount sum = 0;
@@ -175,7 +176,8 @@ class sparse_assignment {
     }
   }
 
-  /// Scans the edges from a part to its offers, or to no place.
+  /// Updates the distances of the vertices that a part offers, and the distance of a path that
+  /// leaves the part without a place.
   template <class Network>
   void scan(std::uint32_t part, Amount distance, Network const& network) {
     scanned_.push_back({part, distance});
@@ -214,7 +216,8 @@ class sparse_assignment {
     }
   }
 
-  /// Removes vertices that were reached on a shorter path later, so that the heap stays small.
+  /// Removes entries of vertices that were later reached on a shorter path, so that the heap stays
+  /// small.
   void forget_outdated() {
     auto const is_outdated = [this](waiting_point const& waits) {
       point const& at = points_[waits.vertex];
@@ -289,10 +292,10 @@ struct bytes_at {
   std::int64_t bytes;
 };
 
-/// The places at which each part has bytes, by ascending place. Keeps its memory.
+/// The places at which each part has bytes, by ascending place. Later calls reuse its memory.
 class kept_bytes {
  public:
-  /// Removes all entries; `most` is a number of entries that will not be exceeded.
+  /// Removes all entries; `most` is an upper bound on the number of entries.
   void clear(std::size_t most) {
     offsets_.assign(1, 0);
     entries_.clear();
@@ -328,7 +331,7 @@ class kept_bytes {
   std::vector<bytes_at> entries_;
 };
 
-/// The bytes of parts by rank and by node. Keeps its memory.
+/// The bytes of parts by rank and by node. Later calls reuse its memory.
 class part_bytes {
  public:
   /// Measures parts. `home_of` has the rank of each sample; every sample is in one part.
@@ -373,7 +376,7 @@ class part_bytes {
   std::vector<std::uint32_t> touched_;
 };
 
-/// The gain of a part on a node: the bytes that it has there, without their lowest bits.
+/// The gain of a part on a node: the bytes of the part on the node, without their lowest bits.
 struct node_network {
   kept_bytes const& by_node;
   node_layout const& layout;
@@ -436,7 +439,7 @@ struct rank_network {
   }
 };
 
-/// Places one part on each rank. Keeps its memory.
+/// Places one part on each rank. Later calls reuse its memory.
 ///
 /// Parts are first assigned to nodes, by their bytes on nodes only. The prices of that assignment
 /// show the pairs of a part and a node in the best assignments. Among these pairs, parts are then
@@ -477,7 +480,7 @@ class rank_placer {
   [[nodiscard]] std::uint32_t part_at(std::size_t rank) const {
     return part_at_[layout_.place_of(rank)];
   }
-  /// Returns whether no placement is better.
+  /// Returns whether it is proven that no placement is better.
   [[nodiscard]] bool is_proven() const {
     return dropped_bits_ == 0 && nodes_.is_optimal() &&
            (layout_.ranks_per_node() == 1 || ranks_.is_optimal());
@@ -513,7 +516,7 @@ class rank_placer {
     for (std::size_t part = 0; part != layout_.ranks(); ++part) sum += value(part);
     return sum;
   }
-  /// Returns the gain of parts on these ranks.
+  /// Returns the sum of the gains of all parts, with part p on rank `rank_of(p)`.
   template <class RankOf>
   [[nodiscard]] int128 sum_of_gains(RankOf const& rank_of) const {
     int128 sum = 0;
@@ -550,8 +553,8 @@ class rank_placer {
     }
   }
 
-  /// Places the parts without a place: they stay on their ranks if these are free, otherwise they
-  /// get free ranks. All parts stay if that is as good.
+  /// Places the parts that have no rank yet: part r on rank r if this rank is free, otherwise on
+  /// any free rank. If it is as good to place every part r on rank r, does so.
   void fill() {
     for (std::uint32_t part = 0; part != layout_.ranks(); ++part) {
       std::uint32_t const own = layout_.place_of(part);
@@ -575,7 +578,7 @@ class rank_placer {
     part_at_[rank] = part;
   }
 
-  /// The layout; the members below identify ranks by their places in it.
+  /// The layout of the nodes. The members below identify ranks by their places in the layout.
   node_layout layout_;
   std::vector<std::uint32_t> home_place_;
   int dropped_bits_ = 0;

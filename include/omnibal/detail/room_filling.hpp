@@ -13,7 +13,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The room of a rank, and how many more foreign experts it may take.
+/// The room of a rank in tokens, and the number of foreign experts that the rank can still receive.
 struct free_room {
   std::uint32_t rank;
   std::int64_t tokens;
@@ -22,22 +22,23 @@ struct free_room {
 
 /// Scratch memory of a filling.
 struct filling_arrays {
-  /// An element for each rank.
+  /// Arrays with an element for each rank.
   free_room* rooms;
   free_room* taken;
   std::uint32_t* chosen;
-  /// An element for each expert of a donor.
+  /// An array with an element for each expert of a donor.
   expert_tokens* experts;
 };
 
-/// A filling of rooms: each donor takes the fewest rooms that hold its surplus and, of as many, the
-/// smallest neighbors in the order of their sizes. One of them is exchanged for a room outside if
-/// less is left free. A piece carries tokens of one expert, the one with the most left.
+/// A filling of rooms: each donor uses the fewest rooms that hold its surplus. Among these, it uses
+/// the smallest rooms that are neighbors in the order of sizes. One of these rooms is exchanged for
+/// another room if less room then stays free. A copy receives tokens of one expert, the expert with
+/// the most remaining tokens.
 class room_filling {
  public:
   OMNIBAL_HOST_DEVICE explicit room_filling(filling_arrays const& arrays) : arrays_(arrays) {}
 
-  /// Fills rooms from donors in this order. A rank takes at most `slots` copies. `copies` has an
+  /// Fills rooms from donors in this order. A rank receives at most `slots` copies. `copies` has an
   /// element for each donor, expert and room, because each copy empties one of them.
   OMNIBAL_HOST_DEVICE void run(spill_lists const& problem, std::size_t slots,
                                std::uint32_t const* order, foreign_copy* copies) {
@@ -74,19 +75,20 @@ class room_filling {
     return right < left ? right : left;
   }
 
-  /// Returns the room that a copy can use, at most all tokens of the largest expert.
+  /// Returns the tokens that a copy can place in a room. `most` is the largest number of tokens of
+  /// a copy.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t usable(std::size_t room, std::int64_t most) const {
     return smaller_of(arrays_.rooms[room].tokens, most);
   }
 
-  /// Takes the rooms for a surplus out of the list.
+  /// Chooses the rooms for a surplus and moves them from `rooms` to `taken`.
   OMNIBAL_HOST_DEVICE void select(std::int64_t left) {
     std::int64_t const most = smaller_of(left, largest_expert().tokens);
     std::size_t count = 0;
     std::int64_t missing = left;
     for (; count != room_count_ && missing > 0; ++count) missing -= usable(count, most);
     std::size_t first = 0;
-    // If all rooms are too few for the largest expert, one room takes what it can.
+    // If all rooms together are too small, one room receives as many tokens as possible.
     if (missing > 0) {
       count = 1;
       missing = 0;
@@ -104,7 +106,7 @@ class room_filling {
     take_chosen();
   }
 
-  /// Moves the chosen rooms from the list to those that are taken.
+  /// Moves the chosen rooms from `rooms` to `taken`.
   OMNIBAL_HOST_DEVICE void take_chosen() {
     std::size_t next = 0;
     std::size_t kept = 0;
@@ -118,8 +120,8 @@ class room_filling {
     room_count_ = kept;
   }
 
-  /// Exchanges one chosen room for another one with which the surplus leaves least free. `missing`
-  /// is negative: the room that is left free now.
+  /// Exchanges one chosen room for another room so that the least room stays free, if this is less
+  /// than now. `missing` is negative; its absolute value is the room that stays free now.
   OMNIBAL_HOST_DEVICE void exchange(std::int64_t most, std::int64_t missing) {
     std::size_t const first = arrays_.chosen[0];
     std::size_t const last = first + taken_count_;
@@ -128,7 +130,7 @@ class room_filling {
     std::int64_t least = -missing;
     for (std::size_t i = first; i != last; ++i) {
       std::int64_t const wanted = usable(i, most) + missing;
-      // The smallest room outside that is large enough.
+      // The smallest room that is not chosen and is large enough.
       std::size_t j = room_count_;
       while (j != 0 && ((j > first && j <= last) || usable(j - 1, most) < wanted)) --j;
       if (j == 0 || usable(j - 1, most) - wanted >= least) continue;
@@ -139,7 +141,7 @@ class room_filling {
     replace(from - first, static_cast<std::uint32_t>(to));
   }
 
-  /// Replaces a chosen room by another one, in order.
+  /// Replaces a chosen room by another room; the chosen rooms stay sorted.
   OMNIBAL_HOST_DEVICE void replace(std::size_t place, std::uint32_t room) {
     std::uint32_t* const chosen = arrays_.chosen;
     for (; place != 0 && chosen[place - 1] > room; --place) chosen[place] = chosen[place - 1];
@@ -157,8 +159,8 @@ class room_filling {
     return arrays_.experts[best];
   }
 
-  /// Fills the rooms that were taken, and returns those that have room left to the list. Returns
-  /// the number of placed tokens.
+  /// Fills the rooms in `taken`, and moves the rooms that are not full back to `rooms`. Returns the
+  /// number of placed tokens.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t fill(std::int64_t wanted) {
     std::int64_t left = wanted;
     for (std::size_t i = 0; i != taken_count_; ++i) {

@@ -17,7 +17,7 @@
 namespace omnibal::inline v0::detail {
 
 /// The part of a plan that concerns one rank. Samples from one rank to another are in the order in
-/// which they arrive, so that both sides know the order. Keeps its memory.
+/// which they arrive, so that both sides know the order. Later calls reuse its memory.
 class sample_routes {
  public:
   /// A sample that stays on its rank.
@@ -77,7 +77,8 @@ class sample_routes {
   }
 
  private:
-  /// Sorts by the bits above the lowest 32, of which `bits` are used. Positions already ascend.
+  /// Sorts words by their high 32 bits, of which the lowest `bits` may be set. The positions in the
+  /// low bits already ascend.
   void sort_by_high_bits(std::vector<std::uint64_t>& words, unsigned bits) {
     constexpr std::size_t few = 1024;
     if (words.size() <= few) {

@@ -15,7 +15,7 @@ namespace omnibal::inline v0::detail {
 template <class Index, class Condition>
 [[nodiscard]] constexpr Index first_false(std::type_identity_t<Index> first, Index last,
                                           Condition const& holds) {
-  // No branches, because nobody could predict them.
+  // The loop has no branches, because the processor could not predict them.
   for (Index left = last - first; left != 0;) {
     Index const half = left - left / 2;
     first += holds(first + half - 1) ? half : 0;
@@ -24,8 +24,8 @@ template <class Index, class Condition>
   return first;
 }
 
-/// Returns the same index in time logarithmic in the distance from `guess`: each step away from the
-/// guess is twice as wide as the step before.
+/// Returns the same index as `first_false`, in time logarithmic in the distance from `guess`: each
+/// step away from the guess is twice as wide as the step before.
 template <class Condition>
 [[nodiscard]] std::size_t first_false_near(std::size_t guess, std::size_t first, std::size_t last,
                                            Condition const& holds) {

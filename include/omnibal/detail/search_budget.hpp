@@ -8,7 +8,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The number of steps that a local search may take. The search says what a step is: an exchange, a
+/// The number of steps that a local search may run. Each search defines its steps: an exchange, a
 /// split, a round, a node or an operation on a word.
 class search_budget {
  public:

@@ -14,18 +14,20 @@
 namespace omnibal::inline v0::detail {
 
 /// A lower bound of the number of foreign copies. Ranks that copies connect form components; the
-/// surpluses of a component fit its rooms, and it has at least one copy less than ranks. The bound
-/// holds for any number of slots, also if ranks above the cap take copies and others send some.
+/// surpluses of a component fit its rooms, and a component of n ranks has at least n - 1 copies.
+/// The bound holds for any number of slots, even if ranks above the cap receive copies and other
+/// ranks send copies.
 class spill_bound {
  public:
   /// Creates a bound with two arrays of scratch memory, each with a number for each rank.
   OMNIBAL_HOST_DEVICE spill_bound(std::int64_t* rooms, std::int64_t* surpluses)
       : rooms_(rooms), surpluses_(surpluses) {}
 
-  /// Returns the bound. `cap` is the most tokens of a rank.
+  /// Returns the bound. `cap` is the maximum number of tokens on a rank.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t operator()(spill_lists const& problem,
                                                            std::int64_t cap) {
-    // Donors whose copies are counted by their experts may have any room up to the cap afterward.
+    // If the copies of a donor are counted by its experts, the donor then counts as a room of `cap`
+    // tokens.
     std::size_t result = 0;
     for (counting by = counting::rooms;;
          by = by == counting::rooms ? counting::experts : counting::both) {
@@ -35,7 +37,8 @@ class spill_bound {
   }
 
  private:
-  /// Whether the copies of a donor are counted by rooms, by experts, or by what is more.
+  /// Whether the copies of a donor are counted by rooms, by experts, or by the larger of the two
+  /// numbers.
   enum class counting { rooms, experts, both };
 
   template <class T>
@@ -69,7 +72,8 @@ class spill_bound {
     return result + larger_of(rounded_count(), priced_count());
   }
 
-  /// Returns the least number of rooms that hold `wanted`; all of them if they do not.
+  /// Returns the least number of rooms that hold `wanted`, or the number of all rooms if they do
+  /// not suffice.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t covering_count(int128 wanted) const {
     std::size_t result = 0;
     for (; wanted > 0 && result != room_count_; ++result) wanted -= rooms_[result];
@@ -84,8 +88,8 @@ class spill_bound {
     return result;
   }
 
-  /// Returns the larger of two numbers: for each surplus the rooms that cover it, and the rooms
-  /// that cover all surpluses.
+  /// Returns the larger of two numbers: the sum over the surpluses of the fewest rooms that hold
+  /// each surplus, and the fewest rooms that hold all surpluses together.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t rounded_count() const {
     std::size_t each = 0;
     int128 sum = 0;

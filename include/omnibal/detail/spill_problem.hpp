@@ -20,7 +20,8 @@ struct expert_tokens {
   std::int64_t tokens;
 };
 
-/// A rank above the cap: its surplus, and its experts with tokens in the list of all donors.
+/// A rank above the cap: its surplus, and the positions [first, last) of its experts with tokens in
+/// the list of the experts of all donors.
 struct spill_donor {
   std::uint32_t rank;
   std::int64_t surplus;
@@ -34,24 +35,27 @@ struct spill_room {
   std::int64_t tokens;
 };
 
-/// Donors and rooms, each from the largest, equal ones by rank, in the memory of another object.
+/// Donors and rooms in the memory of another object. Both are sorted from the largest to the
+/// smallest, equal entries by rank.
 struct spill_lists {
   spill_donor const* donors;
   std::size_t donor_count;
   spill_room const* rooms;
   std::size_t room_count;
-  /// The experts of all donors. The experts of one donor go from the most tokens.
+  /// The experts of all donors. The experts of one donor are sorted from the most to the fewest
+  /// tokens.
   expert_tokens const* experts;
 };
 
-/// The donors and rooms of a batch, each from the largest, equal ones by rank. The experts of a
-/// donor go from the most tokens.
+/// The donors and rooms of a batch. Both are sorted from the largest to the smallest, equal entries
+/// by rank. The experts of a donor are sorted from the most to the fewest tokens.
 struct spill_problem {
   std::vector<spill_donor> donors{};
   std::vector<expert_tokens> experts{};
   std::vector<spill_room> rooms{};
 
-  /// Finds donors and rooms. `loads` has the tokens of the experts at home on each rank.
+  /// Finds donors and rooms. `loads` contains, for each rank, the tokens of the experts whose home
+  /// is the rank.
   void find(std::span<std::int64_t const> tokens, std::span<std::uint32_t const> home,
             std::span<std::int64_t const> loads, std::int64_t cap) {
     donors.clear();

@@ -17,7 +17,7 @@
 
 namespace omnibal::inline v0 {
 
-/// Memory of `compose`, and its last result. Keep one workspace from step to step.
+/// Memory of `compose`, and its last result. Use the same workspace in all steps.
 class compose_workspace {
  public:
   /// Returns the result of the last call.
@@ -33,9 +33,10 @@ class compose_workspace {
 
 struct compose_fn {
   /// Composes two plans into one that sends samples directly to their place after `first` and then
-  /// `second`. For example, the inverse of the plan of an encoder and the plan of the language
-  /// model: the outputs of the encoder travel once instead of twice. `bytes` is a functor of the
-  /// index of a sample before `first`, or a range with an element for each sample.
+  /// `second`. For example, the first plan is the inverse of the plan of an encoder, and the second
+  /// the plan of the language model. The outputs of the encoder are then sent once instead of
+  /// twice. `bytes` is a functor of the index of a sample before `first`, or a range with an
+  /// element for each sample.
   ///
   /// Complexity: linear, and logarithmic in the ranks for each sample that changes its rank.
   /// Memory: the result. Determinism: portable. Errors: `std::invalid_argument` if `second` does

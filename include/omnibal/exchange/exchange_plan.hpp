@@ -24,21 +24,23 @@
 namespace omnibal::inline v0 {
 
 struct make_plan_options {
-  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next ones
-  /// another, and the last node may have fewer. The number is positive. With 1, the default, every
-  /// rank is its own node; with the number of ranks there is one node. Zero is an error; only
-  /// `context_groups_options` accepts zero, to ignore nodes. Samples stay on their node if they
-  /// fit, and the assignment of parts to ranks keeps the bytes that leave a node small.
+  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next
+  /// `ranks_per_node` ranks are the next node, and so on; the last node may have fewer ranks. The
+  /// number is positive. With 1, the default, every rank is its own node; with the number of ranks
+  /// there is one node. Zero is an error; only `context_groups_options` accepts zero, to ignore
+  /// nodes. Samples stay on their node if they fit, and the assignment of parts to ranks keeps the
+  /// bytes that leave a node small.
   std::size_t ranks_per_node = 1;
-  /// The node of each rank, in any numbers, if nodes have several sizes or ranks are not numbered
-  /// by node. The member is a view of an array that must outlive these options.
+  /// The node number of each rank; numbers may be arbitrary. Set it if nodes differ in size or
+  /// ranks are not numbered by node. The array must outlive these options.
   detail::node_numbers node_of = {};
   /// The share of a lower bound by which the largest load may exceed the bound; see `rebalance`.
   /// Other balancers ignore this option.
   double max_overload = 0.01;
-  /// The speed of each rank, or one value for all; empty for equal speeds. The largest load over
-  /// speed is then small. `rebalance`, and balancers that get the homes and name the ranks, accept
-  /// different speeds; other balancers do not. The array must outlive these options.
+  /// The speed of each rank, or one value for all; empty for equal speeds. With different speeds,
+  /// plans minimize the largest load over speed. Only `rebalance`, and balancers with the same call
+  /// that return the part of each rank, accept different speeds. The array must outlive these
+  /// options.
   detail::speed_list speeds = {};
 };
 
@@ -97,10 +99,10 @@ class exchange_plan {
 
   /// Returns the bytes of each sample, as measured for this plan, in the order of its samples
   /// before the exchange; also for an inverse. Every rank has the bytes of all samples. Sizes that
-  /// follow from these bytes need not travel; see `sized_field`.
+  /// follow from these bytes need not be sent; see `sized_field`.
   [[nodiscard]] std::span<std::int64_t const> bytes() const& { return bytes_; }
 
-  /// Temporaries, such as the result of `inverse()`, return no views.
+  /// Temporaries, such as the result of `inverse()`, return no views, because they would dangle.
   void bytes() const&& = delete;
   void home_offsets() const&& = delete;
   void arrivals() const&& = delete;
@@ -146,9 +148,10 @@ class exchange_plan {
     return counts_by_owner(home_offsets_, arrivals()[rank]);
   }
 
-  /// Returns values of all samples, passed in the order before the exchange, in the order after the
-  /// exchange. `inverse()`, or a plan that continues after this one, has the samples in that order.
-  /// Errors: `std::invalid_argument` if the number of values differs from the number of samples.
+  /// Returns the values of all samples in the order after the exchange. `values` are in the order
+  /// before the exchange. `inverse()`, or a plan that continues after this one, has the samples in
+  /// that order. Errors: `std::invalid_argument` if the number of values differs from the number of
+  /// samples.
   template <std::ranges::random_access_range Values>
   [[nodiscard]] auto permuted(Values const& values) const {
     detail::check_size("exchange_plan::permuted", "values", std::ranges::size(values),
@@ -164,8 +167,8 @@ class exchange_plan {
 
   /// Returns the number of elements that a rank receives, from the `sizes` of all samples. `sizes`
   /// is a functor of the index of a sample, or a range in the order before the exchange. Errors:
-  /// `std::invalid_argument` if the number of sizes differs or a size is negative;
-  /// `std::overflow_error` if the sum of the sizes exceeds its type.
+  /// `std::invalid_argument` if the number of sizes is not the number of samples or a size is
+  /// negative; `std::overflow_error` if the sum of the sizes exceeds its type.
   template <detail::index_bytes Sizes>
   [[nodiscard]] std::int64_t elements_after(std::size_t rank, Sizes const& sizes) const {
     constexpr std::string_view name = "exchange_plan::elements_after";
@@ -207,7 +210,7 @@ class exchange_plan {
     result.inverse_digest_ = digest_;
   }
 
-  /// Compares the places of all samples before and after the exchange; bytes do not count.
+  /// Compares the places of all samples before and after the exchange, but not their bytes.
   [[nodiscard]] friend bool operator==(exchange_plan const& left, exchange_plan const& right) {
     return left.home_offsets_ == right.home_offsets_ &&
            left.arrival_offsets_ == right.arrival_offsets_ && left.item_at_ == right.item_at_;
@@ -243,7 +246,7 @@ class exchange_plan {
 namespace detail {
 
 /// Fills a plan: `start`, then `push` for the sample of each slot in order with `close` after the
-/// last sample of a rank, then `finish`. Keeps the memory of the plan.
+/// last sample of a rank, then `finish`. Reuses the memory of the plan.
 struct plan_writer {
   exchange_plan& plan;
 
@@ -272,7 +275,7 @@ struct plan_writer {
     set_bytes(nodes, bytes_of);
   }
 
-  /// Keeps the bytes of each sample and counts the bytes that move.
+  /// Stores the bytes of each sample and sums the bytes that move.
   template <class BytesOf>
   void set_bytes(given_nodes const& nodes, BytesOf const& bytes_of) const {
     plan.bytes_.resize(plan.item_at_.size());

@@ -36,7 +36,7 @@ template <class Sample>
 concept sized_payload = wire_range<Sample> &&
     (!std::is_trivially_copyable_v<Sample> || std::ranges::enable_borrowed_range<Sample>);
 
-/// A sample that travels as its own bytes.
+/// A sample that is sent as its own bytes.
 template <class Sample>
 concept fixed_payload =
     wire_value<Sample> && std::default_initializable<Sample> && !sized_payload<Sample>;
@@ -50,7 +50,7 @@ concept owning_payload =
     sized_payload<Sample> && !std::ranges::enable_borrowed_range<Sample> &&
     std::constructible_from<Sample, payload_value<Sample> const*, payload_value<Sample> const*>;
 
-/// Samples whose elements refer to memory that is valid until the samples have left.
+/// Samples whose elements refer to memory that is valid until the samples are sent.
 template <class Samples>
 concept lasting_elements = std::is_lvalue_reference_v<sample_reference<Samples>> ||
     std::ranges::enable_borrowed_range<sample_value<Samples>>;
@@ -65,12 +65,12 @@ concept sendable_samples = sample_range<Samples> &&
     (detail::fixed_payload<detail::sample_value<Samples>> ||
      (detail::sized_payload<detail::sample_value<Samples>> && detail::lasting_elements<Samples>));
 
-/// A field of arrays whose sizes every rank knows, which spares the exchange of sizes. `sizes` is a
+/// A field of arrays whose sizes every rank knows, which avoids the exchange of sizes. `sizes` is a
 /// functor of the index of a sample of all ranks, such as a functor that computes numbers of
 /// elements from `plan.bytes()`. It may also be a range in the order before the exchange, such as
-/// the result of `gather_lengths`; for an inverse, `permuted` by its plan. The sizes are equal on
-/// all ranks. A `sized_field` is an argument of `exchange_samples` and refers to both the samples
-/// and the sizes.
+/// the result of `gather_lengths`; for an inverse plan, apply `permuted` of the original plan to
+/// this range. The sizes are equal on all ranks. A `sized_field` is an argument of
+/// `exchange_samples` and refers to both the samples and the sizes.
 template <class Samples, class Sizes>
 struct sized_field {
   using samples_type = Samples;
@@ -123,7 +123,8 @@ struct result_of_field<Field, Sample> {
   using type = ragged<value>;
 };
 
-/// The state of samples on their way to `out`.
+/// Returns a description of a field for `sample_mover`: how to read the samples, and how to write
+/// the received samples to `out`.
 template <class Samples, class Sizes, class Out>
 [[nodiscard]] sample_field make_field(sized_field<Samples, Sizes> const& given, Out& out) {
   using sample_type = sample_value<Samples>;
@@ -169,7 +170,8 @@ template <class Samples, class Sizes, class Out>
   return field;
 }
 
-/// Converts `out` to the result of a caller: vectors and strings if the samples were such.
+/// Converts `out` to the type that the caller receives: vectors or strings if the samples of the
+/// caller are vectors or strings.
 template <class Sample, class Out>
 [[nodiscard]] auto as_returned(Out& out) {
   if constexpr (owning_payload<Sample>) {
@@ -186,16 +188,16 @@ template <class Sample, class Out>
 
 /// Marks a plan, for `exchange_samples`, as equal on all ranks. The caller knows this if
 /// `plan_exchange`, `orchestrate` or `all_equal` has compared the plan, or the plan of which it is
-/// the inverse. The ranks then do not compare the plan before the exchange: their agreement travels
-/// with the first message. An error on one rank is still an error on all ranks, except if plans
-/// differ in spite of this mark. Different plans then have the same effect as calls of different
-/// collectives.
+/// the inverse. The ranks then do not compare the plan before the exchange: the comparison of the
+/// other arguments is part of the first message. An error on one rank is still an error on all
+/// ranks, except if plans differ in spite of this mark. Different plans then have the same effect
+/// as calls of different collectives.
 [[nodiscard]] inline detail::followed_plan agreed(exchange_plan const& plan) {
   return {plan, true};
 }
 void agreed(exchange_plan const&& plan) = delete;
 
-/// Memory of `exchange_samples`. Keep one workspace from step to step.
+/// Memory of `exchange_samples`. Use the same workspace in all steps.
 class exchange_samples_workspace {
  private:
   friend struct exchange_samples_fn;
@@ -212,27 +214,27 @@ struct exchange_samples_fn {
   /// different sizes, or be empty: vectors, strings, spans, the rows of a `ragged`. The result is a
   /// `std::vector` of the sample type of `local`, or a `ragged` if samples are views such as spans.
   /// Samples that stay on their rank are copied once. Samples that leave are also copied once if
-  /// the communicator accepts pieces of memory, as threads do. Other communicators, and values
-  /// below 64 bytes, require that samples are collected, sent and put into their place. Larger
-  /// samples that are already contiguous, such as all samples from one rank, are not copied for
-  /// that.
+  /// the communicator accepts messages in pieces of memory, as `thread_communicator` does. Other
+  /// communicators, and values below 64 bytes, require that samples are collected, sent and put
+  /// into their place. Larger samples that are already contiguous, such as all samples from one
+  /// rank, need no such copies.
   ///
   /// A collective call: one collective for the agreement of all ranks, one for the sizes of arrays
-  /// unless each is a `sized_field`, and one for the samples. With an `agreed` plan the first is
-  /// part of the next. Complexity: linear in the bytes; linear, with a logarithm of the ranks, in
-  /// the samples of this rank; for a `sized_field`, in the samples of all ranks. Memory: the
-  /// result, the bytes that leave and arrive if they are collected, 40 bytes per sample of this
-  /// rank and 40 for each of its fields, and 72 per rank. Determinism: portable among equal ranks.
-  /// Errors on all ranks: `std::invalid_argument` if plans, types or known sizes differ, and if
-  /// known sizes are negative or not one for each sample; `std::overflow_error` if the known sizes
-  /// add up to more than 2^64 - 1 bytes. On one rank the plan may be for another number of ranks,
-  /// or samples may differ from the plan in number or size. That rank then throws
+  /// unless each is a `sized_field`, and one for the samples. With an `agreed` plan, the first
+  /// collective is part of the next. Complexity for S samples on this rank and P ranks: linear in
+  /// the bytes, plus S log(P) time; a `sized_field` also costs linear time in the samples of all
+  /// ranks. Memory: the result, the bytes that leave and arrive if they are collected, 40 bytes per
+  /// sample of this rank and 40 for each of its fields, and 72 per rank. Determinism: portable
+  /// among equal ranks. Errors on all ranks: `std::invalid_argument` if plans, types or known sizes
+  /// differ, and if known sizes are negative or not one for each sample; `std::overflow_error` if
+  /// the known sizes add up to more than 2^64 - 1 bytes. On one rank the plan may be for another
+  /// number of ranks, or samples may differ from the plan in number or size. That rank then throws
   /// `std::invalid_argument`, and the others throw `communication_error`. Further errors: the
   /// errors of the communicator.
   ///
-  /// Several fields of the same samples, such as tokens, labels and pixels, travel in one call with
-  /// the number of collectives of one field. Each field has its own type. The result is a tuple of
-  /// the results of each single field; the function also accepts such a tuple.
+  /// Several fields of the same samples, such as tokens, labels and pixels, are exchanged in one
+  /// call with the number of collectives of one field. Each field has its own type. The result is a
+  /// tuple of the results of each single field; the function also accepts such a tuple.
   template <exchanging_communicator Comm, sendable_field... Fields>
     requires(sizeof...(Fields) != 0)
   [[nodiscard]] auto operator()(Comm&& comm, detail::followed_plan const& plan,
@@ -259,10 +261,11 @@ struct exchange_samples_fn {
         results);
   }
 
-  /// Moves samples into `out` and reuses its memory, for a training loop. The call allocates
-  /// nothing once `out` and the workspace have seen the largest exchange, except for samples that
+  /// Moves samples into `out` and reuses its memory, for a training loop. A call allocates nothing
+  /// if an earlier call with `out` and the workspace was at least as large, except for samples that
   /// are temporaries. `out` is a `std::vector` of trivially copyable samples, or a `ragged` of
-  /// values. `local` is not in `out`. Several fields are tuples, such as the result of `std::tie`.
+  /// values. `local` must not refer to `out`. Several fields, and their outputs, are passed as
+  /// tuples, such as the result of `std::tie`.
   template <exchanging_communicator Comm, sendable_field Samples, class Out>
     requires std::same_as<Out, typename detail::result_of_field<Samples>::type>
   void operator()(Comm&& comm, detail::followed_plan const& plan, Samples const& local, Out& out,

@@ -25,7 +25,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// A phase without a balancer requires a default balancer.
+/// Returns the balancer of a phase that is constructed without a balancer.
 template <class Balance>
 [[nodiscard]] Balance default_balancer() {
   return Balance();
@@ -120,7 +120,7 @@ struct orchestration {
   }
 };
 
-/// Memory of `make_orchestration`, and its last result. Keep one workspace from step to step.
+/// Memory of `make_orchestration`, and its last result. Use the same workspace in all steps.
 class make_orchestration_workspace {
  public:
   /// Returns the result of the last call.
@@ -140,8 +140,8 @@ class make_orchestration_workspace {
 struct make_orchestration_fn {
   /// Plans an even arrangement for each phase of a multimodal model. The phases are the samples in
   /// the language model and, for each encoder, its pieces, independent of their samples. The
-  /// outputs of an encoder travel once, directly to the rank that has their sample in the language
-  /// model. There the outputs of a sample are contiguous and in order, and the sample's
+  /// outputs of an encoder are sent once, directly to the rank that has their sample in the
+  /// language model. There the outputs of a sample are contiguous and in order, and the sample's
   /// interleaving of text and pieces finds each output. A sum of gradients over samples does not
   /// depend on the ranks that compute them.
   ///
@@ -153,9 +153,9 @@ struct make_orchestration_fn {
   /// The balancer therefore counts the bytes of both for the sample and for the piece. The plans
   /// count only the bytes of their phase.
   ///
-  /// Complexity and memory: as `make_plan` for each phase. Determinism: portable. Errors: the
-  /// errors of `make_plan` for each phase; `std::invalid_argument` if a measure does not have an
-  /// element for each sample or piece. Source: OrchMLLM (arXiv 2503.23830, 2025).
+  /// Complexity and memory: the same as `make_plan` for each phase. Determinism: portable. Errors:
+  /// the errors of `make_plan` for each phase; `std::invalid_argument` if a measure does not have
+  /// an element for each sample or piece. Source: OrchMLLM (arXiv 2503.23830, 2025).
   template <offset_range Offsets,
             class Language = language_phase<detail::number_array, detail::number_array>,
             class Encoders = std::tuple<>>
@@ -216,8 +216,8 @@ struct make_orchestration_fn {
     return plans;
   }
 
-  /// Plans a phase whose pieces have the bytes in `traveling_` during the exchange. The plan
-  /// counts the bytes of the phase.
+  /// Plans a phase. The balancer counts the bytes in `traveling_`, which include encoder outputs.
+  /// The plan counts only the bytes of the phase.
   template <class Offsets, class Phase>
   static void plan(std::string_view function, std::string_view called, Offsets const& home_offsets,
                    Phase const& phase, make_plan_options const& options,

@@ -29,12 +29,13 @@
 
 namespace omnibal::inline v0 {
 
-/// Offsets of the samples of each rank, with the end of the last rank: integers.
+/// A range of integers that are the offsets of the samples of each rank, followed by the end of the
+/// last rank.
 template <class Range>
 concept offset_range = sample_range<Range> &&
     std::integral<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
 
-/// The error if no parts under a cap exist, or none were found.
+/// The error of a balancer if there are no parts within a capacity, or if it finds none.
 class capacity_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -77,12 +78,12 @@ using amounts_of = std::vector<index_amount<Cost>>;
 
 }  // namespace detail
 
-/// A balancer for a plan, with one of three forms. It has the call of the balancers in balance/,
-/// with a range of costs, the number of parts and `std::identity`. Or it has the call of
-/// `rebalance`, with a `grouping_view` of the samples of each rank, costs, bytes and
-/// `rebalance_options`. Or it is the cost of an empty set, such as `padded_batch{}`, with which
-/// `balance_set_cost` computes the parts. A lambda names the types of parameters that distinguish
-/// these calls. A balancer must return equal parts for equal costs, on every rank.
+/// A balancer for a plan, in one of three forms. The first form is called as the balancers in
+/// balance/, with a range of costs, the number of parts and `std::identity`. The second form is
+/// called as `rebalance`, with a `grouping_view` of the samples of each rank, costs, bytes and
+/// `rebalance_options`. The third form is the cost of an empty set, such as `padded_batch{}`, with
+/// which `balance_set_cost` computes the parts. A lambda must name the parameter types that
+/// distinguish these calls. A balancer must return equal parts for equal costs, on every rank.
 template <class Balance, class Cost>
 concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
     detail::home_balancer<Balance, detail::amounts_of<Cost>> ||
@@ -90,8 +91,8 @@ concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
 
 namespace detail {
 
-/// Whether part r of a balancer with homes is for rank r. A member `is_relabeled` that is true
-/// allows any rank for each part.
+/// Whether each part of a balancer with the call of `rebalance` may go to any rank, by a member
+/// `is_relabeled` that is true. Otherwise part r is for rank r.
 template <class Balance>
 inline constexpr bool makes_any_parts = requires {
   requires Balance::is_relabeled;
@@ -114,8 +115,8 @@ concept amount_balancer = plan_balancer < Balance,
 
 }  // namespace detail
 
-/// Memory of `make_plan` for a cost of `R` kinds, and its last result. Keep one workspace from step
-/// to step.
+/// Memory of `make_plan` for a cost of `R` kinds, and its last result. Use the same workspace in
+/// all steps.
 template <std::size_t R = 1>
 class make_plan_workspace {
  public:
@@ -148,7 +149,7 @@ struct make_plan_fn {
  public:
   /// Plans an exchange of samples that gives all ranks even loads. Rank r has the samples
   /// [home_offsets[r], home_offsets[r + 1]); ranks without samples are legal. `costs` and `bytes`
-  /// are functors of the index of a sample, or ranges with an element for each. Costs may be
+  /// are functors of the index of a sample, or ranges with an element for each sample. Costs may be
   /// resources, one for each phase. The function requires no communicator, and can simulate any
   /// number of ranks.
   ///
@@ -156,21 +157,21 @@ struct make_plan_fn {
   /// bytes, any balancer such as `lpt`, or the cost of an empty set. For the cost of a set, the
   /// cost of a sample is the argument of the set's `add`. For padded batches this argument is the
   /// length, with `padded_batch{}` or `padded_attention`, which with weights also counts
-  /// convolutions. Each part is then assigned to a rank as by `placement`. There is one exception:
-  /// a user's balancer with the call of `rebalance`, with the homes. Part r of such a balancer goes
-  /// to rank r, unless the balancer has a member `is_relabeled` that is true. With different
-  /// `options.speeds`, part r of `rebalance` goes to rank r too. A rank receives its samples in the
-  /// order of its part.
+  /// convolutions. Each part is then assigned to a rank as by `placement`. The exception is a
+  /// balancer of the caller with the call of `rebalance`. Part r of such a balancer goes to rank r,
+  /// unless the balancer has a member `is_relabeled` that is true. With different `options.speeds`,
+  /// part r of `rebalance` goes to rank r too. A rank receives its samples in the order of its
+  /// part.
   ///
-  /// Complexity: as the balancer and `placement`, and linear. Memory: as both, and 28 bytes per
-  /// sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` if there are
-  /// no ranks, if offsets do not start with zero or decrease, if ranges have another number of
-  /// elements, if options are invalid, if speeds differ and the balancer does not name the ranks,
-  /// if bytes are negative or above 2^63 - 1, or if the number of parts differs from the ranks or
-  /// the parts do not contain each sample once. `std::overflow_error` if the sum of the bytes
-  /// exceeds its type; `std::length_error` above 2^32
-  /// - 1 samples; and the errors of the balancer for costs. Source: OrchMLLM (arXiv 2503.23830,
-  /// 2025).
+  /// Complexity: the costs of the balancer and of `placement`, and linear time. Memory: the memory
+  /// of both, and 28 bytes per sample. Determinism: portable for integer costs. Errors:
+  /// `std::invalid_argument` if there are no ranks, if offsets do not start with zero or decrease,
+  /// if the number of elements of a range is not the number of samples, if options are invalid, if
+  /// speeds differ and the balancer does not return the part of each rank, if bytes are negative or
+  /// above 2^63 - 1, or if the number of parts differs from the ranks or the parts do not contain
+  /// each sample once. `std::overflow_error` if the sum of the bytes exceeds its type;
+  /// `std::length_error` above 2^32 - 1 samples; and the errors of the balancer for costs. Source:
+  /// OrchMLLM (arXiv 2503.23830, 2025).
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance = rebalance_fn>
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, Cost const& costs,
@@ -215,8 +216,8 @@ struct make_plan_fn {
   /// parts. If each part may go to any rank, pass a balancer that returns the parts; `placement`
   /// then assigns them.
   ///
-  /// Complexity and errors: as above; `std::invalid_argument` if the number of parts is not a
-  /// multiple of the number of ranks.
+  /// Complexity and errors: the same as for a balancer, and `std::invalid_argument` if the number
+  /// of parts is not a multiple of the number of ranks.
   template <offset_range Offsets, detail::index_bytes Bytes>
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, groups_argument parts,
                                          Bytes const& bytes,
@@ -258,7 +259,7 @@ struct make_plan_fn {
 
   static constexpr std::string_view name = "make_plan";
 
-  /// Plans for the function that error texts name.
+  /// Plans an exchange. `function` is the name of the called function in error texts.
   template <class Offsets, class Cost, class Bytes, class Balance>
   static exchange_plan const& plan(std::string_view function, Offsets const& home_offsets,
                                    Cost const& costs, Bytes const& bytes,
@@ -329,7 +330,7 @@ struct make_plan_fn {
     }
   }
 
-  /// Assigns parts to ranks; with `is_named`, part r was computed for rank r and stays there.
+  /// Assigns parts to ranks; with `is_named`, part r was computed for rank r and goes to rank r.
   template <class Workspace>
   static void place(std::string_view function, groups_argument parts, grouping_view home,
                     make_plan_options const& options, Workspace& workspace, bool is_named = false) {

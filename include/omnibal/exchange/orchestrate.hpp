@@ -31,7 +31,8 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// The measures of a phase that are balanced: measures of samples or pieces.
+/// A phase whose functors measure an item, which is a sample or a piece, and whose balancer accepts
+/// the costs.
 template <class Phase, class Item>
 concept phase_of = requires(Phase const& phase) {
   requires demand_function<decltype(phase.cost), Item>;
@@ -59,8 +60,8 @@ using encoder_cost = phase_cost<Phase, piece_reference<decltype(Phase::pieces), 
 
 }  // namespace detail
 
-/// Memory of `orchestrate` for a language model and `Encoders` encoders, and its last result. Keep
-/// one workspace from step to step.
+/// Memory of `orchestrate` for a language model and `Encoders` encoders, and its last result. Use
+/// the same workspace in all steps.
 template <std::size_t Encoders>
 class orchestrate_workspace {
  public:
@@ -89,11 +90,11 @@ struct orchestrate_fn {
   /// the balancers of `make_orchestration`.
   ///
   /// A collective call of three collectives. The first checks that all ranks can continue with the
-  /// same options. The second gathers the measures in blocks padded to the rank with the most. The
-  /// third checks that all ranks have the same plans. Complexity and memory: as
-  /// `make_orchestration`, and 24 bytes per sample and 40 per piece of all ranks. Determinism:
-  /// portable. Errors on all ranks if there is an error on any rank, as in `plan_exchange`; errors
-  /// of costs and bytes name the phase.
+  /// same options. The second gathers the measures in blocks that are padded to the rank with the
+  /// most measures. The third checks that all ranks have the same plans. Complexity and memory: the
+  /// same as `make_orchestration`, plus 24 bytes per sample and 40 bytes per piece of all ranks.
+  /// Determinism: portable. Errors on all ranks if there is an error on any rank, as in
+  /// `plan_exchange`; errors of costs and bytes name the phase.
   template <communicator Comm, sample_range Samples,
             detail::phase_of<sample_reference<Samples>> Language,
             detail::encoder_of<sample_reference<Samples>>... Encoders>

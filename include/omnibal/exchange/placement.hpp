@@ -29,31 +29,31 @@ struct placement_result {
   std::int64_t moved_bytes_across_nodes = 0;
   /// A lower bound: no placement moves fewer bytes across nodes.
   std::int64_t min_across_nodes = 0;
-  /// Whether no placement moves fewer bytes across nodes, and none that moves equally few bytes
+  /// Whether no placement moves fewer bytes across nodes, and no placement with equally few bytes
   /// across nodes moves fewer bytes across ranks.
   bool proven = false;
 };
 
 struct placement_fn {
   /// Assigns each part to a rank such that the fewest bytes leave their node. Among such placements
-  /// it selects one with the fewest bytes that leave their rank. `home` contains the samples of
-  /// each rank, and `parts` the same number of parts with the same samples. `bytes` is a functor of
-  /// the index of a sample, or a range with an element for each sample.
+  /// it selects a placement with the fewest bytes that leave their rank. `home` contains the
+  /// samples of each rank, and `parts` the same number of parts with the same samples. `bytes` is a
+  /// functor of the index of a sample, or a range with an element for each sample.
   ///
   /// The result is the best, and proven, if the search requires at most 2^25 steps and all bytes
   /// are less than 2^61. This holds always up to 128 ranks, and for thousands of ranks if each part
   /// has bytes on tens of them. Beyond that limit, a search among 64 parts selects the best place
-  /// for each further part, and `min_across_nodes` stays a bound. A `home` that is as good as the
-  /// best placement keeps its places.
+  /// for each further part, and `min_across_nodes` remains a valid bound. If the placement of each
+  /// part r on rank r is as good as the placement that was found, it is returned.
   ///
-  /// Complexity: linear in the pairs of a part and a rank with bytes of the part, if most parts get
-  /// the rank with most of their bytes; beyond the steps above, at most 64 such rows per rank.
-  /// Memory: 56 bytes per sample and 200 per rank. Determinism: portable. Errors:
-  /// `std::invalid_argument` if bytes are negative or above 2^63 - 1, if the number of parts
-  /// differs from the ranks, if a node has no ranks, or if `home` or `parts` name an index twice or
-  /// leave one out. `std::overflow_error` if the sum of the bytes exceeds its type. Sources:
-  /// OrchMLLM (arXiv 2503.23830, 2025), the assignment of batches to nodes; Jonker and Volgenant
-  /// (Computing 38, 1987), shortest augmenting paths.
+  /// Complexity: linear in the pairs of a part and a rank that has bytes of the part, if most parts
+  /// go to the rank with most of their bytes. Beyond the limit on steps, the search for the place
+  /// of a part looks at the pairs of at most 64 parts. Memory: 56 bytes per sample and 200 per
+  /// rank. Determinism: portable. Errors: `std::invalid_argument` if bytes are negative or above
+  /// 2^63 - 1, if the number of parts differs from the ranks, if a node has no ranks, or if `home`
+  /// or `parts` name an index twice or leave one out. `std::overflow_error` if the sum of the bytes
+  /// exceeds its type. Sources: OrchMLLM (arXiv 2503.23830, 2025), the assignment of batches to
+  /// nodes; Jonker and Volgenant (Computing 38, 1987), shortest augmenting paths.
   template <detail::index_bytes Bytes>
   [[nodiscard]] placement_result operator()(groups_argument home, groups_argument parts,
                                             Bytes const& bytes,

@@ -24,17 +24,18 @@ namespace omnibal::inline v0 {
 
 /// A dispatcher that computes plans on another thread. `submit` passes the samples of this rank for
 /// a step; `next` returns the plan when the step begins. A `Plan` is any value, such as an
-/// `exchange_plan` or an `orchestration`. The planner of a step has the call of `plan_exchange`,
-/// once for each step.
+/// `exchange_plan` or an `orchestration`. For each step, the planner makes one call, such as the
+/// call of `plan_exchange`.
 ///
-/// Plans come in the order of their steps. An exception during the planning of a step comes from
-/// `next` of that step. If the communicator still works, later steps are planned; otherwise they
-/// have the error of the communicator. All ranks submit the same steps in the same order. One
-/// thread calls `submit` and `next`. Allocates for each step. Determinism: as the planner.
+/// Plans come in the order of their steps. If the planning of a step throws, `next` throws this
+/// exception for that step. If the communicator still works, later steps are planned; otherwise
+/// `next` throws the error of the communicator for these steps. All ranks submit the same steps in
+/// the same order. One thread calls `submit` and `next`. Allocates for each step. Determinism: the
+/// same as the planner.
 template <class Step, class Plan>
 class plan_dispatcher {
  public:
-  /// Creates a dispatcher without a thread; the caller provides one that calls `serve`.
+  /// Creates a dispatcher without a thread; the caller provides a thread that calls `serve`.
   plan_dispatcher() = default;
 
   /// Creates a dispatcher with its own thread, on which `make(comm, step)` plans. Only the
@@ -42,9 +43,9 @@ class plan_dispatcher {
   /// because communicators of a device would require one order on all ranks.
   ///
   /// The destructor does not wait for other ranks: `leave(comm)` ends a call that waits, on this
-  /// rank and on the others. `leave` may run concurrently with that call. `thread_communicator` has
-  /// such a function. For Gloo it is the abort of the group, without which the timeout of Gloo ends
-  /// the call. MPI ends with the program.
+  /// rank and on the other ranks. `leave` may run concurrently with that call.
+  /// `thread_communicator` has such a function. For Gloo it is the abort of the group, without
+  /// which the timeout of Gloo ends the call. MPI ends with the program.
   template <communicator Comm, class Make, class Leave>
   plan_dispatcher(Comm comm, Make make, Leave leave) {
     auto const shared = std::make_shared<Comm>(std::move(comm));

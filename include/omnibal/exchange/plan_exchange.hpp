@@ -37,8 +37,8 @@ concept planned_kinds = sample_planner<rebalance_fn, Samples, Cost, Bytes> &&
 
 }  // namespace detail
 
-/// Memory of `plan_exchange` for a cost of `R` kinds, and its last result. Keep one workspace from
-/// step to step.
+/// Memory of `plan_exchange` for a cost of `R` kinds, and its last result. Use the same workspace
+/// in all steps.
 template <std::size_t R = 1>
 class plan_exchange_workspace {
  public:
@@ -67,12 +67,12 @@ struct plan_exchange_fn {
   ///
   /// A collective call of three collectives. The first checks that all ranks can continue with the
   /// same options. The second gathers the costs and bytes in blocks padded to the rank with the
-  /// most samples. The third checks that all ranks have the same plan. Complexity and memory: as
-  /// `make_plan`, and 16(R + 1) bytes per sample. Determinism: portable. Errors on all ranks if
-  /// there is an error on any rank: `communication_error` if another rank has failed,
-  /// `std::invalid_argument` if options or plans differ. Errors of a failed rank:
-  /// `std::invalid_argument` if a cost or bytes are negative, not finite or above 2^63 - 1, the
-  /// errors of `make_plan`, and any exception of a functor.
+  /// most samples. The third checks that all ranks have the same plan. Complexity and memory: the
+  /// same as `make_plan`, plus 16(R + 1) bytes per sample for R kinds of cost. Determinism:
+  /// portable. Errors on all ranks if there is an error on any rank: `communication_error` if
+  /// another rank has failed, `std::invalid_argument` if options or plans differ. Errors of a
+  /// failed rank: `std::invalid_argument` if a cost or bytes are negative, not finite or above
+  /// 2^63 - 1, the errors of `make_plan`, and any exception of a functor.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes,
             detail::sample_planner<Samples, Cost, Bytes> Balance = rebalance_fn>
   [[nodiscard]] exchange_plan operator()(Comm&& comm, Samples const& local, Cost const& cost,

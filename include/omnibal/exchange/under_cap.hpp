@@ -30,7 +30,8 @@ namespace omnibal::inline v0 {
 /// the present ranks of samples, and accepts only equal `options.speeds`, because any rank can
 /// receive each part. Errors: `std::invalid_argument` for different speeds; `capacity_error` on all
 /// ranks, because they decide on equal numbers. Its text contains the reason and the rank of a
-/// sample that alone is too large. Further errors: the errors of `balance_under_capacity`.
+/// sample that exceeds the capacity by itself. Further errors: the errors of
+/// `balance_under_capacity`.
 template <std::size_t R>
 struct under_cap {
   resources<R> capacity;

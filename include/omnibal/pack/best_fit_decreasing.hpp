@@ -38,11 +38,11 @@ struct best_fit_decreasing_fn {
   /// kinds. Integers are at most 2^63 - 1 each, and their sums may exceed 2^63 - 1. For one
   /// resource the result has at most 11/9 of the fewest groups plus four. For several resources,
   /// the groups are looked up by their room in at most 64 cells, and within a cell by the resource
-  /// whose demands vary most. The resolution is exact for common capacities (images below 64,
-  /// tokens below 32768 / images). If it is not exact, up to 16 groups of a cell are tried, and a
-  /// group that would fit may be passed over.
+  /// whose demands vary most. The lookup is exact for common capacities (images below 64, tokens
+  /// below 32768 / images). If it is not exact, up to 16 groups of a cell are tried, and a group
+  /// that fits may be missed.
   ///
-  /// `best_packing` finds fewer groups, because it tries more than this one order.
+  /// `best_packing` finds fewer groups, because it tries several orders.
   ///
   /// Neighbors among the groups resemble each other: apply `deal` or a shuffle to the groups before
   /// training. Complexity: linear for one integer resource, except for comparisons among sizes or

@@ -24,13 +24,13 @@
 namespace omnibal::inline v0 {
 
 struct best_packing_options {
-  /// The effort: `fast` tries 16 orders and 4096 samples, `normal` 256 and 16384, `thorough` 4096
-  /// and 2^20.
+  /// The effort: the maximum number of orders, and of samples in all orders together. `fast`
+  /// permits 16 orders and 4096 samples, `normal` 256 and 16,384, `thorough` 4096 and 2^20.
   omnibal::effort effort = omnibal::effort::normal;
   /// The measure of the first order.
   size_measure measure = size_measure::sum_of_shares;
-  /// The most orders to try, instead of the number of the effort. One order is
-  /// `best_fit_decreasing`.
+  /// The maximum number of orders; takes precedence over the effort. With one order, the result is
+  /// the result of `best_fit_decreasing`.
   std::optional<std::size_t> orders{};
 };
 
@@ -41,12 +41,12 @@ struct best_packing_fn {
   /// fills a group.
   ///
   /// The first order is the order of `best_fit_decreasing`, the second the order of the other
-  /// measure. The further orders vary these two at random, always in the same way. Orders are tried
-  /// until the lower bound is reached, and as long as orders times samples are at most the samples
-  /// of the effort. If this permits only one order, a part of the samples decides between this
-  /// order and the random groups. One integer resource needs no second order: the result is
-  /// `best_fit_decreasing`. More effort never returns more groups. `improve_packing` finds fewer
-  /// groups from this packing in more time.
+  /// measure. Further orders vary these two orders by random numbers that are the same in every
+  /// call. Orders are tried until the lower bound is reached, and as long as orders times samples
+  /// are at most the samples of the effort. If this permits only one order, a test with a part of
+  /// the samples decides between this order and the random groups. One integer resource needs no
+  /// second order: the result is `best_fit_decreasing`. More effort never returns more groups.
+  /// `improve_packing` reduces the number of groups of this packing in more time.
   ///
   /// `demand`, `capacity`, the order of the groups, memory, determinism and errors are the same as
   /// in `best_fit_decreasing`. Zero orders are a further error, `std::invalid_argument`. The effort

@@ -111,7 +111,7 @@ template <class T>
   if (!(granularity > T{})) return value;
   if constexpr (std::floating_point<T>) {
     T const count = std::ceil(value / granularity);
-    // From this count on, every amount is as good as a multiple.
+    // From this count on, neighboring floating-point numbers are about a granularity or more apart.
     constexpr T exact_counts = T{1} / std::numeric_limits<T>::epsilon();
     if (!(count < exact_counts)) return value;
     // The quotient may have been rounded down to a whole number.
@@ -173,8 +173,8 @@ template <std::size_t R, class T, class Samples, class Demand>
 
 struct capacity_warnings_fn {
   /// Returns a warning for each resource whose capacity does not fit two samples with the commonest
-  /// demand. With such a capacity half of the groups stay below any threshold, whatever the packer.
-  /// For example, under a capacity of 9 images and mostly samples of 5 the warning reports that 10
+  /// demand. With such a capacity half of the groups stay below any threshold, with any packer. For
+  /// example, under a capacity of 9 images and mostly samples of 5 the warning reports that 10
   /// would fit two.
   ///
   /// A demand is common if at least `common_share` of the samples have this demand; demands of zero

@@ -35,7 +35,8 @@ class sequence_offsets {
   [[nodiscard]] std::size_t size() const noexcept { return longest_.size(); }
   [[nodiscard]] bool empty() const noexcept { return longest_.empty(); }
 
-  /// Returns the cumulative lengths of a group: 0, l0, l0 + l1, ..., one more than its samples.
+  /// Returns the cumulative lengths of a group: 0, l0, l0 + l1, and so on. The number of entries is
+  /// one more than the number of samples.
   [[nodiscard]] std::span<std::int32_t const> operator[](std::size_t group) const& {
     return std::span(offsets_).subspan(begins_[group], begins_[group + 1] - begins_[group]);
   }
@@ -108,7 +109,8 @@ struct sequence_writer {
 }  // namespace detail
 
 struct cu_seqlens_fn {
-  /// Returns the cumulative sequence lengths of each group, with its samples in their order.
+  /// Returns the cumulative sequence lengths of each group, with the samples in the order of the
+  /// group.
   ///
   /// `length` measures a sample in tokens. Complexity: linear. Memory: 4 bytes per item and 16 per
   /// group. Determinism: portable. Errors: `std::invalid_argument` if an index is not in `samples`

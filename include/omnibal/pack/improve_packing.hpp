@@ -118,7 +118,7 @@ class group_search {
     }
   }
 
-  /// Returns true once: after the walk has run the number of steps that a thorough bound costs.
+  /// Returns true once: when the annealing has done as much work as a thorough bound costs.
   [[nodiscard]] bool has_earned_bound() {
     if constexpr (can_walk) {
       if (!has_bound_ && walk_ && walk_->work() >= dual_feasible_bounds::max_steps) {
@@ -180,7 +180,7 @@ class group_evener {
     idle_passes_ = is_evener ? 0 : idle_passes_ + 1;
   }
 
-  /// Returns true after a pass with every kind of load that changed nothing.
+  /// Returns true if the last pass for each kind of load changed nothing.
   [[nodiscard]] bool is_settled() const { return idle_passes_ == load_kinds; }
 
  private:
@@ -226,7 +226,7 @@ class group_evener {
   }
 
   /// Returns the gain if the groups have these loads afterwards: the decrease of the sum of the
-  /// squared shares, which is `before`.
+  /// squared shares from `before`.
   [[nodiscard]] std::int64_t evaluate_exchange(amounts_type const& large, amounts_type const& small,
                                                std::int64_t before) const {
     return before - unevenness(large) - unevenness(small);
@@ -272,7 +272,7 @@ class group_evener {
     return best_gain != 0 && apply_exchange(best[0], best[1], best_gain);
   }
 
-  /// The most samples of a group that an exchange considers.
+  /// The maximum number of samples of a group that an exchange considers.
   static constexpr std::size_t max_candidates = 16;
 
   /// Returns the number of candidates of a group: samples at even distances. Candidate
@@ -329,13 +329,13 @@ class group_evener {
 namespace omnibal::inline v0 {
 
 struct improve_packing_options {
-  /// The most passes that search for fewer groups.
+  /// The maximum number of passes that search for fewer groups.
   std::size_t passes = 64;
-  /// The most passes that afterwards level the loads.
+  /// The maximum number of passes that level the loads after this search.
   std::size_t even_passes = 16;
-  /// The most additional groups, as a share of the groups that were found, before the passes that
-  /// level the loads. The room in all groups then lets loads become as equal as whole samples
-  /// permit, which requires about 64 passes.
+  /// The maximum number of empty groups that are added before the passes that level the loads, as a
+  /// share of the groups that were found. With this additional room, loads can become as equal as
+  /// whole samples permit, which requires about 64 passes.
   double spare_groups = 0.0;
   /// The seed of the search; other seeds find other packings.
   std::uint64_t seed = 0;
@@ -365,25 +365,26 @@ struct never_ends {
 struct improve_packing_fn {
   /// Improves a packing: returns a packing of the same samples with fewer groups or more equal
   /// loads. The result never has more groups than `start`, unless `options.spare_groups` requests
-  /// more; then it has at most that share more groups than the passes found. With an equal number
-  /// of groups, the sum of the squared loads, as shares of the capacity, is never larger.
+  /// more groups. The number of groups that the passes found then increases by at most that share.
+  /// With an equal number of groups, the sum of the squared loads, as shares of the capacity, is
+  /// never larger.
   ///
   /// Each pass dissolves some groups into a pool. It exchanges up to two samples of every other
   /// group for one or two samples of the pool that fill the group better, and packs the rest of the
   /// pool again. A pass that increases the number of groups is undone.
   ///
-  /// For integers, simulated annealing follows the passes of all sizes, with a few groups in the
-  /// pool. A step forces a sample of the pool into a group and fills the rest of that group as full
-  /// as possible. Several resources are filled by a depth-first search. For one resource, subset
-  /// sums alternate with this search, in which samples that are hard to place have larger values.
-  /// The temperature falls over one pass, then over two, four and more, until the pool requires
-  /// fewer groups.
+  /// For integers, simulated annealing follows when passes with pools of all sizes have run. Its
+  /// pool has the samples of a few groups. A step forces a sample of the pool into a group and
+  /// fills the rest of that group as full as possible. Several resources are filled by a
+  /// depth-first search. For one resource, subset sums alternate with this search, in which samples
+  /// that are hard to place have larger values. The temperature falls over one pass, then over two,
+  /// four and more, until the pool requires fewer groups.
   ///
   /// The passes end at the lower bound or at `options.passes`. With floating-point numbers they
   /// also end when passes of all sizes have gained nothing. `go_on` may end the passes earlier, for
   /// example at a time limit. More passes continue from the point at which fewer passes ended. The
-  /// bound is the bound of `packing_bound`, at thorough effort once the annealing has run as long
-  /// as that bound takes.
+  /// bound is the bound of `packing_bound`, with `effort::thorough` as soon as the annealing has
+  /// run as long as this bound takes.
   ///
   /// The order of the groups is unspecified. `start` may come from any packer, with the same
   /// samples, demand and capacity; empty groups are dropped. The report counts the passes as rounds
@@ -429,7 +430,8 @@ struct improve_packing_fn {
         count_pass();
         if (!go_on(improve_packing_progress{pass + 1, groups.size(), report.lower_bound})) break;
       }
-      // Fuller groups serve only to reduce the number of groups.
+      // If the number of groups is unchanged, the given groups are used, because fuller groups are
+      // useful only to reduce their number.
       if (groups.size() == given.size()) groups = given;
       add_spare_groups(groups, options);
       detail::group_evener<layout_type> evener(input);

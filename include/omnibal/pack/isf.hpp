@@ -21,8 +21,8 @@ struct isf_fn {
   /// Packs by iterative sampling and filtering. Each round shuffles the pool, packs it by next-fit,
   /// keeps the groups that satisfy the keep rule, and returns the other samples to the pool in
   /// their order. The last round keeps every group, and the report counts the groups below the
-  /// rule. The rounds end early when the pool is empty. On request they also end when a round gains
-  /// too little.
+  /// rule. The rounds end early when the pool is empty. If a round keeps a smaller share of its
+  /// samples than `options.min_gain`, the next round is the last.
   ///
   /// `demand` maps a sample to resources or to one weight, and `capacity` has the same number of
   /// kinds. Integers are at most 2^63 - 1 each, and their sums may exceed 2^63 - 1. `keep(load)`
@@ -32,10 +32,10 @@ struct isf_fn {
   /// reference implementation, if no sample is oversized.
   ///
   /// Complexity: linear in `report.item_rounds`. Memory: at most 24 + 8R bytes per sample,
-  /// including the result; a record of 8 to 8R + 8 bytes more with `rng::feistel` and with a
-  /// shuffler of indices. Determinism: portable for integers. Errors: `std::invalid_argument` if
-  /// the capacity is not positive, a threshold is above the capacity, there are no rounds, a gain
-  /// is not in [0, 1], a demand is negative or not finite, or a shuffler does not permute;
+  /// including the result; with `rng::feistel` or a shuffler of indices, 8 to 8R + 8 bytes per
+  /// sample more. Determinism: portable for integers. Errors: `std::invalid_argument` if the
+  /// capacity is not positive, a threshold is above the capacity, there are no rounds, a gain is
+  /// not in [0, 1], a demand is negative or not finite, or a shuffler does not permute;
   /// `std::length_error` if there are more than 2^32 - 1 samples. Source: Yao et al., OmniBal, ICML
   /// 2025.
   template <class Samples, class Demand, class Capacity, class Keep,

@@ -15,10 +15,10 @@
 namespace omnibal::inline v0 {
 
 struct isf_options {
-  /// The largest number of rounds; the last one keeps every group.
+  /// The maximum number of rounds; the last round keeps every group.
   std::size_t rounds = 50;
-  /// The least share of its samples that a round must keep; a round below it is followed by the
-  /// last round.
+  /// The smallest share of its samples that a round must keep. If a round keeps a smaller share,
+  /// the next round is the last.
   double min_gain = 0.0;
 };
 

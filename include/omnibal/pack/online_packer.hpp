@@ -33,7 +33,7 @@ class bin_completion {
   using amounts_type = resources<R, T>;
   using slot = typename waiting_type::slot;
 
-  /// `most` is the most samples that wait at a time.
+  /// `most` is the maximum number of waiting samples.
   bin_completion(amounts_type const& capacity, std::size_t most) : low_(capacity) {
     for (T& amount : low_.amounts) amount = amount / 2 + amount / 8;
     for (auto* const slots : {&base_, &trial_, &best_, &hidden_, &candidates_}) {
@@ -42,7 +42,8 @@ class bin_completion {
   }
 
   /// Calls `leave(slot)` for each sample of the group, in the order in which their demands are
-  /// summed, and then erases the sample. Returns the load. Precondition: samples wait.
+  /// summed, and then erases the sample. Returns the load of the group. Precondition: at least one
+  /// sample waits.
   template <class Leave>
   amounts_type take(waiting_type& waiting, std::uint64_t candidates, Leave const& leave) {
     auto const& layout = waiting.layout();
@@ -66,17 +67,17 @@ class bin_completion {
  private:
   using room_type = typename waiting_type::room_type;
 
-  /// The number of samples that may be passed over for each candidate. If few samples fit, more
-  /// candidates cost much and gain nothing, because the old samples are those that are hard to
+  /// The number of samples that do not fit which the search may look at for each candidate. If few
+  /// samples fit, more candidates cost much and gain nothing, because the old samples are hard to
   /// place.
   static constexpr std::uint64_t looks_per_candidate = 2;
 
-  /// The work that each candidate adds to the limit for a sample of the group. If lookups are
-  /// expensive, fewer candidates are compared, so that the time does not depend on the data. With
-  /// more resources and with floating-point amounts the other work for a sample takes longer.
+  /// The limit on the work of lookups, for each candidate and each sample of the group. If lookups
+  /// are expensive, fewer candidates are compared, so that the time does not depend on the data.
+  /// With more resources and with floating-point amounts the other work for a sample takes longer.
   static constexpr std::uint64_t work_per_candidate = std::floating_point<T> ? 3 : R <= 2 ? 6 : 4;
 
-  /// Puts the oldest samples into `base_` and returns the first sample that is not among them.
+  /// Hides the oldest samples, stores them in `base_`, and returns the oldest other sample.
   slot hide_oldest(waiting_type& waiting, room_type& room) {
     auto const& layout = waiting.layout();
     base_count_ = 0;
@@ -98,8 +99,8 @@ class bin_completion {
     return result;
   }
 
-  /// Puts the filling that leaves the least into `best_`. `next` is the first sample behind the
-  /// group.
+  /// Stores the filling that leaves the least weighted share in `best_`. `next` is the oldest
+  /// sample that is not in `base_`.
   void compare_fillings(waiting_type& waiting, std::uint64_t candidates, room_type const& room,
                         typename waiting_type::place const& place, slot next) {
     candidates = std::min<std::uint64_t>(candidates, candidates_.size());
@@ -128,14 +129,14 @@ class bin_completion {
     return work_ >= work_per_candidate * candidates * (base_count_ + best_count_);
   }
 
-  /// Puts the next samples that fit into `candidates_` and returns their number.
+  /// Stores the next samples that fit in `candidates_` and returns their number.
   std::size_t find_candidates(waiting_type const& waiting, std::uint64_t candidates,
                               room_type const& room, slot next) {
     auto const& layout = waiting.layout();
     std::uint64_t looks = looks_per_candidate * candidates;
     std::size_t count = 0;
     while (next != waiting_type::none && count + 1 < candidates && looks != 0) {
-      // This has no branches, because whether a sample fits is hard to predict.
+      // The loop body has no branches, because the processor cannot predict whether a sample fits.
       bool const fits = layout.fits(room, waiting.demand(next));
       candidates_[count] = next;
       count += fits ? 1 : 0;
@@ -191,12 +192,13 @@ namespace omnibal::inline v0 {
 /// Options of `online_packer`: how long samples may wait, and how many fillings are tried for a
 /// group.
 struct online_packer_options {
-  /// The most samples that wait after a push. Should be several times the number of samples of a
-  /// group.
+  /// The maximum number of samples that wait after a push. It should be several times the number of
+  /// samples of a group.
   std::uint64_t buffer = 256;
   /// A sample leaves at the latest with the result of this number of further pushes.
   std::uint64_t longest_wait = std::numeric_limits<std::uint64_t>::max();
-  /// The most fillings that are compared for each group; the time grows with this number.
+  /// The maximum number of fillings that are compared for each group; the time grows with this
+  /// number.
   std::uint64_t candidates = 6;
 
   [[nodiscard]] friend constexpr bool operator==(online_packer_options const&,
@@ -258,7 +260,7 @@ struct online_result {
 /// Samples wait until more than `options.buffer` samples wait, or until the oldest sample has
 /// waited for `options.longest_wait` pushes. Then one group leaves, always with the oldest sample.
 /// Therefore a sample leaves at the latest with the result of `options.longest_wait` further
-/// pushes. It also leaves at the latest with the group number `options.buffer` after its push. A
+/// pushes. It is also in one of the first `options.buffer` groups that leave after its push. A
 /// group that is due leaves even if it is not full; samples that never fit together leave in groups
 /// of one. The other members of a group are chosen from all waiting samples, such that the group
 /// becomes full in the resources with the largest waiting demands.
@@ -283,14 +285,14 @@ class online_packer {
   using state_type = online_state<R, T>;
 
   /// Creates a packer without waiting samples. Errors: `std::invalid_argument` if the capacity is
-  /// not positive or not finite, or if a buffer, a wait or candidates are zero; `std::length_error`
-  /// if the buffer has 2^32 - 2 samples or more.
+  /// not positive or not finite, or if `buffer`, `longest_wait` or `candidates` is zero;
+  /// `std::length_error` if the buffer has 2^32 - 2 samples or more.
   explicit online_packer(amounts_type const& capacity, online_packer_options const& options = {})
       : online_packer(state_type{{options, capacity, 0}, {}}) {}
 
-  /// Creates a packer without waiting samples for a capacity of other numbers; a single number is
-  /// the capacity of one resource. Errors: the errors of the first constructor, and the same for an
-  /// unsigned number above 2^63 - 1.
+  /// Creates a packer without waiting samples for a capacity of another number type; a single
+  /// number is the capacity of one resource. Errors: the errors of the first constructor, and the
+  /// same for an unsigned number above 2^63 - 1.
   template <measure Capacity>
     requires detail::same_kinds<Capacity, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Capacity>::type, T>, T>
@@ -322,7 +324,7 @@ class online_packer {
 
   /// Adds a sample and returns a group if a group is due. A sample that exceeds the capacity by
   /// itself is rejected, and the result reports it. `demand` is a weight or resources, with the
-  /// same number of kinds as the capacity. `id` is the user's and may repeat. Errors:
+  /// same number of kinds as the capacity. `id` is chosen by the caller and may repeat. Errors:
   /// `std::invalid_argument` if the demand is negative or not finite; the packer is unchanged then.
   /// Allocates nothing.
   template <measure Demand>

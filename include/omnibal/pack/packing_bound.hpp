@@ -48,8 +48,8 @@ struct packing_bound_options {
   /// The effort: `thorough` also tries dual feasible functions, column generation and, with several
   /// resources, cliques of conflicts.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most steps of column generation. If unset: 2^24 if the effort is `thorough`, else none. A
-  /// number that is set takes precedence.
+  /// The maximum number of steps of column generation. The default is 2^24 if the effort is
+  /// `thorough`, and zero otherwise.
   std::optional<std::size_t> pattern_steps = {};
 };
 

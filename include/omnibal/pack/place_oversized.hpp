@@ -21,7 +21,7 @@ enum class oversize_policy {
 };
 
 struct place_oversized_fn {
-  /// Applies a policy to the samples that a packer has set aside:
+  /// Applies a policy to the samples that a packer lists as oversized:
   /// `place_oversized(best_packing(samples, demand, capacity), oversize_policy::own_group)`. It
   /// accepts the packing of any packer, because every packer lists all oversized samples.
   ///
@@ -32,10 +32,10 @@ struct place_oversized_fn {
   /// packing remains unchanged.
   ///
   /// Precondition: no group of the packing is open. Complexity: linear in the oversized samples.
-  /// Memory: 8 bytes for each of them in `packed`; the result reuses the arrays of `packed`.
-  /// Determinism: portable. Errors: `std::invalid_argument` if a group is open; with `reject` also
-  /// if the packing has oversized samples, and the message contains their number and the first of
-  /// them.
+  /// Memory: 8 bytes for each of these samples in `packed`; the result reuses the arrays of
+  /// `packed`. Determinism: portable. Errors: `std::invalid_argument` if a group is open; with
+  /// `reject` also if the packing has oversized samples, and the message contains their number and
+  /// the first of them.
   [[nodiscard]] packing operator()(packing packed, oversize_policy policy) const {
     if (!packed.groups.open_group().empty()) {
       detail::throw_invalid(name, "packed has an open group with ",

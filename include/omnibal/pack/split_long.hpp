@@ -80,9 +80,9 @@ struct split_packing {
 };
 
 struct split_long_fn {
-  /// Applies `options.policy` to the samples that are longer than `capacity` and packs the rest.
-  /// `pack` can be any packer and packs whole samples and pieces together. It is called with a span
-  /// of `text_piece`, their length and the capacity.
+  /// Applies `options.policy` to the samples that are longer than `capacity`, and packs the other
+  /// samples. `pack` can be any packer and packs whole samples and pieces together. It is called
+  /// with a span of `text_piece`, their length and the capacity.
   ///
   /// `length` maps a sample to an integer. A sample that fits is one piece; an empty sample is a
   /// piece of zero tokens. Complexity: linear in samples and pieces, plus the packer. Memory: 24

@@ -39,24 +39,24 @@ concept tunable = demand_function<Demand, sample_reference<Samples>> &&
 }  // namespace detail
 
 struct tune_capacity_fn {
-  /// Searches the capacity with the least `objective` at which groups of `packer` have the wanted
-  /// size: on average from `target` to `target + options.width` samples. Several resources are
-  /// searched together.
+  /// Searches the capacity with the least `objective` at which the groups of the packer `pack` have
+  /// the wanted size: on average from `target` to `target + options.width` samples. Several
+  /// resources are searched together.
   ///
   /// `demand` maps a sample to resources or to one weight. The packer is called as the packers of
   /// pack/ are, with a span of demands as samples and `std::identity` as demand; the objective is
-  /// called with `packed_samples`. The capacities range from the least that suits the target to
-  /// twice the need of the largest wanted groups. They are evenly spread capacities, multiples of
-  /// the commonest demand, and capacities between the best of these. They are tried on a random
-  /// part of the samples. The best eighth continues on a part four times as large, and so forth. At
-  /// last, `options.finalists` capacities are tried on all samples, or up to four times this number
-  /// if none is accepted. If there are fewer samples than the first part has, all capacities are
-  /// tried on all samples. The result has a warning if two samples with the commonest demand never
-  /// fit one group; see `capacity_warnings`.
+  /// called with `packed_samples`. The capacities range from the smallest capacity that suits the
+  /// target to twice the mean demand of the largest wanted groups. The function tries evenly spread
+  /// capacities, multiples of the commonest demand, and capacities between the best of these. It
+  /// tries all of them on a random part of the samples, the best eighth on a part four times as
+  /// large, and so forth. At last, `options.finalists` capacities are tried on all samples, or up
+  /// to four times this number if none is accepted. If there are fewer samples than the first part
+  /// has, all capacities are tried on all samples. The result has a warning if two samples with the
+  /// commonest demand never fit one group; see `capacity_warnings`.
   ///
-  /// The reference's rule uses an `isf` as the packer, which keeps groups with all images or with
-  /// tokens up to 128 below the capacity. Its objective is `published_rule`, its granularity is 16
-  /// for tokens, and its walk is `capacity_walk::together`.
+  /// The rule of the reference implementation uses `isf` as the packer, which keeps groups with all
+  /// images or with tokens up to 128 below the capacity. Its objective is `published_rule`, its
+  /// granularity is 16 for tokens, and its walk is `capacity_walk::together`.
   ///
   /// Complexity: about 200 packings of the first part, and the same number of samples in each
   /// following part, until the finalists have more; three sorts of the samples. Memory: 12R + 28

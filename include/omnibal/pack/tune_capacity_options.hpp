@@ -33,7 +33,8 @@ struct tune_capacity_options {
   capacity_walk walk = capacity_walk::each_alone;
   /// The largest number of capacities in the first round.
   std::size_t candidates = 128;
-  /// The number of samples on which the first capacities are tried; more if groups are large.
+  /// The number of samples on which the first capacities are tried. The number is larger if groups
+  /// are large.
   std::size_t first_samples = 4096;
   /// The number of capacities that are tried on all samples.
   std::size_t finalists = 6;

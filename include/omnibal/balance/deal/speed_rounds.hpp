@@ -54,7 +54,8 @@ class speed_rounds {
 
     [[nodiscard]] bool is_back() const { return time.load % 4 == 3; }
 
-    /// Returns whether a round goes after another one. At equal times, rounds forth go first.
+    /// Returns whether round `a` is later than round `b`. At equal times, rounds in forward order
+    /// come first.
     [[nodiscard]] friend bool operator<(round const& a, round const& b) {
       if (a.time < b.time || b.time < a.time) return b.time < a.time;
       if (a.is_back() != b.is_back()) return a.is_back();

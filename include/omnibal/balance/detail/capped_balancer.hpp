@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// A number of parts within a capacity, with even costs.
+/// \file Balancing of costs over a given number of parts under a capacity.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/capped_times.hpp>
@@ -42,8 +41,8 @@
 namespace omnibal::inline v0::detail {
 
 /// A tree over parts under a capacity. Each part has a word that orders the parts by load. Each
-/// node stores the smallest word and the largest room below the node. A search finds the same part
-/// as a scan of all parts.
+/// node stores the smallest word and, for each resource, the largest room below the node. A search
+/// finds the same part as a scan of all parts.
 template <class Layout>
 class capacity_tree {
  public:
@@ -51,7 +50,7 @@ class capacity_tree {
   using demand_type = typename Layout::demand_type;
   using rooms_type = std::vector<typename Layout::room_type>;
 
-  /// Creates an empty tree; `fill` adds the words. `layout` and `rooms` must outlive this object.
+  /// Creates an empty tree, which `fill` fills. `layout` and `rooms` must outlive this object.
   capacity_tree(Layout const& layout, rooms_type const& rooms)
       : layout_(&layout), rooms_(&rooms), leaves_(std::bit_ceil(rooms.size())) {}
 
@@ -64,7 +63,8 @@ class capacity_tree {
   void fill(WordOf const& word) {
     nodes_.resize(2 * leaves_);
     for (std::size_t leaf = 0; leaf != leaves_; ++leaf) {
-      // Leaves without a part only fill the last level. They have no room, but the word of a part.
+      // Leaves without a part complete the last level. They have no room and the word of part 0;
+      // searches skip them.
       bool const is_part = leaf < rooms_->size();
       nodes_[leaves_ + leaf] = {word(is_part ? leaf : 0),
                                 is_part ? layout_->left((*rooms_)[leaf]) : amounts_type{}};
@@ -150,8 +150,9 @@ class capacity_tree {
 
 /// Assigns each sample, in the order of `largest_first`, to the part with room and the smallest
 /// cost. With equal costs, the part with the fewest samples gets the sample. Returns nothing if a
-/// sample finds no room, or if the search requires more than 64 looks per sample. Many looks occur
-/// if parts are full in one resource each and hide the room that is left.
+/// sample finds no room, or if the searches look at more than 64 nodes per sample. Searches look at
+/// many nodes if each part is full in some resource, because a node stores the largest room of each
+/// resource separately.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,
@@ -189,7 +190,8 @@ template <class Layout>
   return part_of;
 }
 
-/// Returns the shares of each sample: of the capacity, and last of `max_cost`.
+/// Returns the shares of each sample: its demand of each resource as a share of the capacity, and
+/// last its cost as a share of `max_cost`.
 template <class Layout>
 [[nodiscard]] auto shares_of(measured<Layout> const& input, integer_costs<1> const& costs,
                              std::int64_t max_cost) {
@@ -208,7 +210,8 @@ template <class Layout>
 }
 
 /// Assigns samples by their shares. The sample with the largest sum of shares goes first, to the
-/// part with room whose largest share with the sample is smallest. `loads` contains empty parts.
+/// part with room whose largest share with the sample is smallest. `loads` is an index of empty
+/// parts. Returns nothing if a sample finds no room.
 template <class Layout, class Shares, class Loads>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_shares(
     measured<Layout> const& input, Shares const& shares, std::size_t parts, Loads loads) {
@@ -229,8 +232,8 @@ template <class Layout, class Shares, class Loads>
 }
 
 /// Finds the best exchange of two parts after which both fit the capacity. For each sample that may
-/// leave, the search looks at the samples on either side of the one that would balance the costs
-/// best.
+/// leave the heavy part, the search looks at samples of the light part: up to 8 on either side of
+/// the cost that balances the two parts.
 template <class Layout>
 class capped_exchanges {
  public:
@@ -243,7 +246,7 @@ class capped_exchanges {
   [[nodiscard]] auto operator()(open_part<1> const& heavy, open_part<1> const& light,
                                 integer_costs<1> const& costs, part_counts counts,
                                 Pair const& pair) const {
-    // The maximum number of samples on each side.
+    // The maximum number of samples that are tried on each side of the wanted cost.
     constexpr std::size_t max_on_a_side = 8;
     valued_exchange<gain_of<Pair>> best;
     auto const before = pair.larger(heavy.load[0], light.load[0]);
@@ -275,8 +278,9 @@ class capped_exchanges {
     return holds(best, heavy, light) ? best : valued_exchange<gain_of<Pair>>{};
   }
 
-  /// Selects the subsets of candidates that two parts may exchange under the capacity, without
-  /// regard to rounding. The parts also have the other samples.
+  /// Returns a predicate on subsets of `candidates`: whether the two parts fit the capacity after
+  /// the exchange of the subset, without regard to rounding. `one` and `other` contain the samples
+  /// of the parts that are not candidates.
   template <class Samples, class Candidates>
   [[nodiscard]] auto filter(Samples const& one, Samples const& other,
                             Candidates const& candidates) const {
@@ -304,8 +308,8 @@ class capped_exchanges {
  private:
   using amounts_type = typename Layout::amounts_type;
 
-  /// The amounts of two parts and of candidates; returns true for a subset that leaves both within
-  /// the capacity.
+  /// A predicate on subsets of candidates: returns true if both parts fit the capacity after the
+  /// exchange of the subset.
   struct exchanged_amounts {
     amounts_type room_of_one;
     amounts_type room_of_other;
@@ -320,7 +324,7 @@ class capped_exchanges {
         left += leaves[k];
         come += comes[k];
       }
-      // A sample that leaves frees room, up to the capacity.
+      // This sum is at most the capacity: the room that is left and the room that the subset frees.
       left += room_of_one;
       if (!come.fits(left)) return false;
       left -= room_of_one;
@@ -361,8 +365,8 @@ class capped_exchanges {
     }
   }
 
-  /// Returns whether a part fits without one of its samples and with one of another, summed by
-  /// index.
+  /// Returns whether a part fits the capacity without its sample at `goes` and with the sample of
+  /// `other` at `comes`. The demands are summed by sample index.
   [[nodiscard]] bool fits_exchanged(open_part<1> const& part, std::size_t goes,
                                     open_part<1> const& other, std::size_t comes) const {
     std::vector<std::uint32_t> samples;
@@ -377,19 +381,19 @@ class capped_exchanges {
   std::span<std::uint32_t const> order_;
 };
 
-/// The limits of the search.
+/// The limits of `capped_balancer`; see `balance_under_capacity_options`.
 struct capped_effort {
   std::size_t exchanges;
   std::size_t splits;
   std::size_t passes;
-  /// The number of passes is at least this number divided by 64 plus the number of samples.
+  /// The number of passes is at least this number divided by (64 + number of samples).
   std::size_t samples_in_passes;
   std::uint64_t nodes;
   double max_overload = 0;
   std::uint64_t seed = 0;
 };
 
-/// Returns the limits for the options of a function; `levels` contains the limits of its presets.
+/// Returns the limits for the options of a function; `levels` contains the limits of each effort.
 template <class Options>
 [[nodiscard]] capped_effort effort_of(Options const& options,
                                       by_effort<capped_effort> const& levels) {
@@ -403,12 +407,12 @@ template <class Options>
           options.seed};
 }
 
-/// Samples that all fit in an empty part, and their costs. Parts with speeds are numbered from the
-/// fastest to the slowest.
+/// Balances costs over parts under a capacity. Precondition: each sample fits in an empty part.
+/// Parts with speeds are numbered from the fastest to the slowest.
 template <class Layout, class Speeds = equal_speeds>
 class capped_balancer {
  public:
-  /// A load, or a load over a speed.
+  /// The time of a part: its load, or its load over its speed if speeds differ.
   using time = typename Speeds::time;
 
   /// Creates the balancer. The arguments must outlive this object.
@@ -421,7 +425,7 @@ class capped_balancer {
         order_(largest_first(costs)) {}
 
   /// Returns the part of each sample with even costs, or nothing if the search finds no room for
-  /// all samples. `go_on` as in `few_groups`.
+  /// all samples. `go_on` is the argument of `few_groups`.
   template <class GoOn>
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts, GoOn& go_on) {
     time const bound = lower_bound(parts);
@@ -474,7 +478,8 @@ class capped_balancer {
     return groups_.emplace(std::move(packed.groups));
   }
 
-  /// Tries all ways to place a few samples; a solution replaces the groups.
+  /// Tries all ways to place at most 64 samples. A solution replaces the groups that `few_groups`
+  /// returns.
   [[nodiscard]] solve_status search(std::size_t parts) {
     // The maximum number of samples of an exhaustive search.
     constexpr std::size_t max_samples = 64;
@@ -509,9 +514,9 @@ class capped_balancer {
     return status;
   }
 
-  /// Exchanges samples between parts until the largest cost is within `max_overload` of a lower
-  /// bound. `order` contains the samples of these parts, or all samples, in the order of
-  /// `largest_first`.
+  /// Exchanges samples between parts until the largest cost exceeds `bound` by at most
+  /// `max_overload`, or the effort is spent. `order` contains the samples of the parts in the order
+  /// of `largest_first`.
   void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
             std::size_t parts, time bound, std::size_t splits) const {
     even_parts(costs_, order, part_of, parts, with_overload(bound, effort_.max_overload),
@@ -543,8 +548,8 @@ class capped_balancer {
     }
   }
 
-  /// Places samples by shares of the smallest cost, or of twice that cost if not all samples find
-  /// room. A smaller weight of the cost means a larger weight of the capacity.
+  /// Places samples by shares, with costs as shares of `bound`, or of twice `bound` if not all
+  /// samples find room. With twice the bound, the cost has a smaller weight than the capacity.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(std::size_t parts,
                                                                            time bound) const {
     if (is_nearly_full(parts)) return std::nullopt;
@@ -564,7 +569,7 @@ class capped_balancer {
     }
   }
 
-  /// Numbers parts from the largest to the smallest cost, the order of the speeds.
+  /// Numbers parts from the largest to the smallest cost, because part 0 is the fastest.
   void number_by_cost(std::vector<std::uint32_t>& part_of, std::size_t parts) const {
     integer_costs<1> loads(parts, resources<1>{});
     for (std::size_t k = 0; k != part_of.size(); ++k) loads[part_of[k]] += costs_[k];
@@ -574,8 +579,9 @@ class capped_balancer {
     for (std::uint32_t& part : part_of) part = number_of[part];
   }
 
-  /// Returns whether parts have less room left on average than half of the smallest demand of all
-  /// samples. Parts that are filled evenly then have no room for the last samples.
+  /// Returns whether, in some resource, the mean room left in a part is less than half of the
+  /// smallest demand of a sample. Parts that are filled evenly then have no room for the last
+  /// samples.
   [[nodiscard]] bool is_nearly_full(std::size_t parts) const {
     if (input_.size() == 0) return false;
     for (std::size_t r = 0; r != amounts_type::size(); ++r) {
@@ -605,7 +611,8 @@ class capped_balancer {
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> evened(
       std::optional<std::vector<std::uint32_t>> part_of, std::size_t parts, time bound) const {
     if (!part_of || !holds(collect_parts(*part_of, parts))) return std::nullopt;
-    // Fewer splits than parts leave most parts unchanged, and cost the same time as packing.
+    // With fewer exchanges than parts, splits leave most parts unchanged but take as long as
+    // packing.
     even(order_, *part_of, parts, bound, effort_.exchanges < parts ? 0 : effort_.splits);
     return part_of;
   }

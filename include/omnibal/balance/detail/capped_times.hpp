@@ -23,7 +23,7 @@
 namespace omnibal::inline v0::detail {
 
 /// Selects the part of a sample by its time after the addition, under a capacity. Parts without
-/// room are closed until the sample has a part.
+/// room for the sample are closed during its search.
 template <class Layout>
 class timed_parts {
  public:
@@ -36,9 +36,9 @@ class timed_parts {
         rooms_(speeds.size(), layout.empty_room()),
         loads_(speeds.size(), 0) {}
 
-  /// Adds a sample to the part with room that is first ready with it, the lowest of equal ones.
-  /// Returns nothing if no part has room, or if the search would close more than `max_closed`
-  /// parts.
+  /// Adds a sample to the part with room that finishes the sample first; of equal parts, to the
+  /// lowest. Returns nothing if no part has room, or if the search would close more than
+  /// `max_closed` parts. Subtracts the number of closed parts from `max_closed`.
   [[nodiscard]] std::optional<std::uint32_t> add(demand_type const& demand,
                                                  resources<1> const& cost,
                                                  std::uint64_t& max_closed) {
@@ -71,9 +71,9 @@ class timed_parts {
   std::vector<std::uint32_t> closed_;
 };
 
-/// Assigns each sample, in the order of `largest_first`, to the part with room that is first ready
-/// with it. Returns nothing if a sample finds no room, or if the search requires more than 64
-/// looks per sample.
+/// Assigns each sample, in the order of `largest_first`, to the part with room that finishes the
+/// sample first. Returns nothing if a sample finds no room, or if the searches close more than 64
+/// parts per sample.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,
@@ -89,7 +89,7 @@ template <class Layout>
   return part_of;
 }
 
-/// The shares of parts. A search compares all parts with room if they have different speeds.
+/// The shares of parts with different speeds. A search compares all parts with room.
 template <std::size_t R>
 class timed_shares {
  public:
@@ -98,8 +98,10 @@ class timed_shares {
   explicit timed_shares(part_speeds const& speeds)
       : speeds_(speeds), fastest_(speeds.largest()), shares_(speeds.size(), resources<R>{}) {}
 
-  /// Returns the part whose largest share with the sample is smallest, the lowest of equal ones, or
-  /// `none`. The last share is the share of the cost that the fastest part can do.
+  /// Returns the part whose largest share with the sample is smallest; of equal parts, the lowest.
+  /// Returns `none` if `may_have` accepts no part. The last share is the cost as a share of the
+  /// largest cost for the fastest part; for a slower part it counts more, by the ratio of the
+  /// speeds.
   template <class MayHave>
   [[nodiscard]] std::uint32_t best_of(resources<R> const& added, MayHave const& may_have) const {
     load_order<part_time> best{{1, 0}, none};

@@ -30,13 +30,13 @@ namespace omnibal::inline v0::detail {
 /// problem", 1974.
 class even_subset {
  public:
-  /// The maximum number of changes of a split.
+  /// The maximum number of changes from which a split selects.
   static constexpr std::size_t max_changes = 16;
 
-  /// Selects the changes of `load` after which the larger of two loads, or times, is smallest, and
-  /// not larger than now. The other load changes by the opposite amounts. Only subsets, as bits of
-  /// a word, that `may_be` accepts are possible. Among equal subsets, the order of the changes
-  /// decides. Returns the decrease of the larger of the two.
+  /// Selects the subset of `changes` after which the larger of two loads, or times, is smallest,
+  /// and not larger than now. The sum of the subset is added to `load` and subtracted from `other`.
+  /// The bits of a word are a subset; `may_be` returns whether a subset is allowed. Among equally
+  /// good subsets, the order of the changes decides. Returns the decrease of the larger of the two.
   template <class MayBe, class Pair>
   gain_of<Pair> choose(std::span<std::int64_t const> changes, std::int64_t load, std::int64_t other,
                        MayBe const& may_be, Pair const& pair) {
@@ -69,7 +69,7 @@ class even_subset {
     return pair.larger(load, other) - best;
   }
 
-  /// Returns whether the last subset contains that change.
+  /// Returns whether the selected subset contains a change.
   [[nodiscard]] bool has(std::size_t change) const { return (chosen_ >> change & 1) != 0; }
   /// Selects no change.
   void clear() { chosen_ = 0; }
@@ -111,8 +111,8 @@ class even_subset {
   std::uint32_t chosen_ = 0;
 };
 
-/// Samples that a split may exchange: one that leaves a part, one that arrives from the other, or
-/// both.
+/// Samples that a split may exchange: a sample that leaves a part, a sample that arrives from the
+/// other part, or both.
 struct split_candidate {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -133,11 +133,11 @@ struct split_candidate {
 template <class Speeds = equal_speeds>
 class pair_repartition {
  public:
-  /// A load, or a load over a speed.
+  /// The time of a part: its load, or its load over its speed if speeds differ.
   using time = typename Speeds::time;
 
-  /// Creates the walk. `order` contains the samples, `part_of` the part of each. The costs must
-  /// outlive this object.
+  /// Creates the walk. `order` contains the samples, and `part_of` contains the part of each
+  /// sample. The costs must outlive this object.
   pair_repartition(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
                    std::span<std::uint32_t const> part_of, std::size_t parts, std::uint64_t seed,
                    Speeds speeds = {})
@@ -150,8 +150,9 @@ class pair_repartition {
     for (std::uint32_t const sample : order) samples_[part_of[sample]].push_back(sample);
   }
 
-  /// Runs steps until no load is above `target`, until the budget is spent, or when `in_vain` steps
-  /// have not halved the excess. If `counts` is `kept`, samples are only exchanged for others.
+  /// Runs steps until no load is above `target`, until the budget is spent, or until `in_vain`
+  /// steps have not halved the excess above `target`. If `counts` is `kept`,
+  /// samples are only exchanged for others.
   template <class Exchanges>
   void run(time target, search_budget budget, std::size_t in_vain, part_counts counts,
            Exchanges const& exchanges) {
@@ -193,9 +194,9 @@ class pair_repartition {
     return sample == none ? 0 : costs_[sample][0];
   }
 
-  /// Selects the pair of parts of a step, with equal probability: heaviest with lightest, heaviest
-  /// with any, lightest with any, or any two. The mixture is better than each kind of pair by
-  /// itself.
+  /// Selects the pair of parts of a step, with equal probability: the heaviest and the lightest
+  /// part, the heaviest and a random part, the lightest and a random part, or two random parts. The
+  /// mixture is better than each kind of pair by itself.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> choose_pair(std::uint32_t heavy) {
     auto const any = [this] {
       return static_cast<std::uint32_t>(rng::below(words_, loads_.size()));
@@ -208,8 +209,9 @@ class pair_repartition {
     return {one, any()};
   }
 
-  /// Removes a sample from a part: any sample, or the one with the largest cost of two, four, 8 or
-  /// 16 random samples, in turn. Samples that matter most may be rare.
+  /// Removes a sample from a part and returns it: the sample with the largest cost of 1, 2, 4, 8 or
+  /// 16 random samples. Successive draws use these numbers in turn, because the largest samples
+  /// matter most and may be rare.
   [[nodiscard]] std::uint32_t draw(samples_type& from) {
     constexpr std::size_t turns = 5;
     std::size_t chosen = rng::below(words_, from.size());
@@ -223,8 +225,8 @@ class pair_repartition {
     return sample;
   }
 
-  /// Draws the same number of samples from both parts, or more from one if the other has few; in
-  /// random order.
+  /// Draws up to 16 samples as candidates, in random order: the same number from both parts, or
+  /// more from one part if the other part has fewer than 8 samples.
   void draw_moves(samples_type& one, samples_type& other) {
     constexpr std::size_t half = even_subset::max_changes / 2;
     std::size_t const few = std::min({half, one.size(), other.size()});
@@ -245,7 +247,7 @@ class pair_repartition {
     for (std::size_t k = 0; k != count; ++k) candidates_.push_back({draw(one), draw(other)});
   }
 
-  /// Removes candidates from two parts, in random order.
+  /// Draws new candidates and removes their samples from the two parts.
   void order_candidates(std::uint32_t one, std::uint32_t other, part_counts counts) {
     candidates_.clear();
     if (counts == part_counts::free) {
@@ -281,15 +283,15 @@ class pair_repartition {
     }
   }
 
-  /// Returns the load of the part, measured anew.
+  /// Returns the load of a part, computed from its samples.
   [[nodiscard]] std::int64_t measured_load(std::uint32_t part) const {
     std::int64_t load = 0;
     for (std::uint32_t const sample : samples_[part]) load += cost(sample);
     return load;
   }
 
-  /// Exchanges the candidates of the subset. Exchanges none and returns false if rounding makes a
-  /// part exceed a limit.
+  /// Exchanges the candidates of the subset. Exchanges no samples and returns false if rounding
+  /// makes a part exceed a limit.
   template <class Exchanges>
   bool apply_split(std::uint32_t one, std::uint32_t other, Exchanges const& exchanges) {
     put_back(one, other);
@@ -342,18 +344,19 @@ class pair_repartition {
 
 /// The limits of the search for even parts.
 struct evening_effort {
-  /// The exchanges and splits together.
+  /// The maximum number of exchanges and splits together.
   search_budget budget;
-  /// The maximum number of splits that do not halve the excess. The search adds four splits for
-  /// each part, and limits this number to 32 for each sample.
+  /// The maximum number of splits that do not halve the excess. The search limits this number to 32
+  /// for each sample, and then adds four splits for each part.
   std::size_t splits;
   std::uint64_t seed = 0;
 };
 
-/// Lowers the largest load, or load over speed, to `target`, or towards it: by exchanges with the
-/// lightest part, then by splits of two parts. `part_of` contains the part of each sample of
-/// `order`, which is the order of `largest_first`. Returns the largest load, or load over speed.
-/// Memory: 24 bytes per sample and 180 per part.
+/// Lowers the largest load, or load over speed, until it is at most `target` or the effort is
+/// spent. The search uses exchanges with the lightest part, then splits of pairs of parts. `order`
+/// contains the samples in the order of `largest_first`; `part_of` contains the part of each sample
+/// and is updated. Returns the largest load, or load over speed. Memory: 24 bytes per sample and
+/// 180 per part.
 template <class Exchanges, class Speeds = equal_speeds>
 typename Speeds::time even_parts(integer_costs<1> const& costs,
                                  std::span<std::uint32_t const> order,

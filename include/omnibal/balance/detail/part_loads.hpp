@@ -29,20 +29,20 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A tournament of words in memory of the caller: every inner node has the smaller of its two
+/// A tournament of words in memory of the caller: every inner node is the smaller of its two
 /// children. A change costs the same for every word: one comparison without a branch for each
 /// level. A heap costs more, because of branches that no processor can predict.
 template <class Word>
 class winner_tree {
  public:
-  /// Above all words.
+  /// A word above all words in use; the word of an unused leaf.
   static constexpr Word none = static_cast<Word>(~Word{0});
 
   /// Returns the number of nodes for this number of words.
   [[nodiscard]] static std::size_t nodes_for(std::size_t words) { return 2 * std::bit_ceil(words); }
 
-  /// Creates the tree. Precondition: `nodes_for` returned the number of nodes, and the nodes are
-  /// all `none` or were filled.
+  /// Creates a view of the tree that is stored in `nodes`. Precondition: the number of nodes is a
+  /// result of `nodes_for`, and all nodes are `none` or were set by `fill`.
   explicit winner_tree(std::span<Word> nodes) : nodes_(nodes.data()), leaves_(nodes.size() / 2) {}
 
   [[nodiscard]] Word least() const { return nodes_[1]; }
@@ -76,11 +76,12 @@ class winner_tree {
   std::size_t leaves_;
 };
 
-/// Words in the order of `load_order`, with the load above the number of the part.
+/// Packs a load and a part into a word: the load in the upper bits, the number of the part in the
+/// lower bits. The words have the order of `load_order`.
 template <class Word>
 class load_key {
  public:
-  /// Returns whether loads up to `total` fit, and no word has all bits set.
+  /// Returns whether loads up to `total` fit into words that never have all bits set.
   [[nodiscard]] static constexpr bool can_hold(std::int64_t total, std::size_t parts) {
     auto const load_bits =
         static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(total)));
@@ -104,7 +105,7 @@ class load_key {
   int part_bits_;
 };
 
-/// Loads of one kind.
+/// An index of parts by their loads of one kind.
 template <class Word>
 class load_heap {
  public:
@@ -132,7 +133,7 @@ class load_heap {
   std::vector<Word> nodes_;
 };
 
-/// Loads of `R` kinds.
+/// An index of parts by their loads of `R` kinds.
 template <std::size_t R>
 using part_loads = std::conditional_t<R == 1, load_heap<uint128>, vector_load_index<R>>;
 
@@ -165,8 +166,8 @@ class count_limits {
     return counts_[part] >= floor_ + (extra_ != 0 ? 1 : 0);
   }
 
-  /// Adds a sample to a part with room. Returns true if this sample was the last one above the
-  /// floor, so that all parts with `floor` samples become full.
+  /// Adds a sample to a part with room. Returns true if no further part may exceed the floor, so
+  /// that all parts with `floor` samples become full.
   bool add(std::size_t part) { return ++counts_[part] > floor_ && --extra_ == 0; }
 
   /// Reverts an `add`.
@@ -181,13 +182,14 @@ class count_limits {
   std::size_t extra_ = 0;
 };
 
-/// Returns the samples from the largest to the smallest cost, equal ones by index.
+/// Returns the samples from the largest to the smallest cost; samples with equal costs by index.
+/// With several kinds, the cost is the sum of the amounts.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> largest_first(integer_costs<R> const& costs) {
   return order_descending(costs.size(), [&costs](std::size_t i) { return sum_of(costs[i]); });
 }
 
-/// Returns the number of samples of that order with a cost above zero.
+/// Returns the number of samples with a cost above zero. `order` is the order of `largest_first`.
 template <std::size_t R>
 [[nodiscard]] std::size_t count_costly(integer_costs<R> const& costs,
                                        std::span<std::uint32_t const> order) {
@@ -233,8 +235,9 @@ inline void place_zero_cost(std::span<std::uint32_t const> samples, count_limits
   place(samples, one, counts, room, part_of);
 }
 
-/// Returns the part of each sample. Samples with zero cost are placed last. `with_loads(body)`
-/// calls `body(loads)` once with the loads of empty parts.
+/// Places samples from the largest to the smallest cost and returns the part of each. Samples with
+/// zero cost are placed last. `with_loads(body)` calls `body(loads)` once with the loads of empty
+/// parts.
 template <std::size_t R, class WithLoads>
 [[nodiscard]] std::vector<std::uint32_t> place_sorted(integer_costs<R> const& costs,
                                                       count_limits room,
@@ -269,9 +272,9 @@ template <std::size_t R>
   });
 }
 
-/// Returns a lower bound on the largest amount in any of some parts. The bound is the largest of
-/// the mean, the largest cost and, for one kind, the sum of the two smallest among the `parts + 1`
-/// largest costs. Two of these costs share a part. `order` is the order of `largest_first`.
+/// Returns a lower bound on the largest amount in any part. The bound is the largest of the mean,
+/// the largest cost and, for one kind, the sum of the two smallest among the `parts + 1` largest
+/// costs, because two of these samples share a part. `order` is the order of `largest_first`.
 template <std::size_t R>
 [[nodiscard]] std::int64_t min_load(integer_costs<R> const& costs,
                                     std::span<std::uint32_t const> order, std::size_t parts) {
@@ -287,7 +290,7 @@ template <std::size_t R>
   return result;
 }
 
-/// Returns the largest amount in any of some parts; `part_of` contains the part of each sample.
+/// Returns the largest amount of any kind in any part; `part_of` contains the part of each sample.
 template <std::size_t R>
 [[nodiscard]] std::int64_t largest_load(integer_costs<R> const& costs,
                                         std::span<std::uint32_t const> part_of, std::size_t parts) {

@@ -58,8 +58,8 @@ class load_ranking {
   std::vector<uint128> lightest_nodes_;
 };
 
-/// A ranking of parts by their loads over speeds, with the same ties. Words of 128 bits cannot hold
-/// exact quotients, so the nodes of two tournaments contain parts.
+/// A ranking of parts by their loads over speeds; of equal parts, the lowest is selected. Words of
+/// 128 bits cannot hold exact quotients, so the nodes of two tournaments contain parts.
 class time_ranking {
  public:
   template <class LoadOf>

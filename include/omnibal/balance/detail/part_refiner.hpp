@@ -24,7 +24,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The samples of each part as a list, in an order of the caller. Keeps its memory.
+/// The samples of each part as a linked list, in an order that the caller chooses. Later calls
+/// reuse the memory.
 class part_lists {
  public:
   /// Creates parts without samples; samples are numbers below `samples`.
@@ -60,9 +61,9 @@ class part_lists {
   std::vector<std::uint32_t> next_;
 };
 
-/// Returns the first of `count` samples, with descending costs, from `j` on whose cost is at most
-/// `wanted`, or `count`. The wanted cost decreases with the leaving sample, and all searches
-/// together pass through a part once.
+/// Returns the first index from `j` on for which the cost is at most `wanted`, or `count` if there
+/// is none. The costs are descending. Callers pass descending values of `wanted`, so that all
+/// searches together pass through a part once.
 template <class Cost>
 [[nodiscard]] std::size_t first_within(std::size_t j, std::size_t count, Cost const& cost,
                                        std::int64_t wanted) {
@@ -70,7 +71,7 @@ template <class Cost>
   return j;
 }
 
-/// Calls `body(i)` for at most 64 evenly spaced samples of a number of samples.
+/// Calls `body(i)` for at most 64 evenly spaced indices below `count`.
 template <class Body>
 void for_each_spaced(std::size_t count, Body const& body) {
   constexpr std::size_t most = 64;
@@ -80,10 +81,11 @@ void for_each_spaced(std::size_t count, Body const& body) {
 /// The position of a sample that does not arrive.
 inline constexpr std::size_t no_sample = std::numeric_limits<std::size_t>::max();
 
-/// Calls `body(i, j)` if sample i of `leaving` that `may_leave(i)` may be exchanged for sample j of
-/// `coming`, or for none. With one kind of cost, j is on either side of the cost that is `gap` less
-/// than the cost of i. With several kinds, both are among evenly spaced samples. `leaves(i)` and
-/// `comes(j)` return costs, which are in descending order.
+/// Calls `body(i, j)` for exchanges of sample i of one part for sample j of another part, and
+/// `body(i, no_sample)` if sample i only moves. Only samples for which `may_leave(i)` is true
+/// leave. With one kind of cost, j are the two samples next to the cost that is `gap` less than the
+/// cost of i. With several kinds, i and j are evenly spaced samples. `leaves(i)` and `comes(j)`
+/// return costs, which are in descending order.
 template <std::size_t R, class Leaves, class Comes, class Filter, class Body>
 void for_each_exchange(std::size_t leaving, std::size_t coming, Leaves const& leaves,
                        Comes const& comes, std::int64_t gap, Filter const& may_leave,
@@ -107,7 +109,7 @@ void for_each_exchange(std::size_t leaving, std::size_t coming, Leaves const& le
   }
 }
 
-/// Keeps the best exchange, the first of equal ones.
+/// Replaces `best` by `other` if `other` is better, so that the first of equal exchanges stays.
 template <class Exchange>
 void keep_better(Exchange& best, Exchange const& other) {
   if (other.is_better_than(best)) best = other;
@@ -144,7 +146,8 @@ template <class Pair>
 using gain_of = decltype(std::declval<Pair>().larger(0, 0));
 
 /// Returns the gain if `heavy` loses the amounts `moved` and `light` receives them: the decrease of
-/// the larger load or time of the two parts, which is `before`.
+/// the larger load or time of the two parts. `before` is the larger load or time before the
+/// exchange.
 template <std::size_t R, class Pair = even_pair>
 [[nodiscard]] constexpr gain_of<Pair> evaluate_exchange(open_part<R> const& heavy,
                                                         open_part<R> const& light,
@@ -183,7 +186,8 @@ template <std::size_t R, class Pair = even_pair>
   return best;
 }
 
-/// Parts and their loads; `open_part` copies the samples of a part for exchanges.
+/// Parts and their loads. For exchanges, `open` copies the samples of a part, and `close` stores
+/// them again.
 template <std::size_t R>
 class costed_parts {
  public:
@@ -214,20 +218,20 @@ class costed_parts {
     lists_.for_each(part, [&](std::uint32_t place) { result.places.push_back(place); });
     result.load = loads_[part];
   }
-  /// Sets the samples of the part.
+  /// Replaces the samples and the load of a part.
   void close(std::uint32_t part, open_part<R> const& from) {
     lists_.assign(part, from.places, std::identity{});
     loads_[part] = from.load;
   }
 
-  /// Returns the load of the part, measured anew.
+  /// Returns the load of a part, computed from its samples.
   [[nodiscard]] std::int64_t measured_load(open_part<R> const& part) const {
     resources<R> load{};
     for (std::uint32_t const place : part.places) load += costs_[place];
     return largest_amount(load);
   }
 
-  /// Moves a sample from `from` to `to`, and possibly another one back.
+  /// Moves a sample from `from` to `to`, and possibly another sample back.
   template <class Gain>
   void apply_exchange(valued_exchange<Gain> const& exchange, open_part<R>& from,
                       open_part<R>& to) const {
@@ -264,13 +268,13 @@ class costed_parts {
   std::vector<resources<R>> loads_;
 };
 
-/// Returns a load as a number that can be halved.
+/// Returns a load as a number, so that `halving_limit` can halve it.
 [[nodiscard]] constexpr std::int64_t level_of(std::int64_t load) { return load; }
-/// Returns a time as a number that can be halved.
+/// Returns a time as a number, so that `halving_limit` can halve it.
 [[nodiscard]] constexpr double level_of(part_time const& time) { return time.value(); }
 
-/// Ends a search without progress: a number of steps has not halved the excess of the largest load
-/// or time above the target.
+/// Ends a search if `steps` steps have not halved the excess of the largest load or time above the
+/// target.
 template <class Time>
 class halving_limit {
  public:
@@ -316,13 +320,13 @@ struct free_exchanges {
   }
 };
 
-/// Lowers the largest load by exchanges between its part and another one. The load of a part is the
-/// largest amount of its kinds, with different speeds over the speed. `Exchanges` finds the best
-/// exchange of two parts.
+/// Lowers the largest load by exchanges between the part with this load and other parts. The load
+/// of a part is the largest amount of its kinds, divided by the speed of the part if speeds differ.
+/// `Exchanges` finds the best exchange of two parts.
 template <std::size_t R, class Exchanges = free_exchanges, class Speeds = equal_speeds>
 class part_refiner {
  public:
-  /// A load, or a load over a speed.
+  /// The time of a part: its load, or its load over its speed if speeds differ.
   using time = typename Speeds::time;
 
   /// Creates the search. `part_of` contains the part of each sample, and `order` is the order of
@@ -335,7 +339,7 @@ class part_refiner {
         parts_(costs, order, part_of, parts),
         ranking_(speeds_, parts, [this](std::size_t part) { return parts_.load(part); }) {}
 
-  /// Runs exchanges until no load is above `target`, none helps, or the budget is spent.
+  /// Runs exchanges until no load is above `target`, no exchange helps, or the budget is spent.
   void run(time target, search_budget budget, part_counts counts) {
     counts_ = counts;
     while (!budget.is_spent()) {
@@ -344,8 +348,8 @@ class part_refiner {
     }
   }
 
-  /// Runs exchanges only with the lightest part, as long as they bring the largest load much nearer
-  /// to the target.
+  /// Runs exchanges of the heaviest part with the lightest part. Ends if no load is above `target`,
+  /// no exchange helps, the exchanges no longer halve the excess, or the budget is spent.
   void run_with_lightest(time target, search_budget& budget, part_counts counts) {
     counts_ = counts;
     // Each part above the target requires at least one exchange.
@@ -372,8 +376,8 @@ class part_refiner {
     return speeds_.time_of(part, parts_.load(part));
   }
 
-  /// Balances a part with the lightest one, or else with the lightest other part for which this is
-  /// possible.
+  /// Exchanges samples of `heavy` with the lightest part, or else with the lightest other part for
+  /// which an exchange helps. Returns false if no exchange helps.
   bool relieve(std::uint32_t heavy, search_budget& budget) {
     std::uint32_t const light = ranking_.lightest();
     if (light != heavy && even(heavy, light, budget)) return true;

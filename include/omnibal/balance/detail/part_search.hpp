@@ -21,7 +21,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// One limit for all parts, which are therefore alike.
+/// One limit for all parts, so that any two parts are interchangeable.
 template <class Amounts>
 struct common_limit {
   common_limit() = default;
@@ -34,14 +34,15 @@ struct common_limit {
   Amounts limit_{};
 };
 
-/// The limits of parts with different speeds; parts are alike if their speeds are equal.
+/// The limits of parts with different speeds; parts of equal speed are interchangeable.
 template <class Amounts>
 class timed_limits {
  public:
   explicit timed_limits(part_speeds speeds)
       : speeds_(std::move(speeds)), limits_(speeds_.size(), Amounts{}) {}
 
-  /// Sets the largest loads whose times are below `time`. Precondition: `time` is above zero.
+  /// Sets each limit to the largest load whose time is below `time`. Precondition: `time` is above
+  /// zero.
   void set_below(part_time const& time) {
     for (std::size_t part = 0; part != limits_.size(); ++part) {
       int128 const above = ceiled_quotient(int128{time.load} * speeds_[part], time.speed);
@@ -60,8 +61,8 @@ class timed_limits {
 };
 
 /// Branch and bound, depth first. The search skips parts that are equivalent to another part, and
-/// nodes whose remaining samples exceed the room. It finds the solutions in the order of the parts
-/// of all samples.
+/// nodes whose remaining samples exceed the room. It finds the solutions in lexicographic order of
+/// the parts of the samples.
 template <class Amounts, class Limits = common_limit<Amounts>>
 class part_search {
  public:
@@ -88,8 +89,9 @@ class part_search {
   /// Lowers the limit that parts may not exceed; the new limit is below the old one.
   void lower_limit(Limits const& limit) { limit_ = limit; }
 
-  /// Continues to the next solution. The call places at most `nodes` samples, repeated placements
-  /// included, and subtracts their number from `nodes`.
+  /// Continues the search to the next solution. Returns `infeasible` if there is none, and
+  /// `not_found` if `nodes` placements do not suffice. The call places at most `nodes` samples,
+  /// repeated placements included, and subtracts their number from `nodes`.
   [[nodiscard]] solve_status run(std::uint64_t& nodes) {
     if (amounts_.empty()) return solve_status::solved;
     do {
@@ -106,7 +108,8 @@ class part_search {
     return solve_status::solved;
   }
 
-  /// Returns the part of each sample, in their order. Precondition: the last run found a solution.
+  /// Returns the part of each sample, in the order of placement. Precondition: the last run found a
+  /// solution.
   [[nodiscard]] std::vector<std::uint32_t> const& placed() const { return placed_; }
 
  private:
@@ -134,8 +137,9 @@ class part_search {
     first_ = part + 1;
   }
 
-  /// Returns the first part from `first_` on that has room for the sample; of equivalent parts only
-  /// the first counts. A sample that is equal to the previous one goes into no earlier part.
+  /// Returns the first part from `first_` on that has room for the sample; of equivalent parts,
+  /// only the first is considered. A sample that is equal to the previous sample goes into no
+  /// earlier part.
   [[nodiscard]] std::size_t next_part() const {
     if (depth_ == amounts_.size()) return room_.parts();
     Amounts const& amounts = amounts_[depth_];
@@ -179,11 +183,12 @@ class part_search {
   std::vector<demand_sums> rest_;
   std::vector<Amounts> loads_;
   std::vector<std::uint32_t> placed_;
-  /// The load of its part before each placed sample. A subtraction of the sample would not restore
-  /// the sum of floating-point amounts, and the error would grow from node to node.
+  /// For each placed sample, by depth, the load of its part before the placement. A subtraction of
+  /// the sample would not restore the sum of floating-point amounts, and the error would grow from
+  /// node to node.
   std::vector<Amounts> before_;
   std::size_t depth_ = 0;
-  /// The first part that the next sample has not tried.
+  /// The first part in which the next sample was not tried.
   std::size_t first_ = 0;
 };
 

@@ -24,9 +24,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the smallest time in which parts can have a total load in whole numbers. All parts fill
-/// up to total / sum of speeds, rounded down; the remaining units go to the parts that are first
-/// ready for one more.
+/// Returns the smallest possible largest time of parts that share `total` in whole units. Each part
+/// first has the load total * speed / (sum of speeds), rounded down. Each remaining unit goes to
+/// the part that finishes one more unit first.
 [[nodiscard]] inline part_time mean_time(std::int64_t total, part_speeds const& speeds) {
   std::int64_t const sum = speeds.sum();
   std::int64_t rest = total;
@@ -49,10 +49,11 @@ namespace omnibal::inline v0::detail {
   return result;
 }
 
-/// Returns a lower bound on the largest load over speed: the largest of the mean and of the k
-/// largest costs over the k largest speeds for each k below the number of parts. With one kind, two
-/// of the `parts + 1` largest costs share a part, so the two smallest of these over the largest
-/// speed are also a bound. With several kinds, k is one. `order` is the order of `largest_first`.
+/// Returns a lower bound on the largest load over speed: the largest of `mean_time` and, for each k
+/// below the number of parts, the sum of the k largest costs over the sum of the k largest speeds.
+/// With several kinds, k is one. With one kind, two of the `parts + 1` largest costs share a part,
+/// so the sum of the two smallest of these costs over the largest speed is also a bound. `order` is
+/// the order of `largest_first`.
 template <std::size_t R>
 [[nodiscard]] part_time min_time(integer_costs<R> const& costs,
                                  std::span<std::uint32_t const> order, part_speeds const& speeds) {
@@ -84,7 +85,7 @@ template <std::size_t R>
   return result;
 }
 
-/// Returns the bound plus the share `max_overload` of it; see `with_overload` of a load.
+/// Returns bound * (1 + `max_overload`); see `with_overload` of a load.
 [[nodiscard]] inline part_time with_overload(part_time bound, double max_overload) {
   return {with_overload(bound.load, max_overload), bound.speed};
 }
@@ -103,7 +104,7 @@ template <std::size_t R>
   return result;
 }
 
-/// Returns the load of the fastest part with this time, rounded up.
+/// Returns the load that the fastest part has at this time, rounded up.
 [[nodiscard]] inline std::int64_t load_of_fastest(part_time const& time,
                                                   part_speeds const& speeds) {
   return saturate_cast<std::int64_t>(
@@ -117,7 +118,8 @@ template <class Load>
   return given_bound(load_of_fastest(bound, speeds), costs, given);
 }
 
-/// Returns the load of the fastest part with the largest time. `given` has the load of each item.
+/// Returns the largest load over speed, as the load that the fastest part has at this time. `given`
+/// has the load of each item.
 template <class Load>
 [[nodiscard]] Load largest_given_load(grouping const& parts, std::vector<Load> const& given,
                                       part_speeds const& speeds) {

@@ -52,7 +52,7 @@ class rank_lanes {
   [[nodiscard]] rank_lane const& slowest() const { return lanes_.back(); }
   /// Returns the rank at a place in the order of descending speed.
   [[nodiscard]] std::uint32_t rank_at(std::size_t place) const { return ranks_[place]; }
-  /// Returns the speeds of `count` neighboring ranks, which are not in the order of speeds.
+  /// Returns the speeds of the ranks [first, first + count), in the order of their numbers.
   [[nodiscard]] part_speeds speeds_of(std::size_t first, std::size_t count) const {
     return selected_speeds(speeds_, count, [=](std::size_t k) { return first + k; });
   }

@@ -23,9 +23,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Loads of one kind and speeds. Parts of equal speed form a class with a tournament of loads. A
-/// tree over the classes has, in each node, lower bounds of the load over speed and of 1 / speed. A
-/// search follows the smaller bound and skips nodes above the best part; it compares parts exactly.
+/// An index of parts with different speeds by their loads of one kind. Parts of equal speed form a
+/// class with a tournament of loads. A tree over the classes has, in each node, lower bounds of the
+/// load over speed and of 1 / speed. A search follows the smaller bound and skips nodes whose bound
+/// exceeds the time of the best part so far. Parts are compared exactly.
 template <class Word>
 class timed_heap {
  public:
@@ -59,8 +60,8 @@ class timed_heap {
     }
   }
 
-  /// Returns the open part with the smallest load over speed after the addition, the lowest of
-  /// equal ones.
+  /// Returns the open part with the smallest load over speed after the addition of `cost`; of equal
+  /// parts, the lowest.
   [[nodiscard]] std::uint32_t best(resources<1> const& cost) {
     auto const amount = static_cast<double>(cost[0]);
     load_order<part_time> best{{}, 0};
@@ -114,7 +115,8 @@ class timed_heap {
     std::size_t first_node;
     std::size_t nodes;
   };
-  /// Lower bounds of some classes. No part is open if the time is infinite.
+  /// Lower bounds of the classes below a node. If the time is infinite, no part of these classes is
+  /// open.
   struct class_bound {
     double time = std::numeric_limits<double>::infinity();
     double inverse_speed = 0.0;
@@ -158,15 +160,16 @@ class timed_heap {
   std::size_t leaves_ = 0;
 };
 
-/// Loads of several kinds and speeds; a search compares all parts.
+/// An index of parts with different speeds by their loads of several kinds; a search compares all
+/// parts.
 template <std::size_t R>
 class timed_vectors {
  public:
   explicit timed_vectors(part_speeds const& speeds)
       : speeds_(speeds), loads_(speeds.size(), resources<R>{}), is_closed_(speeds.size(), 0) {}
 
-  /// Returns the open part with the smallest largest amount over speed after the addition, the
-  /// lowest of equal ones.
+  /// Returns the open part with the smallest largest amount over speed after the addition of
+  /// `cost`; of equal parts, the lowest.
   [[nodiscard]] std::uint32_t best(resources<R> const& cost) const {
     load_order<part_time> best{{1, 0}, 0};
     for (std::uint32_t part = 0; part != loads_.size(); ++part) {
@@ -186,7 +189,7 @@ class timed_vectors {
   std::vector<std::uint8_t> is_closed_;
 };
 
-/// Returns the part of each sample if parts have different speeds; see the function without speeds.
+/// Returns the part of each sample if parts have different speeds; see the overload without speeds.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> place_longest_first(integer_costs<R> const& costs,
                                                              count_limits room,

@@ -22,8 +22,8 @@ namespace omnibal::inline v0::detail {
 /// An index of parts by their loads in several kinds. It finds the part whose largest amount is the
 /// smallest after a sample is added, and is fast if the totals of the parts are similar. Parts with
 /// similar differences between their kinds are in the same block. Each block stores a lower bound
-/// of its parts, and so does each run of blocks; a search therefore skips most blocks. Memory: 48 +
-/// 8R bytes per part.
+/// on the loads of its parts, and each run of blocks stores a lower bound of its blocks. A search
+/// therefore skips most blocks. Memory: 48 + 8R bytes per part.
 template <std::size_t R>
 class vector_load_index {
  public:
@@ -57,7 +57,7 @@ class vector_load_index {
   template <class HasRoom>
   [[nodiscard]] std::uint32_t best_of(resources<R> const& cost, HasRoom const& has_room) {
     choice chosen;
-    // The next sample is mostly similar to the last one.
+    // Successive samples are mostly similar, so the last block is likely to have a good part.
     block const* const last = &blocks_[std::min(last_, blocks_.size() - 1)];
     look_at(*last, cost, has_room, chosen);
     block const* const nearest = nearest_block(cost);
@@ -86,7 +86,7 @@ class vector_load_index {
   }
 
  private:
-  /// Above all loads, and far from overflow in sums with other loads.
+  /// The amount of a closed part: above all loads, and far from overflow in sums with other loads.
   static constexpr std::int64_t closed = std::int64_t{1} << 54;
   /// The number of parts of a new block; a full block has twice this number.
   static constexpr std::size_t half_block = 64;
@@ -105,7 +105,8 @@ class vector_load_index {
                                            : left.total < right.total;
     }
   };
-  /// The lower bounds of several parts.
+  /// Lower bounds over several parts: of the loads in each kind, of their sum, and of the number of
+  /// the part.
   struct bounds {
     resources<R> loads{};
     std::int64_t sum = 0;
@@ -312,13 +313,13 @@ class vector_load_index {
   std::vector<block> blocks_;
   /// The bounds of runs of `run_blocks` blocks.
   std::vector<bounds> runs_;
-  /// The first places of blocks that can be created.
+  /// The first places of the blocks that are not in use.
   std::vector<std::size_t> free_;
-  /// All parts, by key at the time of the last rebuild.
+  /// All parts, sorted by their keys at the time of the last rebuild.
   std::vector<std::uint32_t> order_;
   /// The number of parts of a new block.
   std::size_t half_ = 0;
-  /// The block of the part whose load changed last.
+  /// The index of the block of the part whose load changed last.
   std::size_t last_ = 0;
   /// The number of samples added since the last rebuild.
   std::size_t added_ = 0;

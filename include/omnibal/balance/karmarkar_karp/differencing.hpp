@@ -17,10 +17,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Tuples of the loads of all parts. As long as some parts are empty, the other parts have one
-/// sample each. The tuple is then a ring of these samples, which grows at constant cost. Afterwards
-/// the tuple is a tournament of the loads in its slots. The number of a sample is its place in the
-/// given order.
+/// Tuples of the loads of all parts. As long as a tuple has empty parts, each other part has one
+/// sample. The tuple is then a ring of these samples, and joining two rings costs constant time. A
+/// tuple without empty parts is a tournament of loads with a slot for each part. The number of a
+/// sample is its place in the given order.
 template <class Word>
 class load_tuples {
  public:
@@ -46,13 +46,14 @@ class load_tuples {
     slots_.reserve(most * parts);
   }
 
-  /// Returns the tuple in which one part has the sample and the others are empty.
+  /// Returns the tuple in which one part has the sample at `place` and the other parts are empty.
   [[nodiscard]] tuple of_sample(std::uint32_t place) const {
     return {place, 1, samples_[place].cost};
   }
 
   /// Returns the tuple in which each of `count` parts has one of the samples from `place` on, and
-  /// the others are empty. Precondition: there are more parts, and no cost exceeds the first one.
+  /// the other parts are empty. Precondition: `count` is below the number of parts, and the first
+  /// of these samples has the largest cost.
   [[nodiscard]] tuple of_samples(std::uint32_t place, std::uint32_t count) {
     std::uint32_t const last = place + count - 1;
     for (std::uint32_t k = place; k != last; ++k) samples_[k].next = k + 1;
@@ -65,7 +66,8 @@ class load_tuples {
     return is_full(of) ? of.largest - rank_.load(tree(of.where).least()) : of.largest;
   }
 
-  /// Adds the largest load of one tuple to the smallest of the other, and so on.
+  /// Combines two tuples: adds the largest load of one tuple to the smallest load of the other, the
+  /// second largest to the second smallest, and so on.
   [[nodiscard]] tuple combine(tuple large, tuple small) {
     if (large.size < small.size) std::swap(large, small);
     large.largest = std::max(large.largest, small.largest);
@@ -126,7 +128,7 @@ class load_tuples {
     return std::span(slots_).subspan(number * parts_, parts_);
   }
 
-  /// Adds a load to the load in a slot, which is `load`.
+  /// Adds `added` to a slot, whose present load is `load`.
   void join(tuple& to, std::uint32_t slot, std::int64_t load, chained_load const& added) {
     chain& samples = slots(to.where)[slot];
     samples_[added.samples.last].next = samples.first;
@@ -228,8 +230,9 @@ template <class Word>
 class differencing {
  public:
   /// Creates the tuples. `samples` have positive costs and are in the order of `largest_first`,
-  /// except for the last `apart` of them: these are one tuple, with the largest cost first, such
-  /// that no part receives two of them. Precondition: `apart` is below the number of parts.
+  /// except for the last `apart` samples. These samples start as one tuple, with the largest cost
+  /// first, so that no part receives two of them. Precondition: `apart` is below the number of
+  /// parts.
   differencing(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
                std::size_t parts, std::size_t apart = 0)
       : samples_(samples), last_(samples.size() - apart), tuples_(costs, samples, parts) {
@@ -260,14 +263,14 @@ class differencing {
     std::uint32_t number;
     tuple_type tuple;
 
-    /// Compares differences; of equal ones, the older tuple goes first.
+    /// Compares differences; of equal differences, the older tuple goes first.
     friend bool operator<(waiting_tuple const& a, waiting_tuple const& b) {
       return a.difference < b.difference || (a.difference == b.difference && a.number > b.number);
     }
   };
 
-  /// Tuples of one sample come from the sorted samples, the others from the heap. If differences
-  /// are equal, the heap goes first.
+  /// Returns whether the tuple with the largest difference is the next sorted sample instead of the
+  /// top of the heap. If differences are equal, the heap goes first.
   [[nodiscard]] bool is_sample_next() const {
     if (next_ == last_) return false;
     return waiting_.empty() || waiting_.front().difference < tuples_.of_sample(next_).largest;

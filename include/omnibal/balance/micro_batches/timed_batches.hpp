@@ -39,13 +39,13 @@ class timed_batches {
       : input_(input), costs_(costs), order_(order), effort_(effort), speeds_(speeds) {}
 
   /// Balances all batches. The search starts from samples that are placed longest first without
-  /// regard to the capacity. If they exceed the capacity or end above the target, it also starts
-  /// from the given batches.
+  /// regard to the capacity. If this placement exceeds the capacity, or if its search ends above
+  /// the target, a search also starts from the given batches.
   void even_batches(std::vector<std::uint32_t>& batch_of, std::size_t batches) const {
     part_speeds const speeds =
         selected_speeds(speeds_, batches, [&](std::size_t b) { return b % speeds_.size(); });
     part_time const target = with_overload(min_time(costs_, order_, speeds), effort_.max_overload);
-    // Fewer splits than batches leave most batches unchanged.
+    // With fewer exchanges than batches, splits leave most batches unchanged.
     std::size_t const splits = effort_.exchanges < batches ? 0 : effort_.splits;
     auto placed = place_longest_first(costs_, count_limits(batches), speeds);
     bool const fits = are_within_capacity(collect_parts(placed, batches));

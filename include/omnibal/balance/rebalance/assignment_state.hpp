@@ -20,7 +20,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the excess of a load over a limit.
+/// Returns the excess of a load over a limit in each kind.
 template <std::size_t R>
 [[nodiscard]] constexpr resources<R> excess_above(resources<R> const& load, std::int64_t limit) {
   resources<R> result{};
@@ -28,7 +28,7 @@ template <std::size_t R>
   return result;
 }
 
-/// The number of samples on each rank, and its limits. Keeps its memory.
+/// The number of samples on each rank, and its limits. Later calls reuse its memory.
 class rank_count_limits {
  public:
   /// Sets the limits for a rule. Errors: `std::invalid_argument` if the rule requires equal counts
@@ -52,7 +52,7 @@ class rank_count_limits {
     max_ = counts_;
   }
 
-  /// Counts the samples of each rank anew.
+  /// Sets the counts to the number of samples of each rank.
   void count(std::span<std::uint32_t const> rank_of) {
     if (!is_limited_) return;
     counts_.assign(min_.size(), 0);
@@ -85,7 +85,7 @@ class rank_count_limits {
   std::vector<std::uint32_t> max_;
 };
 
-/// The present rank of each sample and the load of each rank. Keeps its memory.
+/// The present rank of each sample and the load of each rank. Later calls reuse its memory.
 template <std::size_t R>
 struct assignment_state {
   integer_costs<R> costs;
@@ -94,10 +94,10 @@ struct assignment_state {
   std::vector<std::uint32_t> home_of;
   /// The present rank of each sample.
   std::vector<std::uint32_t> rank_of;
-  /// An amount that is added to the load of each rank, or nothing. It turns a smaller limit of a
-  /// slower rank into the same limit for all.
+  /// The amount that is added to the load of each rank, by rank; empty if speeds are equal. With
+  /// it, all ranks have the same limit, although slower ranks may have less load.
   std::vector<std::int64_t> offsets;
-  /// The load of each rank, with the offset.
+  /// The load of each rank, including its offset.
   integer_costs<R> loads;
   /// The number of samples on each rank.
   rank_count_limits counts;
@@ -147,8 +147,8 @@ struct assignment_state {
     return result;
   }
 
-  /// Returns a comparison that sorts samples by descending cost, summed over the kinds, and equal
-  /// ones by index.
+  /// Returns a comparison that sorts samples by descending cost, summed over the kinds, and samples
+  /// of equal cost by index.
   [[nodiscard]] auto costs_more() const {
     return [this](std::uint32_t a, std::uint32_t b) {
       std::int64_t const cost_a = sum_of(costs[a]);
@@ -159,9 +159,9 @@ struct assignment_state {
 };
 
 /// Sorts the indices 0 .. count - 1 from the largest to the smallest `key(index)`. The order uses
-/// the 32 bits from the leading bit of the largest key on; equal ones are in the order of their
-/// indices. Keys are integers that are not negative and not all zero. `words` and `spare` are
-/// scratch memory.
+/// the 32 bits from the leading bit of the largest key on; indices with equal bits are in ascending
+/// order. Keys are integers that are not negative and not all zero. `words` and `spare` are scratch
+/// memory.
 template <class Key>
 void order_by_leading_bits(std::size_t count, Key const& key, std::vector<std::uint64_t>& words,
                            std::vector<std::uint64_t>& spare, std::vector<std::uint32_t>& order) {

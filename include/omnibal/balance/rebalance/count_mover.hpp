@@ -20,15 +20,16 @@
 namespace omnibal::inline v0::detail {
 
 /// Moves samples until the number of samples on each rank is within its limits. Each rank that
-/// sends has a k-d tree of its samples, in which each node stores the box of the costs. Keeps its
-/// memory.
+/// sends has a k-d tree of its samples, in which each node stores the box of the costs. Later calls
+/// reuse its memory.
 template <std::size_t R>
 class count_mover {
  public:
-  /// Moves samples. A sample leaves the rank with the largest load that may lose one, for the rank
-  /// with the smallest load that may gain one. Ranks outside of their limits go first. The sample
-  /// leaves least excess above the target on both ranks, has the fewest bytes among such samples,
-  /// and then the lowest index. Precondition: all samples are at home.
+  /// Moves samples. Each sample moves from the rank with the largest load that may lose a sample to
+  /// the rank with the smallest load that may gain a sample. Ranks outside of their limits go
+  /// first. The sender selects the sample that leaves the least excess above the target on both
+  /// ranks; then the fewest bytes and the lowest index decide. Precondition: all samples are at
+  /// home.
   void run(assignment_state<R>& state, std::int64_t target) {
     rank_count_limits const& counts = state.counts;
     auto const is_above = [&](std::size_t rank) { return counts.is_above(rank); };
@@ -72,7 +73,8 @@ class count_mover {
     [[nodiscard]] range left() const { return {first, middle()}; }
     [[nodiscard]] range right() const { return {middle(), last}; }
   };
-  /// A lower bound for the samples of a node; with one sample, the key by which it is chosen.
+  /// The excess, the bytes and the index by which a sample is chosen; for a node with several
+  /// samples, a lower bound on these keys.
   using move_key = std::tuple<std::int64_t, std::int64_t, std::uint32_t>;
   /// The sample with the smallest key until now.
   struct choice {
@@ -132,7 +134,7 @@ class count_mover {
       std::int64_t lost = 0;
       std::int64_t gained = 0;
       for (std::size_t r = 0; r != R; ++r) {
-        // The excess of both ranks is convex in the moved cost, with this least point.
+        // The excess of both ranks is convex in the moved cost, and smallest at this cost.
         std::int64_t const least = std::min(from[r] - target, target - to[r]);
         std::int64_t const moved = std::clamp(least, node.min[r], node.max[r]);
         excess += std::max<std::int64_t>(0, from[r] - moved - target) +
@@ -173,7 +175,8 @@ class count_mover {
     join(state, node);
   }
 
-  /// Finds the sample of a node whose key is smallest, if it is below the key of `best`.
+  /// Finds the sample of a node with the smallest key. Stores it in `best` if its key is below the
+  /// key of `best`.
   template <class KeyOf>
   void search(assignment_state<R> const& state, range node, KeyOf const& key_of,
               choice& best) const {
@@ -191,7 +194,7 @@ class count_mover {
     search(state, is_left_first ? node.right() : node.left(), key_of, best);
   }
 
-  /// Computes the boxes around a place anew after its sample has left.
+  /// Updates the boxes of all nodes that contain a place after its sample has left.
   void renew(assignment_state<R> const& state, range node, std::size_t place) {
     if (node.size() < 2) return;
     renew(state, place < node.middle() ? node.left() : node.right(), place);
@@ -217,8 +220,8 @@ class count_mover {
     boxes_[node.middle()] = result;
   }
 
-  /// Returns the box of the samples of a node that have not left. Its middle belongs to no other
-  /// node.
+  /// Returns the box of the samples of a node that have not left. The box is stored at the middle
+  /// of the node, which is the middle of no other node.
   [[nodiscard]] box box_of(assignment_state<R> const& state, range node) const {
     if (node.size() > 1) return boxes_[node.middle()];
     std::uint32_t const sample = samples_[node.first];

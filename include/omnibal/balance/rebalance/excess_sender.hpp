@@ -22,10 +22,10 @@
 namespace omnibal::inline v0::detail {
 
 /// Returns the priority with which a sample leaves. A sample with more cost per byte has a higher
-/// priority, in steps of about a fifth. With equal steps, a larger sample has a higher priority.
-/// Precondition: a positive cost.
+/// priority, with a resolution of about a fifth. Within this resolution, a sample with a larger
+/// cost has a higher priority. Precondition: `cost` is positive.
 [[nodiscard]] constexpr std::uint32_t leaving_priority(std::int64_t cost, std::int64_t bytes) {
-  // Four steps for each doubling, from the bits after the leading one.
+  // The two bits after the leading bit divide each doubling into four steps.
   auto const steps = [](std::int64_t value) {
     auto const number = static_cast<std::uint64_t>(value);
     auto const bits = static_cast<int>(std::bit_width(number));
@@ -50,9 +50,9 @@ struct single_ranks {
   [[nodiscard]] static std::size_t ranks_in(std::size_t) { return 1; }
 };
 
-/// Sends samples from nodes or ranks above their limit to the least loaded ones. The samples that
-/// save most bytes go first. A sample that exceeds an excess, or would cause one, stays. Keeps its
-/// memory.
+/// Sends samples from nodes or ranks above their limit to the least loaded nodes or ranks. The
+/// samples with the largest cost per byte go first. A sample stays if it costs more than the excess
+/// of its sender, or would cause an excess of its receiver. Later calls reuse its memory.
 template <std::size_t R>
 class excess_sender {
  public:
@@ -85,7 +85,7 @@ class excess_sender {
     load_order<std::int64_t> lightest{std::numeric_limits<std::int64_t>::max(),
                                       layout.node_of(present) == node ? present : first};
     for (std::uint32_t rank = first; rank != first + layout.ranks_in(node); ++rank) {
-      // A sample that is counted twice could overflow the type.
+      // With its present rank, the sample would count twice, which could overflow the type.
       if (rank == present) continue;
       std::int64_t const load = largest_amount(state.loads[rank] + state.costs[sample]);
       lightest = std::min(lightest, {load, rank});

@@ -36,16 +36,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Ranks with at least a number of samples each.
+/// A number of ranks, each with at least `min_count` samples.
 struct counted_ranks {
   std::size_t ranks;
   std::size_t min_count;
 };
 
 /// Returns a lower bound on the largest load of ranks. Some rank has the largest sample, and some
-/// rank has two of the `ranks + 1` largest. Up to the minimum count, the other samples of these
-/// ranks cost at least as much as the smallest samples. `order` begins with the `ranks + 1` largest
-/// samples, if there are so many.
+/// rank has two of the `ranks + 1` largest samples. Such a rank also has other samples, up to the
+/// minimum count, which cost at least as much as the smallest samples. `order` begins with the
+/// `ranks + 1` largest samples, if there are so many.
 [[nodiscard]] inline std::int64_t min_load_of_counts(integer_costs<1> const& costs,
                                                      std::span<std::uint32_t const> order,
                                                      counted_ranks given) {
@@ -65,7 +65,7 @@ struct counted_ranks {
   return std::max(with_largest, pair + beside_one - *std::max_element(values.begin(), others));
 }
 
-/// The options of a migration.
+/// The options of a migration; see `rebalance_options`.
 struct migration_rules {
   double max_overload;
   given_nodes nodes;
@@ -74,14 +74,15 @@ struct migration_rules {
   speed_list speeds;
 };
 
-/// Moves samples from their ranks until no load is above a target. Keeps its memory.
+/// Moves samples from their ranks until no load is above a target. Later calls reuse its memory.
 template <std::size_t R>
 class migration {
  public:
-  /// The loads of the ranks. The caller fills the costs and bytes before `run`.
+  /// The samples, their ranks and the loads of the ranks. The caller fills the costs and bytes
+  /// before `run`.
   assignment_state<R> state;
 
-  /// Finds the rank of each sample.
+  /// Finds the new rank of each sample, `state.rank_of`, from its rank in `home`.
   void run(std::string_view function, grouping_view home, migration_rules const& rules) {
     layout_.set(rules.nodes, home.size());
     part_of_samples(function, "rank", home, state.costs.size(), state.home_of);
@@ -114,11 +115,11 @@ class migration {
   using sender = excess_sender<R>;
   /// The step limit of `relabel`, lower than the default because `rebalance` runs in every step.
   static constexpr std::uint64_t placer_steps = rank_placer::max_steps >> 5;
-  /// The largest sum of costs for which a load and an offset fit into a number.
+  /// The largest sum of costs for which the sum of a load and an offset fits 64 bits.
   static constexpr std::int64_t max_with_speeds = std::int64_t{1} << 62;
   /// The maximum number of exchanges of `refine`.
   static constexpr std::size_t refine_exchanges = 1'000'000;
-  /// The number of targets that are tried for a budget of moved bytes.
+  /// The maximum number of limits that `spend` tries.
   static constexpr int budget_targets = 20;
 
   /// Sets the speeds of the ranks in the order of the layout.
@@ -135,8 +136,9 @@ class migration {
     state.offsets.assign(state.ranks(), 0);
   }
 
-  /// Returns the limit on the load of each rank. With different speeds, this is the limit of the
-  /// fastest rank, and the offsets reduce the limits of the others.
+  /// Converts a limit on times to a limit on loads, the same for all ranks. With different speeds,
+  /// this is the limit of the fastest rank, and the function sets offsets that reduce the limits of
+  /// other ranks.
   [[nodiscard]] std::int64_t use(part_time limit) {
     if (speeds_.are_equal()) return limit.load;
     std::int64_t target = 0;
@@ -163,15 +165,14 @@ class migration {
     return result;
   }
 
-  /// Returns `min_load` or, with different speeds, `min_time`. If counts are limited, the largest
-  /// sample, or the two samples that share a rank, also have the smallest samples beside them up to
-  /// the minimum count.
+  /// Returns `min_load` or, with different speeds, `min_time`. With limited counts and one kind of
+  /// cost, the bound is at least `min_load_of_counts`.
   [[nodiscard]] part_time lower_bound() {
     order_.resize(state.costs.size());
     std::iota(order_.begin(), order_.end(), 0u);
     part_time bound;
     if (speeds_.are_equal()) {
-      // Only the largest samples must be in order.
+      // The bound requires only the largest samples in order.
       if (state.ranks() < order_.size()) {
         auto const after = order_.begin() + static_cast<std::ptrdiff_t>(state.ranks());
         std::nth_element(order_.begin(), after, order_.end(), state.costs_more());
@@ -211,8 +212,8 @@ class migration {
     return state.largest_load() <= target;
   }
 
-  /// Returns moved samples that fit at home, or else on their node; samples with most bytes go
-  /// first.
+  /// Moves samples that are away from home back to their home if they fit, or else to a rank of its
+  /// node. Samples with the most bytes go first.
   void bring_back(std::int64_t target) {
     order_.clear();
     for (std::uint32_t i = 0; i != state.rank_of.size(); ++i) {
@@ -241,8 +242,9 @@ class migration {
   }
 
   /// Tries the parts of `lpt` if the limit was not reached. The present parts stay unless the parts
-  /// of `lpt` are more even. If these are above the limit too, moves from home up to the same
-  /// largest load replace them, unless such moves send more bytes.
+  /// of `lpt` are more even. If the parts of `lpt` are above the limit too, the function also
+  /// searches for moves from home that reach the same largest load. It uses these moves if they
+  /// send no more bytes.
   void choose_fallback(part_time limit) {
     if (state.counts.is_limited()) {
       refine(limit);
@@ -295,7 +297,7 @@ class migration {
     if (state.counts.is_limited()) required_.run(state, use(limit));
     kept_ = state.rank_of;
     part_time least = largest_time();
-    // A limit is the load of the fastest rank.
+    // The bisected limits are loads of the fastest rank.
     std::int64_t const fastest = speeds_.largest();
     std::int64_t low = load_at(limit, fastest);
     std::int64_t high = load_at(least, fastest) + 1;
@@ -316,7 +318,7 @@ class migration {
     state.rank_of.swap(kept_);
   }
 
-  /// Returns the load of a speed within a time.
+  /// Returns the largest load that a rank of this speed finishes within a time.
   [[nodiscard]] static std::int64_t load_at(part_time time, std::int64_t speed) {
     return static_cast<std::int64_t>(std::min<int128>(
         int128{time.load} * speed / time.speed, std::numeric_limits<std::int64_t>::max() - 1));

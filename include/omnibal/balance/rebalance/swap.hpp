@@ -51,7 +51,7 @@ template <std::size_t R>
 /// arrives instead.
 struct home_exchange {
   static constexpr std::size_t nothing = no_sample;
-  /// The samples that `for_each_in_return` names.
+  /// The value of `comes` for the samples that `for_each_in_return` selects.
   static constexpr std::size_t several = nothing - 1;
 
   std::size_t leaves = nothing;
@@ -70,7 +70,7 @@ struct home_exchange {
 };
 
 /// Returns the gain if `heavy` loses the amounts `moved` and `light` receives them: the decrease of
-/// the excess of both ranks, which is `before`.
+/// the excess of both ranks. `before` is this excess before the exchange.
 template <std::size_t R>
 [[nodiscard]] constexpr std::int64_t evaluate_exchange(open_rank<R> const& heavy,
                                                        open_rank<R> const& light,
@@ -80,7 +80,7 @@ template <std::size_t R>
 }
 
 /// Returns the exchange between `heavy` and `light` that lowers the excess most per byte, or `best`
-/// if none is better. With one kind `light` has no excess, and gets none.
+/// if none is better. With one kind, `light` has no excess before or after the exchange.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_home_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
                                                std::int64_t target, home_exchange best) {
@@ -88,7 +88,7 @@ template <std::size_t R>
   std::int64_t const room = target - light.load[0];
   auto const leaves = [&](std::size_t i) -> auto const& { return heavy.samples[i].cost; };
   auto const comes = [&](std::size_t j) -> auto const& { return light.samples[j].cost; };
-  // With one kind, no exchange removes more excess or adds fewer bytes.
+  // With one kind, no exchange of sample i removes more excess or adds fewer bytes than `at_best`.
   auto const may_leave = [&](std::size_t i) {
     home_exchange const at_best{i, 0, std::min({leaves(i)[0], before, room}),
                                 heavy.samples[i].bytes};
@@ -129,7 +129,8 @@ void for_each_in_return(open_rank<R> const& heavy, open_rank<R> const& light, st
 }
 
 /// Returns the best exchange of one sample of `heavy` for several of `light`, or `best` if none is
-/// better. The samples of `heavy` are evenly spaced; the number from `light` is the necessary one.
+/// better. The candidates of `heavy` are evenly spaced samples; `for_each_in_return` selects the
+/// samples of `light`.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_set_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
                                               std::int64_t target, home_exchange best) {
@@ -153,13 +154,13 @@ template <std::size_t R>
   return best;
 }
 
-/// Exchanges samples of the rank with the largest load, one exchange after the other. Keeps its
-/// memory.
+/// Exchanges samples of the rank with the largest load, one exchange after the other. Later calls
+/// reuse its memory.
 template <std::size_t R>
 class swap_search {
  public:
-  /// Runs until no load is above the target, no exchange helps, or after 16 exchanges for each
-  /// rank.
+  /// Exchanges samples until no load is above the target, no exchange helps, or 16 exchanges per
+  /// rank were made.
   void run(assignment_state<R>& state, node_layout const& layout, std::int64_t target) {
     if (state.largest_load() <= target) return;
     auto const size = [&](std::uint32_t sample) { return sum_of(state.costs[sample]); };
@@ -182,11 +183,12 @@ class swap_search {
   /// forms and fit fewer partners.
   static constexpr std::size_t max_counted_partners = 64;
 
-  /// Carries out the exchange that lowers the excess most per byte. The partner is one of the
-  /// lightest ranks of the same node, or else one of the lightest of all ranks, or else one of the
-  /// next ones: `few` at a time are compared until an exchange helps. If an exchange of single
-  /// samples leaves some excess, an exchange of one sample for several is also considered. If
-  /// counts are limited, the partner is one of the `max_counted_partners` lightest of all ranks.
+  /// Carries out the exchange that lowers the excess most per byte. Returns false if no exchange
+  /// helps. The partner is one of the lightest ranks of the same node, or else one of the lightest
+  /// of all ranks. If none of these helps, heavier ranks follow, `few` at a time, until an exchange
+  /// helps. If an exchange of single samples leaves some excess, an exchange of one sample for
+  /// several is also considered. If counts are limited, the partner is one of the
+  /// `max_counted_partners` lightest of all ranks.
   [[nodiscard]] bool relieve(assignment_state<R>& state, node_layout const& layout,
                              std::uint32_t heavy, std::int64_t target) {
     open(state, heavy, heavy_);
@@ -245,7 +247,7 @@ class swap_search {
     return true;
   }
 
-  /// Returns the excess of a rank, measured anew.
+  /// Returns the excess of a rank, computed from its samples.
   [[nodiscard]] static std::int64_t measured_excess(assignment_state<R> const& state,
                                                     open_rank<R> const& rank, std::int64_t target) {
     resources<R> load{};
@@ -267,8 +269,7 @@ class swap_search {
     std::size_t first;
     std::size_t last;
   };
-  /// Lists the lightest ranks, at most `most` of them, with which a rank above the target may
-  /// exchange.
+  /// Lists the lightest ranks, at most `most` of them, with which `heavy` may exchange samples.
   void order_partners(assignment_state<R> const& state, index_range ranks, std::uint32_t heavy,
                       std::int64_t target, std::size_t most) {
     auto const loaded = [&](std::size_t rank) {
@@ -295,7 +296,7 @@ class swap_search {
     result.may_gain = state.counts.may_arrive(rank);
     result.samples.clear();
     lists_.for_each(rank, [&](std::uint32_t i) {
-      // Samples that are away from home cost no more bytes.
+      // A sample that is already away from home adds no moved bytes.
       result.samples.push_back(
           {i, state.costs[i], state.home_of[i] == rank ? state.bytes[i][0] : 0});
     });
@@ -340,7 +341,7 @@ class swap_search {
   std::vector<std::uint32_t> partners_;
   open_rank<R> heavy_;
   open_rank<R> light_;
-  /// The partners, if they are few.
+  /// The samples of up to `few` partners that are compared.
   std::array<open_rank<R>, few> opened_;
 };
 

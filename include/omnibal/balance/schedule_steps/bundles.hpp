@@ -26,16 +26,17 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Bundles with the same number of groups and a load near the mean in all kinds: random groups that
-/// are exchanged.
+/// Bundles with the same number of groups and a load near the mean in all kinds. Bundles begin with
+/// random groups and then exchange groups.
 ///
-/// Each round sorts bundles by one kind, the kinds in turn. The bundle with the smallest load and
-/// the bundle with the largest exchange the groups that bring both nearest to the mean; then the
-/// next two bundles, and so on. The short bundles of `short_sizes` follow these bundles and become
-/// similar to each other. The load of a short bundle also counts the load that short bundles lack
-/// on average compared with full bundles. If bundles should have different loads, bundle k should
-/// have `wanted[k % wanted.size()]` times the mean load. The load of a bundle then also counts the
-/// load that it should lack compared with the largest ones.
+/// Each round sorts bundles by one kind, the kinds in turn. The bundles with the smallest and the
+/// largest load exchange the two groups that bring both loads nearest to the mean. The bundles with
+/// the next smallest and the next largest load follow, and so on. The short bundles of
+/// `short_sizes` follow these bundles and become similar to each other. The load of a short bundle
+/// also counts the load that short bundles lack on average compared with full bundles. If bundles
+/// should have different loads, bundle k should have `wanted[k % wanted.size()]` times the mean
+/// load. The load of a bundle then also counts the load that it should lack compared with the
+/// bundles with the largest wanted load.
 template <std::size_t R>
 class load_bundles {
  public:
@@ -131,7 +132,7 @@ class load_bundles {
     });
   }
 
-  /// Exchanges groups between each heavy bundle of a kind and a light one.
+  /// Exchanges groups between each heavy bundle of a kind and a light bundle.
   void exchange(std::size_t round) {
     std::size_t const count = loads_.size();
     std::size_t const half = count / 2;
@@ -203,7 +204,7 @@ class load_bundles {
     std::swap(from_low, from_high);
   }
 
-  /// Returns the sum of squares of the load of a bundle, measured anew.
+  /// Returns the sum of squares of the load of a bundle, computed from its groups.
   [[nodiscard]] int128 measured_squares(std::size_t bundle) const {
     int128 result = 0;
     for (std::size_t r = 0; r != R; ++r) {
@@ -229,9 +230,10 @@ class load_bundles {
 
   /// The number of full bundles.
   std::size_t count_ = 0;
-  /// The average difference of a short bundle from a full one.
+  /// The load that a short bundle lacks compared with a full bundle, on average.
   std::int64_t missing_load_ = 0;
-  /// The differences of full bundles from the largest of them, in turn; empty if there are none.
+  /// The load that full bundle k should lack compared with the largest wanted load, at index k %
+  /// size; empty if all bundles should have the same load.
   std::vector<std::int64_t> missing_loads_;
   /// The groups; the groups of bundle k begin at `first_[k]`.
   std::vector<measured_group> groups_;

@@ -11,24 +11,24 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The rule that selects the cells to cut in a round: cells in which ranks wait at least half as
-/// long as in the worst cell. Waiting counts in one kind of load. If all these cuts would save more
-/// than required, some of the cells are chosen at random.
+/// The rule that selects the cells to cut in a round: cells whose idle time is at least half of the
+/// idle time of the worst cell. The idle time is measured in one kind of load. If all these cuts
+/// would save more than required, some of the cells are chosen at random.
 struct cut_rule {
-  /// The kind of load whose waiting time is furthest above its goal.
+  /// The kind of load whose idle time is furthest above its goal.
   std::uint32_t kind = 0;
-  /// The waiting time of the worst cell.
+  /// The idle time of the worst cell.
   std::int64_t max_waiting = 0;
-  /// The waiting time above the goal.
+  /// The idle time of all steps above the goal.
   std::uint64_t excess = 0;
-  /// The approximate waiting time that cuts of all bad cells would save.
+  /// The approximate idle time that cuts of all bad cells would save.
   std::uint64_t total_saving = 0;
 
-  /// Returns true for a cell that waits at least half as long as the worst one.
+  /// Returns true for a cell whose idle time is at least half of the idle time of the worst cell.
   [[nodiscard]] constexpr bool is_bad(std::int64_t waiting) const {
     return waiting > 0 && waiting >= max_waiting - max_waiting / 2;
   }
-  /// Returns the saving of a cut, which about halves the waiting time.
+  /// Returns the saving of a cut, which about halves the idle time.
   [[nodiscard]] static constexpr std::uint64_t saving(std::int64_t waiting) {
     return static_cast<std::uint64_t>(waiting) / 2;
   }
@@ -47,8 +47,8 @@ struct cut_place {
   std::uint32_t steps;
 };
 
-/// Returns the saving of a cut above the `bundles` lightest bundles of a cell. They wait for
-/// `level`, the largest of them, instead of `largest`.
+/// Returns the saving of a cut above the `bundles` lightest bundles of a cell. Their ranks are then
+/// idle until `level`, the largest load of these bundles, instead of `largest`.
 [[nodiscard]] constexpr uint128 saved_by_cut(std::uint64_t bundles, load_level level,
                                              load_level largest) {
   return static_cast<uint128>(bundles) * (largest - level);

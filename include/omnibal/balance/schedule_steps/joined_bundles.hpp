@@ -31,8 +31,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the number of rounds in which bundles exchange groups, or steps of several groups. Steps
-/// need more rounds, because they are fewer and further from the mean.
+/// Returns the number of rounds in which bundles exchange single groups, or whole steps of groups.
+/// Steps need more rounds, because there are fewer steps and their totals are further from the
+/// mean.
 [[nodiscard]] constexpr std::size_t exchange_rounds(std::size_t groups_exchanged_at_once) {
   return groups_exchanged_at_once == 1 ? 8 : 64;
 }
@@ -45,7 +46,7 @@ namespace omnibal::inline v0::detail {
                                                       rank_lanes const& lanes) {
   std::sort(sizes.begin(), sizes.end());
   std::size_t const ranks = lanes.slowest().first + lanes.slowest().ranks;
-  // The least load and the speed of the slowest lanes.
+  // The least load that the k slowest lanes can have, and the sum of their speeds, by k.
   std::vector<double> least{0};
   std::vector<double> speed{0};
   std::size_t taken = 0;
@@ -127,8 +128,9 @@ template <std::size_t R>
 
 /// Joins the groups of full steps to bundles, in random order. If each rank has at least two groups
 /// in a short last step, the groups of that step are exchanged too. Ranks with one more group then
-/// have lighter ones. Two groups are too heavy next to one. If ranks have different speeds, bundles
-/// have loads in proportion to the speeds, and the last step is not exchanged.
+/// have lighter groups. With fewer groups this is not possible, because two groups are too heavy
+/// compared with one. If ranks have different speeds, bundles have loads in proportion to the
+/// speeds, and the last step is not exchanged.
 template <std::size_t R>
 [[nodiscard]] schedule_pool<R> join_groups(schedule_pool<R> drawn, schedule_shape const& shape,
                                            rank_lanes const& lanes) {

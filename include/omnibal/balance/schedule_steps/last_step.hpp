@@ -32,19 +32,19 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The groups of each rank in the last step; without ranks if all steps are full.
+/// The groups of each rank in the last step. If all steps are full, there are no ranks.
 template <std::size_t R>
 struct last_step {
-  /// The groups of each rank. The ranks that are missing at the end have no groups.
+  /// The groups of each rank, by rank. Ranks beyond the end of this list have no groups.
   grouping groups;
   /// The levels of these groups, rank by rank.
   std::vector<load_levels<R>> levels;
-  /// The number of the first ranks, whose groups are not repetitions.
+  /// The number of ranks whose groups are not repetitions. These ranks are the first ones.
   std::size_t ranks_without_repetition = 0;
   waiting_times<R> waiting{};
 };
 
-/// Returns the last step of these groups with these levels.
+/// Returns the last step with the groups of each rank, and computes its idle time.
 template <std::size_t R>
 [[nodiscard]] last_step<R> measured_last_step(grouping groups, std::vector<load_levels<R>> levels,
                                               std::size_t ranks_without_repetition,
@@ -67,8 +67,8 @@ template <std::size_t R>
 }
 
 /// Returns the position of the last step in the runs by ascending size, if each rank has one group.
-/// A short last step begins at the smallest groups. A last step with repetitions begins anywhere,
-/// so that it repeats groups similar to its own. Precondition: there is a full step.
+/// A short last step begins at the smallest groups. A last step with repetitions begins at a random
+/// position, so that it repeats groups similar to its own. Precondition: there is a full step.
 [[nodiscard]] inline std::uint32_t first_of_last_step(schedule_shape const& shape,
                                                       schedule_rng const& draws) {
   if (shape.repeated == 0) return 0;
@@ -79,7 +79,7 @@ template <std::size_t R>
 }
 
 /// Returns `count` runs that are neighbors in ascending order of size, from position `first` of
-/// this order on. Carried runs follow all others, because they are to be in full steps.
+/// this order on. Carried runs come last in this order, because they must be in full steps.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> neighbors_by_size(group_levels<R> const& levels,
                                                            std::span<std::uint32_t const> runs,
@@ -91,7 +91,7 @@ template <std::size_t R>
     std::uint32_t const size = levels.size_of(runs[run]);
     keys[run] = std::uint64_t{run < carried ? size_of_carried : size} << 32 | run;
   }
-  // Sorts only the keys of the last step.
+  // Only the keys of the last step are sorted.
   auto const begin = keys.begin() + static_cast<std::ptrdiff_t>(first);
   auto const end = begin + static_cast<std::ptrdiff_t>(count);
   std::nth_element(keys.begin(), begin, keys.end());
@@ -104,7 +104,8 @@ template <std::size_t R>
   return result;
 }
 
-/// Returns the first `count` runs that are not carried, and then the first carried ones.
+/// Returns the first `count` runs that are not carried, and then the first carried runs if there
+/// are fewer.
 [[nodiscard]] inline std::vector<std::uint32_t> first_uncarried(schedule_shape const& shape,
                                                                 std::size_t count) {
   std::vector<std::uint32_t> result(count);
@@ -134,8 +135,8 @@ template <std::size_t R>
   return neighbors_by_size(levels, runs, shape.carried, first_of_last_step(shape, draws), count);
 }
 
-/// Deals groups to ranks back and forth; whole rows in turn. The groups descend if ranks have
-/// several.
+/// Assigns groups to ranks in rows of one group for each rank. Every second row is reversed if it
+/// is complete. If ranks have several groups, the groups are in descending order.
 inline void deal_in_rows(std::span<std::uint32_t const> groups, std::size_t ranks,
                          grouping& result) {
   for (std::size_t rank = 0; rank != ranks; ++rank) {
@@ -172,9 +173,10 @@ void place_by_speed(group_levels<R> const& levels, std::span<std::uint32_t const
   }
 }
 
-/// Assigns the groups of the last step to ranks; repeated groups are the last ones of `groups`. If
-/// ranks have several groups, descending groups are dealt to them back and forth, except to ranks
-/// that repeat groups. Ranks of different speed get groups by `place_by_speed`.
+/// Assigns the groups of the last step to ranks; the repeated groups are at the end of `groups`. If
+/// ranks have several groups, `deal_in_rows` assigns the groups from the largest to the smallest.
+/// Ranks that repeat groups get the repeated groups in their order. Ranks of different speed get
+/// groups by `place_by_speed`.
 template <std::size_t R>
 [[nodiscard]] last_step<R> assign_last_step(group_levels<R> const& levels,
                                             std::vector<std::uint32_t> groups,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// The pool of a schedule: what runs in full steps, and the last step.
+/// \file The pool of a schedule: the bundles of full steps, and the last step.
 ///
 /// The input is the levels of all groups, the carried groups, the lanes and the random numbers. The
 /// output is the groups in random order, as bundles of one group. `joined_bundles.hpp` joins these
@@ -22,8 +21,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Bundles of groups. A rank runs one bundle in each full step. A bundle has one group, or the
-/// `groups_per_rank` that were joined.
+/// Bundles of groups. A rank runs one bundle in each full step. A bundle has one group, or
+/// `groups_per_rank` groups that were joined.
 template <std::size_t R>
 struct bundle_list {
   std::size_t groups_per_bundle = 1;
@@ -31,8 +30,8 @@ struct bundle_list {
   std::vector<std::uint32_t> groups;
   /// The load of each bundle: the sum over its groups.
   std::vector<load_levels<R>> levels;
-  /// The number of early bundles, which are the first ones. A step with an early bundle runs before
-  /// all steps without, because its groups were carried.
+  /// The number of early bundles, which come first. A step with an early bundle runs before all
+  /// steps without early bundles, because it has carried groups.
   std::size_t early = 0;
 
   /// Returns the number of bundles.

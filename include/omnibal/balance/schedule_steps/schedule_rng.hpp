@@ -12,8 +12,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The random orders and words of a schedule. Each stage draws its own ones, whatever the other
-/// stages draw.
+/// The random orders and words of a schedule. Each stage has its own random numbers, which do not
+/// depend on the other stages.
 class schedule_rng {
  public:
   constexpr schedule_rng(std::uint64_t seed, std::uint64_t epoch)
@@ -27,7 +27,7 @@ class schedule_rng {
   [[nodiscard]] constexpr rng::permutation steps(std::uint64_t count) const {
     return step_shuffle_.order(count, epoch_);
   }
-  /// Returns a word for the cell that begins at a step, in a round.
+  /// Returns the random word of a round for the cell that begins at step `first`.
   [[nodiscard]] constexpr std::uint64_t of_cell(std::uint32_t round, std::uint32_t first) const {
     return words_.word(std::uint64_t{round} << 32 | first);
   }

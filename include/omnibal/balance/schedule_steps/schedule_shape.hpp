@@ -26,9 +26,9 @@ struct schedule_shape {
   std::uint32_t steps = 0;
   /// The number of runs, without repetitions in the last step.
   std::uint32_t runs = 0;
-  /// The number of runs of carried groups, which are the first ones.
+  /// The number of runs of carried groups. These runs come first.
   std::uint32_t carried = 0;
-  /// The number of runs that do not fill a step and form the last one.
+  /// The number of runs that do not fill a step and form the last step.
   std::uint32_t leftover = 0;
   /// The number of groups that are repeated to fill the last step.
   std::uint32_t repeated = 0;
@@ -60,7 +60,7 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
   }
 }
 
-/// Returns the shape of a schedule. Precondition: `check_schedule` holds.
+/// Returns the shape of a schedule. Precondition: `check_schedule` accepts the arguments.
 [[nodiscard]] inline schedule_shape shape_of_schedule(std::size_t groups, std::size_t carried,
                                                       std::size_t ranks, remainder_policy remainder,
                                                       std::uint32_t groups_per_rank = 1) {

@@ -4,9 +4,9 @@
 /// \file
 /// Cells of bundles with similar loads, which are cut in rounds.
 ///
-/// The input is the times of bundles in random order, their lanes, and the goals of the waiting
-/// time. `draw_pool` makes these bundles of one group, or `join_groups` of several. The output is
-/// an order of bundles, in which each step has random bundles of one cell.
+/// The input is the times of bundles in random order, their lanes, and the goals of the idle time.
+/// `draw_pool` makes these bundles of one group, or `join_groups` of several. The output is an
+/// order of bundles, in which each step has random bundles of one cell.
 
 #include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/cut_rule.hpp>
@@ -38,7 +38,7 @@ namespace omnibal::inline v0::detail {
 /// cell.
 ///
 /// With several lanes, the level of a bundle is its time. Each order lists the bundles of the first
-/// lane, then of the next one, and a step has bundles of all lanes. A low cell has the lightest
+/// lane, then of the next lane, and a step has bundles of all lanes. A low cell has the lightest
 /// bundles of each lane.
 template <std::size_t R>
 class sorted_cells {
@@ -66,11 +66,11 @@ class sorted_cells {
     add_waiting(cells_.back());
   }
 
-  /// Returns the waiting time, in each kind, if the bundles of each step are neighbors in the order
-  /// of this kind.
+  /// Returns the idle time, in each kind, if the bundles of each step are neighbors in the order of
+  /// this kind.
   [[nodiscard]] waiting_times<R> const& min_waiting() const { return min_waiting_; }
 
-  /// Cuts cells in rounds until the waiting time is within the goals or no cut helps.
+  /// Cuts cells in up to `rounds` rounds, until the idle time is within the goals or no cut helps.
   void cut(waiting_times<R> const& goals, schedule_rng const& draws, std::uint32_t rounds) {
     for (std::uint32_t round = 0; round != rounds; ++round) {
       std::optional<cut_rule> const rule = find_rule(goals);
@@ -96,7 +96,7 @@ class sorted_cells {
   }
 
  private:
-  /// The steps [first, last), and their waiting time.
+  /// The steps [first, last), and their idle time.
   struct cell {
     std::uint32_t first;
     std::uint32_t last;
@@ -116,7 +116,7 @@ class sorted_cells {
     return std::size_t{grid_.steps} * lane.first + std::size_t{step} * lane.ranks;
   }
 
-  /// Returns the waiting time of a step with the bundles that `order` assigns to the step.
+  /// Returns the idle time of a step with the bundles that `order` assigns to the step.
   [[nodiscard]] waiting_times<R> waiting_of(std::span<std::uint32_t const> order,
                                             std::uint32_t step) const {
     step_load<R> load;
@@ -167,7 +167,7 @@ class sorted_cells {
 
   /// Cuts the cells that the rule selects.
   void cut_round(cut_rule const& rule, schedule_rng const& draws, std::uint32_t round) {
-    // New cells are at the end, and wait for the next round.
+    // New cells are appended; only the next round considers them.
     std::size_t const count = cells_.size();
     for (std::size_t k = 0; k != count; ++k) {
       cell const one = cells_[k];
@@ -189,7 +189,7 @@ class sorted_cells {
     add_waiting(cells_.back());
   }
 
-  /// Divides the bundles of a lane in a cell between two cells: the lower one has the steps before
+  /// Divides the bundles of a lane in a cell between two cells: the low cell has the steps before
   /// `middle`.
   void cut_lane(rank_lane const& lane, cell const& whole, std::uint32_t middle, std::size_t kind) {
     cut_places const places{place(lane, whole.first), place(lane, middle), place(lane, whole.last)};
@@ -199,7 +199,7 @@ class sorted_cells {
     for (std::size_t i = places.first; i != places.middle; ++i) is_low_[random_order_[i]] = 0;
   }
 
-  /// Moves the low bundles of some places to the front of these places in an order. Low and high
+  /// Moves the low bundles at `places` of an order to the front of these places. Low and high
   /// bundles keep their order.
   void divide(std::vector<std::uint32_t>& order, cut_places const& places) {
     std::size_t to_low = places.first;
@@ -222,7 +222,7 @@ class sorted_cells {
     return levels_[sorted_[kind][place - 1]][kind];
   }
 
-  /// Returns the number of steps below a cut of a cell, which is good and otherwise random.
+  /// Selects a random cut among the good cuts of a cell, and returns the number of steps below it.
   [[nodiscard]] std::uint32_t steps_below_cut(cell const& whole, std::size_t kind,
                                               std::uint64_t word) const {
     // The largest level of the first `steps` steps of sorted bundles.
@@ -239,12 +239,12 @@ class sorted_cells {
     };
     uint128 best = 0;
     for (std::uint32_t k = 1; k != whole.steps(); ++k) best = std::max(best, saved(k));
-    // Fewer bundles than one step are below the largest load.
+    // No cut saves idle time, because fewer bundles than one step are below the largest load.
     if (best == 0) return 1;
     rng::engine const words(word);
     cut_place result{std::numeric_limits<std::uint64_t>::max(), whole.steps()};
     for (std::uint32_t k = 1; k != whole.steps(); ++k) {
-      // Equal loads stay together.
+      // A cut does not separate equal loads.
       if (level_of(k) == level_of(k + 1) || !is_good_cut(saved(k), best)) continue;
       result = chosen_place(result, {words.word(k), k});
     }
@@ -259,7 +259,7 @@ class sorted_cells {
   std::vector<std::uint32_t> random_order_;
   std::array<std::vector<std::uint32_t>, R> sorted_;
   std::vector<cell> cells_;
-  /// The waiting time of the steps of all cells.
+  /// The idle time of the steps of all cells.
   waiting_times<R> waiting_{};
   waiting_times<R> min_waiting_{};
   /// The memory of a cut: 1 for each bundle of the low cell, and the bundles of the high cell.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// The load of a step, and the time for which ranks wait in it.
+/// \file The load of a step, and the idle time of ranks in the step.
 ///
 /// The input is the levels of what each rank runs in the step, a bundle or the groups of the last
-/// step. The output is the waiting time.
+/// step. The output is the idle time.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 
@@ -16,11 +15,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A whole step of waiting. The sum of 2^32 such steps fits 64 bits.
+/// The idle time of a step in which all ranks are idle from beginning to end. The sum over 2^32
+/// such steps fits 64 bits.
 inline constexpr std::int64_t whole_step = std::int64_t{1} << 30;
 
-/// Returns the share of a step that ranks wait, in `whole_step`s, rounded down. A rank without a
-/// group waits the whole step. The share is zero if the largest level is zero.
+/// Returns the idle time of a step: the mean share of the step for which a rank is idle, times
+/// `whole_step`, rounded down. A rank without a group is idle for the whole step. The idle time is
+/// zero if the largest level is zero.
 [[nodiscard]] constexpr std::int64_t waiting_of_step(load_level largest, std::uint64_t sum,
                                                      std::uint64_t ranks) {
   if (largest == 0) return 0;
@@ -29,8 +30,8 @@ inline constexpr std::int64_t whole_step = std::int64_t{1} << 30;
   return static_cast<std::int64_t>(share * static_cast<double>(whole_step));
 }
 
-/// The waiting time in each kind, of a step or a sum over steps. A step in which all ranks wait
-/// from beginning to end counts as `whole_step`.
+/// The idle time of a step, or the sum over several steps, in each kind. The unit is 1 /
+/// `whole_step` of a step.
 template <std::size_t R>
 using waiting_times = std::array<std::int64_t, R>;
 

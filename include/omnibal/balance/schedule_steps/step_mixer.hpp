@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// Exchange of bundles between steps for more similar totals, within the limit on waiting time.
+/// \file Exchange of bundles between steps for more similar totals, within the limit on idle time.
 ///
 /// The input is the levels of the bundles, which `join_groups` made of several groups each, and the
 /// order in which `sorted_cells` assigned these bundles to steps. The output is a new order of the
@@ -30,7 +29,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the standard deviation of the loads of a kind; 0 if all are equal.
+/// Returns the standard deviation of the loads in each kind; 0 if all loads are equal.
 template <std::size_t R>
 [[nodiscard]] std::array<double, R> deviations(std::span<load_levels<R> const> levels) {
   load_levels<R> largest{};
@@ -39,7 +38,7 @@ template <std::size_t R>
   }
   std::array<double, R> result{};
   for (std::size_t r = 0; r != R; ++r) {
-    // Squares of 32 bits: 2^32 of them and their products with 2^32 fit.
+    // With loads of 32 bits, the sum of 2^32 squares and its product with 2^32 fit 128 bits.
     int const shift = std::max(0, bit_width(largest[r]) - 32);
     uint128 sum = 0;
     uint128 squares = 0;
@@ -62,19 +61,20 @@ template <std::size_t R>
 }
 
 /// Divides the bundles of two steps anew, pair after pair, if that brings the totals of both steps
-/// nearer to the mean at an acceptable cost in waiting time. Such a division is a split.
+/// nearer to the mean at an acceptable cost in idle time. Such a division is a split.
 ///
 /// A split sorts the bundles of both steps by a kind of load. One step gets neighbors in this
-/// order, and the other step all bundles above or below: the heaviest bundles and light ones. Each
-/// round pairs steps with large totals with steps with small totals. Among the splits within the
-/// limit on waiting time, the mixer selects the split with the least cost: squares of totals, and a
-/// price for waiting time. The price decreases from round to round, so that splits with the largest
-/// gain per waiting time come first.
+/// order, and the other step gets the rest: the heaviest and the lightest bundles. Each round pairs
+/// steps with large totals with steps with small totals. Among the splits within the limit on idle
+/// time, the mixer selects the split with the least cost: squares of totals, and a price for idle
+/// time. The price decreases from round to round, so that splits with the largest gain per idle
+/// time come first.
 template <std::size_t R>
 class step_mixer {
  public:
-  /// Creates the mixer of bundles in `order`. `deviation` is the deviation of groups, `goals` the
-  /// limit on the waiting time of steps. Precondition: two steps.
+  /// Creates the mixer of bundles in `order`. `deviation` is the standard deviation of the loads of
+  /// groups, `goals` the limit on the idle time of all steps, in each kind. Precondition: there are
+  /// at least two steps.
   step_mixer(std::span<load_levels<R> const> levels, step_grid const& grid,
              std::span<std::uint32_t const> order, std::array<double, R> const& deviation,
              std::uint32_t groups_per_rank, waiting_times<R> const& goals)
@@ -104,7 +104,7 @@ class step_mixer {
       std::size_t const round = budget.spent();
       auto const order = order_steps(round % R);
       uint128 const min_squares = squares_of_totals() / (steps * share_to_gain);
-      // Steps of the upper half with steps of the lower half, at a random distance.
+      // Each step of the upper half is paired with a step of the lower half, at a random distance.
       std::size_t const gap = rng::below(words, half);
       for (std::size_t k = 0; k != half; ++k) {
         std::uint32_t const first_step = order[k];
@@ -112,7 +112,7 @@ class step_mixer {
         if (squared_distance(first_step, second_step) >= min_squares)
           split(first_step, second_step, (round / R + k) % R);
       }
-      // All halvings of the price, spread over the rounds.
+      // The halvings of the price are spread evenly over the rounds.
       std::size_t const halvings =
           halvings_of_price * (round + 1) / rounds_ - halvings_of_price * round / rounds_;
       for (auto& price : prices_) price >>= halvings;
@@ -128,7 +128,7 @@ class step_mixer {
   static constexpr std::int64_t max_of_total = std::int64_t{1} << 28;
   /// The number that makes all totals positive, for a sort.
   static constexpr std::int64_t offset_of_totals = std::int64_t{1} << 62;
-  /// The allowed average waiting time initially costs the same as 10 squares of `random_step`, and
+  /// The allowed average idle time initially costs the same as 10 squares of `random_step`, and
   /// next to nothing in the last round.
   static constexpr double first_price = 10 * random_step * random_step;
   static constexpr double max_price = 0x1p27;
@@ -169,7 +169,7 @@ class step_mixer {
     distances other_behind = lowest();
   };
 
-  /// Measures the distances of bundles from the mean in a kind, and the price of waiting time.
+  /// Measures the distances of bundles from the mean in a kind, and the price of idle time.
   /// `deviation` is the standard deviation of the total of a random step.
   void measure_kind(std::size_t r, double deviation) {
     uint128 sum = 0;
@@ -227,7 +227,8 @@ class step_mixer {
     });
   }
 
-  /// Returns the bundles of each step by ascending number. These numbers are random.
+  /// Returns the bundles step by step, in each step by ascending number. The order of these numbers
+  /// is random.
   [[nodiscard]] std::vector<std::uint32_t> order_of_steps() const {
     std::vector<std::uint32_t> result = sorted_[0];
     for (auto first = result.begin(); first != result.end();) {
@@ -291,7 +292,7 @@ class step_mixer {
     }
     return result;
   }
-  /// Returns the cost of two steps, measured anew.
+  /// Returns the cost of two steps, computed from their bundles.
   [[nodiscard]] std::int64_t measured_cost(std::uint32_t first_step,
                                            std::uint32_t second_step) const {
     distance_sums of_one{};
@@ -332,7 +333,7 @@ class step_mixer {
     return result;
   }
 
-  /// Returns about the allowed increase of the sum of the largest loads of two steps.
+  /// Returns an estimate of the allowed increase of the sum of the largest loads of two steps.
   [[nodiscard]] std::int64_t allowed_increase(std::size_t r) const {
     std::int64_t const waiting_left = std::max<std::int64_t>(goals_[r] - waiting_[r], 0);
     double const result = static_cast<double>(waiting_left) * load_per_waiting_[r];
@@ -361,7 +362,7 @@ class step_mixer {
     return result;
   }
 
-  /// Returns the best split of two merged steps within the limit on waiting time, if it costs less
+  /// Returns the best split of two merged steps within the limit on idle time, if it costs less
   /// than the present split.
   [[nodiscard]] split_choice best_split(std::uint32_t first_step, std::uint32_t second_step,
                                         std::span<std::uint32_t const> bundles) {
@@ -389,7 +390,7 @@ class step_mixer {
     }
   }
 
-  /// Applies the best split of two steps by a kind, if it is better and within the limit on waiting
+  /// Applies the best split of two steps by a kind, if it is better and within the limit on idle
   /// time.
   void split(std::uint32_t first_step, std::uint32_t second_step, std::size_t kind) {
     auto const bundles = merged(first_step, second_step, kind);
@@ -418,13 +419,13 @@ class step_mixer {
     return load.waiting(ranks_);
   }
 
-  /// Returns the waiting time of a step in all kinds, measured anew.
+  /// Returns the idle time of a step, summed over the kinds and computed from its bundles.
   [[nodiscard]] std::int64_t measured_waiting(std::uint32_t step) const {
     auto const of_step = waiting_of(step);
     return std::accumulate(of_step.begin(), of_step.end(), std::int64_t{0});
   }
 
-  /// Returns the increase of the waiting time if step `first_step` gets the merged bundles from
+  /// Returns the increase of the idle time if step `first_step` gets the merged bundles from
   /// `first` on.
   [[nodiscard]] waiting_times<R> evaluate_waiting(std::uint32_t first_step,
                                                   std::uint32_t second_step,
@@ -444,7 +445,7 @@ class step_mixer {
       added_waiting[r] = new_one[r] + new_other[r] - old_one[r] - old_other[r];
     return added_waiting;
   }
-  /// Returns whether this increase of the waiting time is within the limit.
+  /// Returns whether this increase of the idle time is within the limit.
   [[nodiscard]] bool is_allowed(waiting_times<R> const& added_waiting) const {
     for (std::size_t r = 0; r != R; ++r) {
       if (added_waiting[r] > 0 && waiting_[r] + added_waiting[r] > goals_[r]) return false;
@@ -452,8 +453,8 @@ class step_mixer {
     return true;
   }
 
-  /// Assigns the bundles of two steps by a split in the order of a kind, in the orders of all
-  /// kinds.
+  /// Divides the bundles of two steps by a split in the order of `kind`. Updates the sorted bundles
+  /// of both steps in every kind.
   void apply_split(std::uint32_t first_step, std::uint32_t second_step, std::size_t kind,
                    std::span<std::uint32_t const> bundles, split_choice const& split) {
     std::uint32_t const first_position = loads_[bundles[split.first]].position[kind];
@@ -478,10 +479,10 @@ class step_mixer {
   std::size_t rounds_;
   waiting_times<R> goals_;
   std::array<std::int64_t, R> prices_{};
-  /// The excess of the largest load over the mean if ranks wait for one unit of a `whole_step`, in
-  /// each kind.
+  /// The excess of the largest load over the mean if ranks are idle for 1 / `whole_step` of a step,
+  /// in each kind.
   std::array<double, R> load_per_waiting_{};
-  /// The waiting time of all steps.
+  /// The idle time of all steps.
   waiting_times<R> waiting_{};
   std::vector<bundle_load> loads_;
   /// The distances of the totals of steps from the mean.

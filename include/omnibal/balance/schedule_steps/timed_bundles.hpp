@@ -91,9 +91,9 @@ template <std::size_t R>
   return result;
 }
 
-/// Assigns bundles to lanes in two ways, and keeps the better one: the sum over steps of their
-/// longest times is smaller if each lane is sorted. Complexity: a sort, and a binary search for
-/// each lane of each step.
+/// Assigns bundles to lanes in two ways, and keeps the better way: with it, the sum over all steps
+/// of the longest time is smaller if the bundles of each lane are sorted. Complexity: a sort, and a
+/// binary search for each lane of each step.
 class lane_dealer {
  public:
   lane_dealer(std::span<std::uint64_t const> sizes, step_grid const& grid, rank_lanes const& lanes)
@@ -127,8 +127,8 @@ class lane_dealer {
   }
 
   /// Assigns bundles step after step. The largest remaining bundles go to the fastest lane, and
-  /// each other rank gets the largest bundle that is no later than the largest of all. If there is
-  /// no such bundle, the rank gets the smallest bundle.
+  /// each other rank gets the largest bundle that takes no longer than the largest remaining bundle
+  /// on the fastest lane. If there is no such bundle, the rank gets the smallest bundle.
   void deal_in_steps() {
     remaining_.reset(sizes_.size());
     for (std::uint32_t step = 0; step != grid_.steps; ++step) {
@@ -145,7 +145,8 @@ class lane_dealer {
     }
   }
 
-  /// Returns the first place whose bundle is no later than `largest` on the fastest lane.
+  /// Returns the first place whose bundle takes no longer at `speed` than a bundle of size
+  /// `largest` on the fastest lane.
   [[nodiscard]] std::uint32_t first_in_time(std::uint64_t largest, std::int64_t speed) const {
     auto const fastest = static_cast<std::uint64_t>(lanes_.fastest().speed);
     uint128 const limit = static_cast<uint128>(largest) * static_cast<std::uint64_t>(speed);
@@ -162,7 +163,8 @@ class lane_dealer {
     return static_cast<std::uint32_t>(smallest_);
   }
 
-  /// Returns the sum over all steps of the longest time, if each step has neighbors of each lane.
+  /// Returns the sum over all steps of the longest time, if the bundles of each lane are assigned
+  /// to steps in descending order.
   [[nodiscard]] double time_of_steps() const {
     std::vector<double> longest(grid_.steps, 0);
     std::vector<std::uint32_t> count(lanes_.size(), 0);
@@ -186,7 +188,7 @@ class lane_dealer {
   std::vector<std::uint32_t> lane_at_;
 };
 
-/// Bundles with lanes and times.
+/// The loads of bundles, with the lane and the times of each bundle.
 template <std::size_t R>
 class timed_bundles {
  public:

@@ -4,9 +4,9 @@
 /// \file
 /// The goals of the rounds of cuts.
 ///
-/// The input is the option `max_dist_ratio`, the waiting time of the last step, and the smallest
-/// waiting time of full steps, which `sorted_cells` measures. The output is the waiting time that
-/// all full steps may have together, in each kind.
+/// The input is the option `max_dist_ratio`, the idle time of the last step, and the smallest idle
+/// time of full steps, which `sorted_cells` measures. The output is the idle time that all full
+/// steps may have together, in each kind.
 
 #include <omnibal/balance/schedule_steps/last_step.hpp>
 #include <omnibal/balance/schedule_steps/schedule_shape.hpp>
@@ -19,10 +19,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the allowed waiting time of full steps from `max_dist_ratio`. If this time is out of
-/// reach, or nearly so, the goal is the waiting time `min_waiting` of sorted bundles plus a quarter
-/// of `max_dist_ratio`. Cuts reduce the mixture of bundles. The last step therefore uses at most
-/// half of the allowed waiting time if ranks have several groups.
+/// Returns the allowed idle time of full steps from `max_dist_ratio`. If this time is out of reach,
+/// or nearly so, the goal is the idle time `min_waiting` of sorted bundles plus a quarter of
+/// `max_dist_ratio`. Cuts reduce the mixture of bundles. The last step therefore uses at most half
+/// of the allowed idle time if ranks have several groups.
 template <std::size_t R>
 [[nodiscard]] waiting_times<R> waiting_goals(double max_dist_ratio, schedule_shape const& shape,
                                              step_grid const& grid, last_step<R> const& last,
@@ -39,7 +39,7 @@ template <std::size_t R>
   return result;
 }
 
-/// Returns goals a third of the way from `goals` to the waiting time of sorted bundles.
+/// Returns goals a third of the way from `goals` to the idle time of sorted bundles.
 template <std::size_t R>
 [[nodiscard]] waiting_times<R> stricter_goals(waiting_times<R> const& goals,
                                               waiting_times<R> const& min_waiting) {

@@ -38,7 +38,7 @@ inline void subtract_min_fixed(context_instance& instance) {
   for (context_degree& degree : instance.degrees) degree.time.fixed -= instance.min_fixed_time;
 }
 
-/// Returns true if more ranks never have fewer rank-seconds.
+/// Returns true if a sample never requires fewer rank-seconds on more ranks.
 [[nodiscard]] inline bool do_areas_ascend(std::vector<context_degree> const& degrees) {
   for (std::size_t d = 1; d < degrees.size(); ++d) {
     auto const ascends = [&](double degree_time::*part) {
@@ -82,8 +82,8 @@ inline void find_falling_runs(context_instance& instance) {
   return true;
 }
 
-/// Sets the least slowness of a group of each degree. Precondition: the instance says if groups are
-/// on blocks.
+/// Sets the least slowness of a group of each degree. Precondition: `is_chain` and
+/// `must_find_blocks` are set.
 inline void set_slowness_of_degrees(context_instance& instance) {
   if (instance.has_equal_speeds()) return;
   std::vector<rank_window> windows;
@@ -93,9 +93,9 @@ inline void set_slowness_of_degrees(context_instance& instance) {
   }
 }
 
-/// Writes the degrees that may be used, and the facts about them, to an instance with known ranks
-/// and speeds. `listed` are the degrees that the caller allows, or none for all degrees. Returns
-/// false if no degree may be used.
+/// Writes the degrees that may be used, and the members that follow from them, to an instance with
+/// known ranks and speeds. `listed` are the degrees that the caller allows, or none for all
+/// degrees. Returns false if no degree may be used.
 [[nodiscard]] inline bool select_degrees(context_instance& instance, context_cost const& cost,
                                          std::vector<std::uint32_t> const& listed,
                                          group_placement placement) {

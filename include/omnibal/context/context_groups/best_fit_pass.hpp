@@ -23,7 +23,7 @@ namespace omnibal::inline v0::detail {
 
 /// The samples to place in a micro-step, [first, end) of the instance, and the conditions of the
 /// placement. `deadline` is the time by which all groups end. `min_degree_index` is the least
-/// degree of new groups, as long as there are ranks for it.
+/// degree of new groups; smaller degrees are used only if no degree from it on is possible.
 struct placement_request {
   std::uint32_t first = 0;
   std::uint32_t end = 0;
@@ -32,7 +32,7 @@ struct placement_request {
 };
 
 /// A degree with groups in this micro-step. If consecutive samples have found no room in these
-/// groups, the next `samples_to_skip` samples do not ask.
+/// groups, the next `samples_to_skip` samples do not try these groups.
 struct used_degree {
   std::uint32_t degree_index = 0;
   std::uint32_t misses = 0;
@@ -98,14 +98,14 @@ class best_fit_pass {
  private:
   /// After this number of consecutive misfits, some samples are skipped.
   static constexpr std::uint32_t max_misses = 8;
-  /// The number of groups of a degree that are asked for room.
+  /// The number of groups that a search for room checks.
   static constexpr std::size_t asked_groups = 8;
   /// The number of groups that are compared to find the least loaded one.
   static constexpr std::size_t max_compared = 64;
   /// The largest room of a group, or slightly more because of rounding errors.
   static constexpr double full_room = 1 + 1e-9;
-  /// The most consecutive samples that find no room in the groups of a degree before some samples
-  /// do not ask, and the most samples that do not ask.
+  /// After `max_tries` consecutive samples without room in the groups of a degree, some samples do
+  /// not try these groups: at most `max_skipped` in a row.
   static constexpr std::uint32_t max_tries = 2;
   static constexpr std::uint32_t max_skipped = 8;
 
@@ -136,8 +136,9 @@ class best_fit_pass {
     return none;
   }
 
-  /// Returns the index of the least degree, from the required one on if possible, with which a
-  /// sample ends by the deadline and for which there are ranks; `none` if there is no such degree.
+  /// Returns the index of the least degree, from `request_.min_degree_index` on if possible, with
+  /// which a sample ends by the deadline and for which there are ranks; `none` if there is no such
+  /// degree.
   [[nodiscard]] std::uint32_t degree_index_of_new_group(context_sample const& sample) const {
     std::uint32_t const degree_index = degree_index_from(sample, request_.min_degree_index);
     if (degree_index != none || request_.min_degree_index == 0) return degree_index;
@@ -146,7 +147,7 @@ class best_fit_pass {
 
   /// Returns the index of the least degree, from `min_degree_index` on, with which a sample ends by
   /// the deadline on the fastest ranks; `none` if there are no ranks for it. If the free ranks are
-  /// slower than that, the next degrees with twice the ranks are tried.
+  /// too slow, degrees with at least twice the ranks are tried next.
   [[nodiscard]] std::uint32_t degree_index_from(context_sample const& sample,
                                                 std::uint32_t min_degree_index) const {
     auto const& degrees = instance_.degrees;
@@ -209,8 +210,8 @@ class best_fit_pass {
       return groups_[g].time <= request_.deadline - added * groups_[g].slowness &&
              groups_[g].bytes <= max_bytes;
     };
-    // Groups of lower buckets have room for sure. Groups of higher buckets with room in time or in
-    // bytes may have no room in the other.
+    // Groups in buckets below `sure` certainly have room. In the buckets from there to `above`,
+    // groups may have room in time but not in bytes, or the reverse.
     double const by_time = max_load * per_time_;
     double const by_time_on_slowest =
         (request_.deadline - added * instance_.max_slowness) * per_time_;
@@ -264,7 +265,7 @@ class best_fit_pass {
     return std::max(group.time * per_time_, static_cast<double>(group.bytes) * per_byte_);
   }
 
-  /// Returns the share of the least loaded group, or less.
+  /// Returns the share of the least loaded group, or a lower bound on the share.
   [[nodiscard]] double min_share(bucket_queue const& queue) const {
     std::size_t asked = 0;
     double least = 1;

@@ -18,18 +18,18 @@ namespace omnibal::inline v0::detail {
 enum class block_search { found, none, gave_up };
 
 /// Finds blocks for the groups of one micro-step: depth-first, largest groups first, each at any
-/// free block of its size. `context_exact` makes one for each micro-step of a schedule
+/// free block of its size. `context_exact` creates a placer for each micro-step of a schedule
 /// without blocks.
 class block_placer {
  public:
-  /// The most groups of the micro-steps together.
+  /// The maximum number of groups of all micro-steps together.
   static constexpr std::size_t max_groups = 12;
 
   block_placer(context_instance const& instance, std::span<filled_group> groups)
       : instance_(instance), groups_(groups) {}
 
-  /// Sets `first_rank` of the groups of a micro-step if there are such blocks. Visits at most
-  /// `max_nodes` blocks.
+  /// Sets `first_rank` of the groups of a micro-step if it finds blocks for all of them. Visits at
+  /// most `max_nodes` blocks.
   block_search run(std::uint32_t micro_step) {
     for (std::uint32_t g = 0; g != groups_.size(); ++g) {
       if (groups_[g].micro_step == micro_step) members_[count_++] = g;
@@ -43,7 +43,7 @@ class block_placer {
   }
 
  private:
-  /// The most blocks that a search visits.
+  /// The maximum number of blocks that a search visits.
   static constexpr std::uint32_t max_nodes = 20'000;
 
   [[nodiscard]] std::uint32_t ranks_of(std::size_t k) const {
@@ -55,7 +55,7 @@ class block_placer {
     if (k == count_) return true;
     std::uint32_t const ranks = ranks_of(k);
     std::uint32_t const per_node = instance_.ranks_per_node;
-    // Groups of one size are interchangeable, so that each starts behind the previous one.
+    // Groups of one size are interchangeable, so that each group starts behind the previous group.
     bool const is_alike = k != 0 && ranks_of(k - 1) == ranks;
     std::uint64_t first = is_alike ? std::uint64_t{firsts_[k - 1]} + ranks : 0;
     for (; first + ranks <= instance_.ranks; first += ranks) {

@@ -15,12 +15,12 @@ namespace omnibal::inline v0::detail {
 
 /// The least makespan that areas, bytes and the longest sample allow. In any plan, the rank-seconds
 /// of a sample are the rank-seconds with some degree that ends it in time. These are the canonical
-/// degrees of Turek, Wolf and Yu (1992), and Ludwig and Tiwari (1994). Its rank-bytes are no fewer
-/// than on one rank, because the bytes of the samples of a group add up. All samples together must
-/// fit into the ranks in time, and into the memory of the micro-steps. A rank provides rank-seconds
-/// in proportion to its speed, and a group uses all of its ranks at the speed of the slowest one.
-/// If the longest samples have more bytes than k micro-steps hold, at least k + 1 micro-steps last
-/// as long as the shortest of these samples.
+/// degrees of Turek, Wolf and Yu (1992), and Ludwig and Tiwari (1994). The rank-bytes of a sample
+/// are no fewer than on one rank, because the bytes of the samples of a group add up. All samples
+/// together must fit into the ranks in time, and into the memory of the micro-steps. A rank
+/// provides rank-seconds in proportion to its speed, and a group uses all of its ranks at the speed
+/// of the slowest one. If the longest samples have more bytes than k micro-steps hold, at least k +
+/// 1 micro-steps last as long as the shortest of these samples.
 class context_bound {
  public:
   /// Computes the bounds of an instance. Memory: 20 bytes for each sample, reused between calls.
@@ -101,8 +101,8 @@ class context_bound {
     return best;
   }
 
-  /// Returns the index of the canonical degree: the least area of all degrees that end the sample
-  /// by a deadline; the number of degrees if no degree does.
+  /// Returns the index of the canonical degree: the degree with the least area among the degrees
+  /// that end the sample by a deadline. Returns the number of degrees if there is none.
   [[nodiscard]] static std::uint32_t canonical_degree_index(context_instance const& instance,
                                                             context_sample const& sample,
                                                             double deadline) {
@@ -132,8 +132,8 @@ class context_bound {
     return area + areas_from_[i] <= deadline * instance.total_speed;
   }
 
-  /// Returns a time below which samples cannot end; at most a ten-millionth below the least such
-  /// time.
+  /// Returns a lower bound on the time in which all samples can end: the least deadline for which
+  /// `can_meet` is true, or up to a ten-millionth less.
   [[nodiscard]] double min_time(context_instance const& instance) const {
     double low =
         std::max(longest_, areas_from_.front() / instance.total_speed) * (1 - 4 * context_rounding);
@@ -153,8 +153,8 @@ class context_bound {
 
   /// The index of the degree on which each sample has the least area.
   std::vector<std::uint32_t> min_area_degrees_;
-  /// For each sample, the sum of the areas and the largest time on these degrees, over this and all
-  /// later samples.
+  /// For each sample, the sum of the areas and the largest time of this and all later samples, on
+  /// the degrees of `min_area_degrees_`.
   std::vector<double> areas_from_;
   std::vector<double> max_time_from_;
   double longest_ = 0;

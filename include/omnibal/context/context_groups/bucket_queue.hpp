@@ -55,7 +55,7 @@ class bucket_queue {
     filled_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
   }
 
-  /// Removes the first accepted group of the buckets from `bucket` downwards. Asks at most
+  /// Removes the first accepted group of the buckets from `bucket` downwards. Checks at most
   /// `max_asked` groups. Returns `none` if no group is accepted.
   template <class Accepts>
   std::uint32_t take_below(std::size_t bucket, std::size_t max_asked,
@@ -70,7 +70,8 @@ class bucket_queue {
   }
 
  private:
-  /// Moves down to a bucket with groups, which may be this one. Returns false if there is none.
+  /// Lowers `bucket` to the next bucket with groups; a bucket with groups stays. Returns false if
+  /// there is none.
   [[nodiscard]] bool skip_empty_below(std::size_t& bucket) const {
     std::size_t word = bucket / 64;
     std::uint64_t bits = filled_[word] & (~std::uint64_t{0} >> (63 - bucket % 64));

@@ -16,7 +16,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The most samples, and so the most groups, of a schedule that branch and bound completes.
+/// The maximum number of samples, and therefore of groups, for branch and bound.
 inline constexpr std::size_t max_exact_samples = block_placer::max_groups;
 
 /// An undo of changes: restores a value at the end of its scope.
@@ -37,8 +37,8 @@ class restored {
 /// an existing group or opens a group of any degree, in an existing micro-step or in a new one. The
 /// search tries only one of several equal groups or micro-steps. Free ranks follow the rule of two
 /// ends (free_rank_pool.hpp). Instead of best fit, the search tries each number of free ranks of
-/// the touched nodes, and an untouched node. `branch_...` functions make a change, search on and
-/// undo the change.
+/// the touched nodes, and an untouched node. `branch_...` functions make a change, continue the
+/// search and undo the change.
 class context_exact {
  public:
   /// Starts from a schedule of at most `max_exact_samples` samples, which a better schedule
@@ -47,8 +47,7 @@ class context_exact {
                 context_schedule& schedule)
       : instance_(instance), bound_(bound), memory_(memory), schedule_(schedule) {}
 
-  /// Visits at most `max_nodes` nodes. Returns true if no schedule is better than the schedule in
-  /// the end.
+  /// Visits at most `max_nodes` nodes. Returns true if the final schedule is proven to be the best.
   [[nodiscard]] bool run(std::uint64_t max_nodes) {
     limit_ = schedule_.makespan * (1 - 4 * context_rounding);
     nodes_left_ = max_nodes;
@@ -69,7 +68,8 @@ class context_exact {
     [[nodiscard]] friend bool operator==(open_step const&, open_step const&) = default;
   };
 
-  /// Counts a node. Returns false if the search must stop at this node.
+  /// Counts a node. Returns false if no nodes are left, or if no continuation of the partial
+  /// schedule can be better than the best schedule.
   [[nodiscard]] bool is_worth(std::size_t sample) {
     if (nodes_left_ == 0) return false;
     --nodes_left_;
@@ -79,7 +79,7 @@ class context_exact {
            limit_;
   }
 
-  /// Places this and all later samples in all ways.
+  /// Tries all placements of this sample and of all later samples.
   void branch_on(std::size_t sample) {
     if (!is_worth(sample)) return;
     if (sample == instance_.samples.size()) return record_schedule();

@@ -67,7 +67,8 @@ class context_filling {
   }
 
  private:
-  /// The most postponements of the last deadline, and the least share of the deadline for each.
+  /// The maximum number of postponements of the last deadline, and the least postponement as a
+  /// share of the deadline.
   static constexpr int max_passes = 12;
   static constexpr double min_postponement = 1e-3;
 
@@ -144,8 +145,9 @@ class context_filling {
     return deadline * (1 + context_rounding);
   }
 
-  /// Postpones the deadline of the last micro-step by the remaining work, repeatedly, as long as
-  /// that helps.
+  /// Postpones the deadline of the last micro-step by the time of the remaining work, up to
+  /// `max_passes` times. Ends if all samples of the level have a group, or if the makespan would
+  /// reach the limit.
   void place_rest(micro_step_groups& groups, placement_request request, open_level& level,
                   double limit) {
     double postponement = 0;
@@ -184,7 +186,8 @@ class context_filling {
     return instance_.fixed_time(schedule_.micro_steps + 1) + time_ + longest >= limit;
   }
 
-  /// Returns the rank-seconds of a sample, if deadlines did not ask for more ranks.
+  /// Returns the rank-seconds of a sample on the least degree that the target allows. A deadline
+  /// may require more ranks.
   [[nodiscard]] double area_of(std::uint32_t i, level_target const& target) const {
     std::uint32_t const degree_index =
         std::max(bound_.min_area_degree_index(i), target.min_degree_index);

@@ -56,7 +56,8 @@ class free_window_pool {
     return windows_[degree_index][next_[degree_index]];
   }
 
-  /// Takes these ranks, and returns the first one.
+  /// Removes the ranks of the window `first(degree_index)` from the free ranks, and returns the
+  /// first of them.
   std::uint32_t take(std::uint32_t degree_index) {
     std::uint32_t const first_rank = first(degree_index).first_rank;
     std::uint32_t const ranks = instance_->degrees[degree_index].ranks;
@@ -75,7 +76,8 @@ class free_window_pool {
   /// The windows of each degree, by degree index, from the fastest to the slowest; empty before the
   /// first use of a degree.
   std::vector<std::vector<rank_window>> windows_;
-  /// By degree index: all windows before this one are taken in part.
+  /// The first window of each degree that may be free, by degree index. All windows before it
+  /// contain a rank that is not free.
   std::vector<std::size_t> next_;
   std::vector<bool> is_free_;
   std::uint32_t free_ranks_ = 0;

@@ -61,26 +61,26 @@ struct context_instance {
   /// The degrees that groups may have, by ascending number of ranks.
   std::vector<context_degree> degrees{};
   std::uint32_t ranks = 0;
-  /// The slowness of each rank, which is the speed of the fastest rank over its own speed; empty if
-  /// speeds are equal. A group is as slow as its slowest rank. The samples of a group
-  /// take their time on the fastest ranks times the slowness of the group.
+  /// The slowness of each rank, which is the speed of the fastest rank over the speed of the rank;
+  /// empty if speeds are equal. A group is as slow as its slowest rank. The samples of a group take
+  /// their time on the fastest ranks times the slowness of the group.
   std::vector<double> slowness{};
   /// The slowness of the slowest rank.
   double max_slowness = 1;
   /// The sum of the speeds of all ranks over the speed of the fastest rank.
   double total_speed = 0;
-  /// Without nodes each rank is a node.
+  /// The number of ranks of a node. Without nodes each rank is a node.
   std::uint32_t ranks_per_node = 0;
   /// The divisor of the number of micro-steps.
   std::uint32_t multiple = 1;
-  /// The most bytes on each rank of a group.
+  /// The maximum number of bytes on each rank of a group.
   std::int64_t capacity = 0;
   /// The fixed time of each micro-step.
   double micro_step_time = 0;
   /// The least fixed time of a group. Each micro-step with samples adds this time once.
   double min_fixed_time = 0;
-  /// True if more ranks never have fewer rank-seconds. Then the least degree that ends a sample by
-  /// a deadline has the least area.
+  /// True if a sample never requires fewer rank-seconds on more ranks. Then the least degree that
+  /// ends a sample by a deadline has the least area.
   bool areas_ascend = true;
   /// True if the degrees are a divisor chain; see `is_divisor_chain`. Groups in descending order of
   /// degree are then on blocks.
@@ -95,7 +95,8 @@ struct context_instance {
   [[nodiscard]] std::uint64_t rounded_steps(std::uint64_t steps) const {
     return (steps + multiple - 1) / multiple * multiple;
   }
-  /// Returns the time of `steps` micro-steps with samples without their groups.
+  /// Returns the fixed time of `steps` micro-steps that have samples, without the times of their
+  /// groups.
   [[nodiscard]] double fixed_time(std::uint64_t steps) const {
     return static_cast<double>(rounded_steps(steps)) * micro_step_time +
            static_cast<double>(steps) * min_fixed_time;

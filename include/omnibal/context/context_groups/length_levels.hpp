@@ -20,11 +20,12 @@
 namespace omnibal::inline v0::detail {
 
 /// Hierarchical balance packing (Yao et al., NeurIPS 2025) within one step. Dynamic programming
-/// over the ends of levels finds, of all partitions of half-octaves of the length into levels, the
-/// one with the least time. The time follows from areas and bytes.
+/// over the ends of levels finds the partition of the half-octaves of the length into levels that
+/// requires the least time. Times are estimated from areas and bytes.
 class length_levels {
  public:
-  /// Memory: 40 bytes for each pair of half-octaves with samples, reused between calls.
+  /// Chooses the best degree of each possible level. Memory: 40 bytes for each pair of half-octaves
+  /// with samples, reused between calls.
   void measure(context_instance const& instance, context_memory memory) {
     cut_half_octaves(instance, memory);
     select_degrees(instance);
@@ -174,7 +175,7 @@ class length_levels {
     }
   }
 
-  /// Follows the best prefixes from the last cut back to the first one.
+  /// Reads the levels of the best partition, from the last cut back to the first cut.
   [[nodiscard]] level_partition read_levels(std::size_t levels) {
     std::size_t const count = cuts_.size();
     targets_.resize(levels);
@@ -198,7 +199,7 @@ class length_levels {
   std::vector<std::uint32_t> degree_indices_;
   /// The best degree of each level: row `first`, column `end` of a square matrix over the cuts.
   std::vector<level_choice> choices_;
-  /// Row k: the best partitions into k levels.
+  /// The best partitions: row k contains the partitions into k levels, by last cut.
   std::vector<best_prefix> prefixes_;
   std::vector<level_target> targets_;
 };

@@ -51,7 +51,7 @@ inline void check_context_arguments(std::size_t ranks, context_cost const& cost,
                   ", must divide the ranks, which are ", ranks);
   }
   for (std::size_t i = 0; i != options.degrees.size(); ++i) {
-    // In 64 bits the largest degree has a successor.
+    // A sum of 64 bits does not overflow after the largest degree.
     std::uint64_t const least = i == 0 ? 1 : std::uint64_t{options.degrees[i - 1]} + 1;
     if (options.degrees[i] >= least) continue;
     throw_invalid(name, "options.degrees[", i, "] is ", options.degrees[i], ", must be at least ",
@@ -80,7 +80,7 @@ inline void set_speeds(context_instance& instance, std::vector<double> const& gi
 
 /// Writes the whole instance of a call from checked arguments. Throws if the options and the ranks
 /// allow no degree. Returns the first sample by index that fits on no degree, if there is one; then
-/// the instance is not complete. `sorting` has no content between calls.
+/// the instance is not complete. `sorting` is scratch memory.
 [[nodiscard]] inline std::optional<misfit_sample> make_instance(
     std::span<std::uint32_t const> lengths, std::size_t ranks, context_cost const& cost,
     context_memory memory, context_groups_options const& options, keyed_indices& sorting,

@@ -32,8 +32,8 @@ struct plan_buffers {
   keyed_indices samples_by_group{};
 };
 
-/// Writes groups by micro-step and rank, samples ascending, and the makespan, which decides whether
-/// the bound proves the plan.
+/// Writes the groups by micro-step and rank, the samples of each group in ascending order, and the
+/// makespan. Compares the makespan with the bound, which may prove the plan.
 class context_plan_writer {
  public:
   context_plan_writer(context_instance const& instance, context_schedule const& schedule,
@@ -44,7 +44,7 @@ class context_plan_writer {
         plan_(plan),
         moves_groups_(instance.is_chain && instance.has_equal_speeds()) {}
 
-  /// Writes to an empty plan with a lower bound.
+  /// Writes the plan. Precondition: the plan is empty except for its lower bound.
   void run() {
     sort_groups();
     write_samples();
@@ -149,8 +149,8 @@ class context_plan_writer {
     }
   }
 
-  /// Proves the plan if its makespan equals the bound. Rounding puts the bound below the true
-  /// bound.
+  /// Proves the plan if its makespan equals the bound. The bound is rounded down, so the comparison
+  /// has a tolerance.
   void compare_with_bound() {
     double const gap = std::abs(plan_.makespan - plan_.lower_bound);
     plan_.proven = gap <= 16 * context_rounding * plan_.makespan;

@@ -12,7 +12,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Neighboring ranks of a group: the first rank, and the slowness of the slowest one.
+/// Neighboring ranks of a group: the first rank, and the slowness of the slowest rank.
 struct rank_window {
   double slowness = 1;
   std::uint32_t first_rank = 0;

@@ -14,13 +14,14 @@ namespace omnibal::inline v0::detail {
 /// The target of a filling for a level: consecutive samples by descending length, which have their
 /// own micro-steps.
 struct level_target {
-  /// The micro-steps that share the work.
+  /// The number of micro-steps that share the work of the level.
   std::uint64_t micro_steps = 1;
   /// The limit on the time of the longest group of a micro-step.
   double longest = 0;
-  /// The time of a micro-step as a multiple of the average of the remaining work.
+  /// The deadline of a micro-step, as a multiple of its average share of the remaining work.
   double pace = 1;
-  /// The least degree of samples, as long as there are ranks for it.
+  /// The least degree of new groups. Smaller degrees are used only if no degree from it on is
+  /// possible.
   std::uint32_t min_degree_index = 0;
   /// The end of the level in the samples of the instance.
   std::uint32_t end = ~std::uint32_t{0};
@@ -48,7 +49,7 @@ struct context_schedule {
   std::vector<std::uint32_t> group_of{};
   std::vector<filled_group> groups{};
   std::uint32_t micro_steps = 0;
-  /// Infinite unless every sample has a group.
+  /// The time of the step; infinite unless every sample has a group.
   double makespan = std::numeric_limits<double>::infinity();
 };
 

@@ -31,7 +31,7 @@ struct context_candidate {
 
 /// The memory of `context_search`, reused between calls.
 struct search_buffers {
-  /// The best candidate so far, and the last one.
+  /// The best candidate so far, and the candidate that was tried last.
   context_candidate best{};
   context_candidate tried{};
   /// The targets of the candidate whose last level is refined.
@@ -41,8 +41,8 @@ struct search_buffers {
 };
 
 /// Tries deadlines: first the longest time of a micro-step, then times between the bound and the
-/// best time. It then tries levels of length. If the result is far from the bound, it repeats all
-/// that with more ranks for all samples. A search of more effort first does the whole search of
+/// best time. It then tries levels of length. If the result is far from the bound, it repeats these
+/// steps with more ranks for all samples. A search of more effort first does the whole search of
 /// less effort, so that its plan is never worse.
 class context_search {
  public:
@@ -69,20 +69,20 @@ class context_search {
   }
 
  private:
-  /// The factors by which micro-steps may exceed the required time to keep long samples on few
-  /// ranks.
+  /// The factors by which the limit on the time of micro-steps is extended, so that long samples
+  /// stay on few ranks.
   static constexpr double longer_step_factors[] = {1.2, 1.5, 2};
-  /// The deadlines that each refinement tries, and the deadlines of `thorough`.
+  /// The number of deadlines that `refine` tries, and the number that `refine_everywhere` tries.
   static constexpr int golden_refinements = 4;
   static constexpr int spread_refinements = 36;
   /// The maximum count of different numbers of micro-steps that the search tries.
   static constexpr int max_step_counts = 12;
-  /// The positions of deadlines between the bound and the best time: the golden section, and
-  /// multiples of it, which repeat no position.
+  /// The positions of deadlines between the bound and the best time, as shares of the distance: the
+  /// golden section of `refine`, and the spread positions of `refine_everywhere`.
   static constexpr double golden_section = 0.62;
   static constexpr double spread[] = {0.5, 0.73, 0.12, 0.95, 0.62, 0.38, 0.85, 0.24};
   static constexpr int spread_count = 8;
-  /// The most levels that are tried.
+  /// The maximum number of levels that are tried.
   static constexpr std::size_t max_levels = 8;
   /// The first target, as a multiple of the bound.
   static constexpr double first_target_factor = 1.006;
@@ -97,9 +97,10 @@ class context_search {
 
   [[nodiscard]] double best_makespan() const { return buffers_.best.schedule.makespan; }
 
-  /// Tries more and shorter micro-steps, as long as one of the last two was better than all before.
-  /// If memory is scarce, the remaining samples would make an expensive micro-step, and ranks with
-  /// short samples have no memory left long before a deadline.
+  /// Tries plans with more and shorter micro-steps, until two plans in a row are not better than
+  /// the best plan. More micro-steps help if memory is scarce: otherwise the remaining samples
+  /// cause an expensive micro-step, and ranks with short samples fill their memory long before a
+  /// deadline.
   void try_micro_steps(std::uint32_t min_degree_index) {
     std::uint64_t steps = instance_.rounded_steps(bound_.min_steps());
     double const shortest = bound_.area_from(0) / instance_.total_speed;
@@ -178,7 +179,8 @@ class context_search {
     }
   }
 
-  /// Tries targets, and refines the plan if its makespan is below this multiple of the best one.
+  /// Tries targets, and refines the plan if its makespan is below this multiple of the best
+  /// makespan.
   void attempt_and_refine(std::span<level_target const> targets, double refined_below) {
     double const limit = refined_below * best_makespan();
     if (attempt(targets, limit) < limit) refine(buffers_.tried);
@@ -228,7 +230,8 @@ class context_search {
     }
   }
 
-  /// Tries deadlines of the best candidate all over the range of `refine`.
+  /// Tries deadlines of the last level of the best candidate, spread over the whole range of
+  /// `refine`.
   void refine_everywhere() {
     if (bound_.area_from(0) <= 0) return;
     last_level_times const times = copy_targets(buffers_.best);

@@ -37,8 +37,8 @@ struct misfit_sample {
           .index = index};
 }
 
-/// Writes the samples by descending length. Samples of equal length keep their order. `memory` has
-/// no content between calls.
+/// Writes the samples by descending length. Samples of equal length keep their order. `memory` is
+/// scratch memory.
 inline void write_sorted_samples(std::span<std::uint32_t const> lengths, keyed_indices& memory,
                                  std::vector<context_sample>& samples) {
   std::uint64_t max_key = 0;

@@ -18,8 +18,8 @@ struct block_range {
 /// Load-balanced sharding: rank 0 has the outermost blocks of a sequence at both of its ends, rank
 /// 1 the blocks next to them, and the last rank the middle. All ranks have the same number of
 /// blocks, except that the `extra` ranks from `first_extra` on have one more. These ranks wrap
-/// around to rank 0. If a rank has an odd number of blocks, the odd block is from the end that has
-/// given fewer blocks, so that the remaining blocks stay in the middle.
+/// around to rank 0. If a rank has an odd number of blocks, the odd block comes from the end of the
+/// sequence that has fewer assigned blocks, so that the remaining blocks stay in the middle.
 struct head_tail_cut {
   std::uint64_t blocks = 0;
   std::uint64_t each = 0;
@@ -57,7 +57,8 @@ struct head_tail_cut {
     bool const has_middle = heads_before(last) != tails_from(last);
     return head_number(last) + (has_middle ? 1 : 0) + tails_of(last);
   }
-  /// Return the numbers of the pieces of a rank along the sequence, if the pieces have blocks.
+  /// Return the numbers of the head and the tail of a rank, counted along the sequence over all
+  /// pieces with blocks. Precondition: the piece has blocks.
   [[nodiscard]] std::uint64_t head_number(std::uint32_t rank) const {
     return std::min<std::uint64_t>(rank, heads_before(rank));
   }
@@ -66,7 +67,7 @@ struct head_tail_cut {
   }
 
  private:
-  /// Returns the blocks of the ranks before one.
+  /// Returns the number of blocks of all ranks before a rank.
   [[nodiscard]] std::uint64_t blocks_before(std::uint32_t rank) const {
     std::uint64_t const end = std::uint64_t{first_extra} + extra;
     std::uint64_t const behind = std::min<std::uint64_t>(end, rank);
@@ -80,8 +81,8 @@ struct head_tail_cut {
   [[nodiscard]] std::uint64_t tails_from(std::uint32_t rank) const {
     return blocks - blocks_before(rank) / 2;
   }
-  /// The number of ranks before a rank that have tails. If a rank has two blocks, all ranks have
-  /// tails. Otherwise each tail is one block.
+  /// Returns the number of ranks before a rank that have tails. If a rank has two blocks, all ranks
+  /// have tails. Otherwise each tail is one block.
   [[nodiscard]] std::uint64_t tails_of(std::uint32_t rank) const {
     return std::min<std::uint64_t>(rank, blocks - tails_from(rank));
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// The measures of the samples of all ranks, on which all ranks decide.
+/// \file The costs and bytes of the samples of all ranks, gathered so that all ranks make the same
+/// decisions.
 
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/ragged.hpp>
@@ -50,8 +50,8 @@ inline constexpr std::uint64_t shape_of_cost = 2 * kinds_of<Cost> +
                                                (std::integral<typename weight_of<Cost>::type> ? 0
                                                                                               : 1);
 
-/// The measures of a rank for the samples of a phase, or for the samples and pieces of an encoder:
-/// words for all ranks. Keeps its memory.
+/// The measures of a rank for the samples of a phase, or for the samples and pieces of an encoder,
+/// as words that all ranks receive. Later calls reuse its memory.
 struct measured_phase {
   /// The number of kinds of the costs.
   std::size_t kinds = 1;
@@ -95,7 +95,7 @@ struct measured_phase {
   }
 };
 
-/// The costs of all pieces by index, in the form that balancers accept. Refers to the words.
+/// The costs of all pieces by index, in the form that balancers accept. This is a view of `words`.
 template <std::size_t R>
 struct cost_column {
   std::span<std::int64_t const> words;
@@ -126,7 +126,8 @@ struct phase_columns {
     for (auto* const column : {&costs, &bytes, &output_bytes}) column->clear();
   }
 
-  /// Appends the measures of a rank with this number of samples, and removes them from the words.
+  /// Appends the measures of a rank with this number of samples, and removes them from the
+  /// beginning of `words`.
   void read(std::span<std::int64_t const>& words, std::size_t samples, std::size_t kinds,
             bool is_encoder) {
     std::size_t pieces = samples;

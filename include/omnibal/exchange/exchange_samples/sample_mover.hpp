@@ -36,7 +36,7 @@ struct followed_plan {
 };
 
 /// The messages to all ranks, or from them, in pieces of `std::byte const` or `std::byte`. Pieces
-/// that are adjacent in memory become one piece. Keeps its memory.
+/// that are adjacent in memory become one piece. Later calls reuse its memory.
 template <class Byte>
 class piece_messages {
  public:
@@ -147,7 +147,8 @@ struct sample_field {
   /// Allocates the places for arrays of these sizes, or for a number of single values, and returns
   /// the first place of single values.
   std::function<std::byte*(std::span<std::uint64_t const>, std::size_t)> shape;
-  /// Returns the size of sample i of a number of samples of all ranks, if sizes are known.
+  /// If sizes are known: returns the size of sample i; the second argument is the number of samples
+  /// of all ranks.
   std::function<std::uint64_t(std::uint32_t, std::size_t)> size_of;
 
   [[nodiscard]] bool is_one() const { return kind == sizes::one; }
@@ -161,11 +162,11 @@ struct sample_field {
 };
 
 /// Sends the samples that leave and copies the samples that stay, one field after the other in each
-/// message. Keeps its memory.
+/// message. Later calls reuse its memory.
 class sample_mover {
  public:
   /// Moves the fields. The ranks agree before the first message. If the plan is agreed, their
-  /// reports travel with that message instead.
+  /// reports are part of that message instead.
   template <class Comm>
   void move(Comm& comm, followed_plan const& followed, std::span<sample_field const> fields) {
     constexpr agreement_names names{name, "plans or types of samples"};
@@ -225,7 +226,7 @@ class sample_mover {
     std::byte* places = nullptr;
   };
 
-  /// Checks the conditions that hold on all ranks or on none, for an agreed plan.
+  /// Checks the conditions that, for an agreed plan, hold either on all ranks or on no rank.
   template <class Comm>
   void find_routes(Comm& comm, exchange_plan const& plan) {
     if (plan.ranks() != rank_count(comm)) {
@@ -284,8 +285,8 @@ class sample_mover {
     }
   }
 
-  /// A second call for a sample may return another size than the size for which memory was
-  /// allocated.
+  /// Returns the bytes of a sample. Checks their number, because the functor of the caller may
+  /// return another size than the size for which memory was allocated.
   std::span<std::byte const> row(std::size_t f, std::uint32_t i, std::uint64_t size) const {
     auto const found = fields_[f].row(i);
     if (found.size() != size * fields_[f].value_bytes) {
@@ -337,7 +338,8 @@ class sample_mover {
     return {kept_[f].places + i * field.value_bytes, field.value_bytes};
   }
 
-  /// Sends and receives the expected number of bytes besides the report on a rank that has failed.
+  /// On a rank that has failed, prepares messages of the expected sizes with arbitrary contents,
+  /// besides the report.
   template <class Comm>
   void pack_nothing() {
     std::uint64_t largest = 0;
@@ -400,8 +402,8 @@ class sample_mover {
     }
   }
 
-  /// Exchanges the fields. `send(side, k, f)` and `receive(side, k, f)` return the bytes of field f
-  /// of the k-th leaving or arriving sample, for fields that are not packed.
+  /// Prepares the messages of an exchange. `send(side, k, f)` and `receive(side, k, f)` return the
+  /// bytes of field f of the k-th leaving or arriving sample, for fields that are not packed.
   template <class Comm, class Send, class Receive>
   void pack(Send const& send, Receive const& receive) {
     pack_side(sent_, routes_.send_counts(), &kept_field::sent, send);

@@ -81,7 +81,7 @@ class group_writer {
   std::size_t item_count_ = 0;
 };
 
-/// Groups with neighboring indices, ascending or descending.
+/// A run of groups whose indices are consecutive, ascending or descending.
 struct group_run {
   std::uint32_t first;
   std::uint32_t last;
@@ -111,7 +111,8 @@ class group_assignment {
     return {first, static_cast<std::uint32_t>(sizes_.size() - 1)};
   }
 
-  /// Assigns the next `count` samples to each of some groups.
+  /// Assigns the next `count` samples to the first of the groups, the following `count` samples to
+  /// the second, and so on.
   void assign(group_run groups, std::size_t count) {
     std::uint32_t* next = group_of_.data() + assigned_;
     assigned_ += groups.size() * count;

@@ -18,12 +18,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Properties of the demands that the lookup of groups uses.
+/// The properties of the demands that the index of groups uses.
 template <std::size_t R, class T>
 struct demand_traits {
   /// The smallest demand of each resource.
   resources<R, T> smallest;
-  /// False for a resource if one group has enough of it for all samples.
+  /// False for a resource if one group can hold the demands of all samples in this resource.
   bool binds[R];
   /// The binding resource in which the demands have the most different values, judged by at most
   /// 1024 demands; the last of equal resources.

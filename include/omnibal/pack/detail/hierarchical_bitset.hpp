@@ -12,8 +12,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A hierarchical bitset for each of at most 64 cells: a set of depths. A depth of a cell is named
-/// by a bucket, `bucket_of(cell, depth)`. Depths are below 4096 unless `is_deep`.
+/// A set of depths, which are small numbers, for each of at most 64 cells. Each set is a
+/// hierarchical bitset. A bucket identifies a depth of a cell: `bucket_of(cell, depth)`. Depths are
+/// below 4096 unless `is_deep`.
 template <bool is_deep>
 class hierarchical_bitset {
  public:
@@ -46,7 +47,8 @@ class hierarchical_bitset {
     std::size_t const word = word_of(bucket);
     std::uint64_t* const summary = summaries_.data() + (cell << summary_bits());
     words_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
-    // Otherwise, the code has no branches because a zero word is hard to predict.
+    // The other code has no branches, because the processor cannot predict whether the word is
+    // zero.
     if (is_deep && words_[bucket / 64] != 0) return;
     std::uint64_t const word_is_empty = words_[bucket / 64] == 0 ? 1 : 0;
     summary[word / 64] &= ~(word_is_empty << word % 64);
@@ -110,7 +112,7 @@ class hierarchical_bitset {
 
   unsigned depth_bits_ = 6;
   std::vector<std::uint64_t> words_;
-  /// The words of each cell that are not zero, as bits.
+  /// Bits that mark the nonzero words of each cell.
   std::vector<std::uint64_t> summaries_;
   std::uint64_t cells_ = 0;
 };

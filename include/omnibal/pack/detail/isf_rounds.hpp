@@ -117,8 +117,9 @@ class isf_rounds {
   /// other groups to the front of the pool. Returns the number of these records.
   ///
   /// The end of a group and whether the group is kept are unpredictable. The loops over samples
-  /// therefore have no branches on either. A block of samples is cut into groups, and the groups
-  /// are judged. Each sample is then written to both places, of which one advances.
+  /// therefore have no branches that depend on them. A block of samples is cut into groups, and the
+  /// groups are judged. Each sample is then written to the output and to the pool, and only one of
+  /// the two positions advances.
   std::size_t regroup(bool last, packing_report& report) {
     constexpr std::size_t block = 1024;
     std::uint16_t ordinals[block];

@@ -31,10 +31,10 @@ struct group_rooms {
 /// An index of the open bins, the groups with room, by cells of their rooms in all resources except
 /// for one, the fine resource. Within a cell, groups are sorted by levels of the fine room. The
 /// group with the least fine room that a sample fits is therefore found by scanning bits. There are
-/// at most 64 cells, so that one word says which cells contain groups.
+/// at most 64 cells, so that the bits of one word mark the cells that contain groups.
 ///
 /// If every room has a level of its own, the search is exact. Otherwise, at most `probes` groups of
-/// a cell are tried, and one that fits may be missed.
+/// a cell are tried, and a group that fits may be missed.
 template <std::size_t R, class T>
 class open_bin_index {
  public:
@@ -42,7 +42,7 @@ class open_bin_index {
 
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// A group in a list, with its predecessor there.
+  /// The place of a group: its list, given by cell and level, and its predecessor in this list.
   struct place {
     std::uint32_t group = none;
     std::uint32_t before = none;
@@ -65,7 +65,7 @@ class open_bin_index {
     for (std::size_t r = 0; r != R; ++r) {
       if (r != fine_ && traits.binds[r]) divide(r, root(max_cells / cells, kinds_left--));
     }
-    // A resource that does not bind has the levels that the fine resource can spare.
+    // A resource that does not bind gets only the levels that the fine resource does not need.
     std::size_t const fine_levels =
         quantized_axis<T>(capacity[fine_], std::max<std::size_t>(1, max_levels / cells)).count();
     for (std::size_t r = 0; r != R; ++r) {
@@ -148,8 +148,8 @@ class open_bin_index {
   static constexpr std::size_t max_cells = 64;
   static constexpr unsigned probes = 16;
 
-  /// Returns the most levels of all cells together: enough to be exact for common capacities, and
-  /// limited by the number of samples.
+  /// Returns the maximum number of levels of all cells together: enough to be exact for common
+  /// capacities, and limited by the number of samples.
   [[nodiscard]] static std::size_t max_levels_for(std::size_t sample_count) {
     return std::max({std::clamp<std::size_t>(16 * sample_count, 4096, 32768),
                      std::min<std::size_t>(sample_count, 131072), sample_count / 4});
@@ -214,8 +214,8 @@ class open_bin_index {
   [[nodiscard]] place first_fit(group_rooms<Layout> const& groups, std::size_t cell,
                                 typename Layout::demand_type const& demand,
                                 std::size_t level) const {
-    // In the level of the demand, the fine room may be too small; above this level, only the other
-    // rooms may be.
+    // In the level of the demand, the fine room may be too small; in higher levels, only the rooms
+    // in other resources may be too small.
     std::size_t const lowest = level;
     unsigned tried = 0;
     for (; level != levels_.count(); ++level) {
@@ -238,7 +238,7 @@ class open_bin_index {
   quantized_axis<T> coarse_[R] = {};
   std::size_t strides_[R] = {};
   quantized_axis<T> levels_;
-  /// The levels of each cell that hold groups.
+  /// The levels of each cell that contain groups.
   level_sets occupied_;
   amounts_type least_[max_cells] = {};
   std::vector<std::uint32_t> heads_;

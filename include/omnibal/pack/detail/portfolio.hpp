@@ -24,15 +24,15 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The bytes of a sample in the input of `pack_sampled` and in its pool.
+/// The bytes that `pack_sampled` needs for a sample in its input and in its pool.
 template <class Layout>
 inline constexpr std::size_t pool_bytes = sizeof(typename Layout::demand_type) +
                                           sizeof(record<typename Layout::demand_type>);
 
 /// Packs samples into random groups that are full, and packs the samples that are left by best-fit
 /// decreasing. This is the better method if sizes are similar and only a mixture of them fills a
-/// group. Returns nothing if more samples are left than there is memory for: a half or, with large
-/// records, a quarter.
+/// group. Returns nothing if the samples that are left need too much memory: if they are more than
+/// a half or, with large records, more than a quarter of all samples.
 template <class Layout>
 [[nodiscard]] std::optional<grouping> pack_sampled(measured<Layout> const& input,
                                                    size_measure measure, packing_report& report) {
@@ -57,8 +57,8 @@ template <class Layout>
       rest, demands_after::freed, sample_size(input.capacity, measure), min_slack(input.capacity)));
 }
 
-/// Returns true if random groups are no more than the groups of best-fit decreasing, judged by some
-/// random samples.
+/// Returns true if, for some randomly selected samples, `pack_sampled` makes no more groups than
+/// best-fit decreasing.
 template <class Layout>
 [[nodiscard]] bool sampling_pays(measured<Layout> const& input, size_measure measure) {
   std::size_t const draws = std::clamp<std::size_t>(input.size() / 16, 1024, 8192);
@@ -87,8 +87,8 @@ struct portfolio_limits {
 inline constexpr portfolio_limits normal_portfolio{256, 16384};
 
 /// Returns the packing with the fewest groups among several attempts, as many as `limits` allow. An
-/// attempt that reaches the lower bound is the last. If there are many samples, only the more
-/// promising attempt is made.
+/// attempt that reaches the lower bound is the last. If there are many samples, only one attempt is
+/// made, and `sampling_pays` selects the method.
 template <class Layout>
 [[nodiscard]] packing pack_portfolio(measured<Layout>&& input, size_measure measure,
                                      portfolio_limits const& limits) {

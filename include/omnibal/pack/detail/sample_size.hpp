@@ -14,8 +14,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The size of a sample in units of 2^-32, by `measure` and the other measure in turn. From attempt
-/// 2 on, the size has random weights of resources and factors of samples, all in [1/2, 1).
+/// The size of a sample in units of 2^-32. Even attempts use `measure`, odd attempts use the other
+/// measure. From attempt 2 on, the size has random weights of resources and random factors of
+/// samples, all in [1/2, 1).
 template <std::size_t R, class T>
 class sample_size {
  public:

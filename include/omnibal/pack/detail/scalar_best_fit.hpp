@@ -35,7 +35,7 @@ class counted_line {
   counted_line(std::vector<std::uint32_t> const& counts, std::size_t sample_count)
       : counts_(counts.data()), size_(static_cast<room_type>(counts.size())), runs_(sample_count) {}
 
-  /// Returns the next size and the number of its samples. Precondition: there is one.
+  /// Returns the next size and the number of its samples. Precondition: samples are left.
   [[nodiscard]] std::pair<room_type, std::size_t> next_run() {
     do --size_;
     while (counts_[size_] == 0);
@@ -73,7 +73,7 @@ class sorted_line {
   explicit sorted_line(std::vector<std::uint64_t>&& sizes)
       : sizes_(std::move(sizes)), next_(sizes_.size()) {}
 
-  /// Returns the next size and the number of its samples. Precondition: there is one.
+  /// Returns the next size and the number of its samples. Precondition: samples are left.
   [[nodiscard]] std::pair<room_type, std::size_t> next_run() {
     std::size_t const first = passed_;
     room_type const size = sizes_[first];
@@ -107,7 +107,7 @@ template <class Line>
     groups.fall_to(size);
     for (std::size_t left = run; left != 0;) {
       bool const opens = groups.empty();
-      // Equal samples follow each other into a group while they fit.
+      // As many equal samples as fit are packed into the group one after the other.
       auto room = opens ? capacity : groups.best_room();
       std::size_t count = 0;
       do {

@@ -18,11 +18,11 @@ namespace omnibal::inline v0::detail {
 /// The open bins, the groups with room, for sizes that only fall.
 ///
 /// A group is active while the current size fits it. The rooms of active groups are at least the
-/// current size; the rooms of the others are below it. A group that becomes active when the size
-/// falls therefore has less room than all active groups. The active groups are a stack with the
-/// least room on top, and the top is the best fit. The others wait in buckets by the leading bits
-/// of their room. The bucket through which the size is falling is a heap if it holds more than one
-/// value.
+/// current size; the rooms of other groups are below the current size. A group that becomes active
+/// when the size falls therefore has less room than all active groups. The active groups are a
+/// stack with the least room on top, and the top is the best fit. The other groups are stored in
+/// buckets by the leading bits of their room. The bucket through which the size is falling is a
+/// heap if it holds more than one value.
 ///
 /// Among groups with equal room, the best fit is the group that has had this room for the shortest
 /// time. Groups that follow each other in this order and in their indices are one entry, a run.
@@ -62,7 +62,7 @@ class sorted_open_bins {
     return {run.first, run[most - 1]};
   }
 
-  /// Activates the groups that fit `size`, which is at most the size of the previous call.
+  /// Activates the groups with room for `size`, which is at most the size of the previous call.
   void fall_to(room_type size) {
     std::size_t const target = bucket_of(size);
     for (;;) {
@@ -117,7 +117,7 @@ class sorted_open_bins {
     std::uint32_t const head = std::exchange(heads_[bucket], none);
     if (head == none) return;
     if (shift_ == 0) {
-      // All rooms are equal, and the list has the youngest run first, as the stack needs it.
+      // All rooms are equal, and the list has the youngest run first, as the stack requires.
       std::uint32_t last = head;
       while (rooms_.next(last) != none) last = rooms_.next(last);
       rooms_.next(last) = std::exchange(top_, head);

@@ -19,8 +19,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The state of the demands after a packing. They are freed as soon as they have been read, because
-/// the groups need the memory.
+/// The state of the demands after a packing. With `freed`, the demands are freed as soon as they
+/// have been read, because the groups need the memory.
 enum class demands_after { kept, freed };
 
 /// The demands in the order of packing, and the rooms of the groups. Demands of one word are read
@@ -60,7 +60,7 @@ class demands_and_rooms {
   unset_array<demand_type> rooms_;
 };
 
-/// Packs samples in this order by best-fit; each sample fits an empty group.
+/// Packs samples by best fit in the order `order`. Precondition: each sample fits an empty group.
 template <class Layout, class Score>
 [[nodiscard]] group_assignment fit_by_index(measured<Layout>& input, demands_after after,
                                             std::vector<std::uint32_t> const& order,

@@ -36,8 +36,8 @@ class annealing_schedule {
       : first_(static_cast<uint128>(size) * fraction / parts + 1) {}
 
   /// Sets the temperature at `step` of `steps`. The temperature falls by a constant factor per
-  /// step, to 2^-12 of the first temperature. At the end, no loss of a whole unit is accepted among
-  /// values below some thousands.
+  /// step, to 2^-12 of the first temperature. At the end, practically no loss is accepted if values
+  /// are below a few thousand.
   void set(std::uint64_t step, std::uint64_t steps) {
     constexpr std::uint64_t halvings = 12;
     auto const passed = static_cast<uint128>(step) * halvings * fraction / steps;
@@ -72,10 +72,10 @@ class annealing_schedule {
 /// value of a sample is its demand. Otherwise, the value is the sum of the demands as shares of the
 /// capacity, weighted by the scarcity of each kind.
 ///
-/// If groups cannot be full, some samples are harder to place than their size tells. The prices of
-/// a linear program would show this. Such a sample therefore gains value whenever it enters a group
-/// without a gain. Source: Nagata, Braysy, "A powerful route minimization heuristic for the vehicle
-/// routing problem with time windows", 2009.
+/// If groups cannot be full, some samples are harder to place than their size indicates. The prices
+/// of a linear program would show this. Such a sample therefore gains value whenever it enters a
+/// group without a gain. Source: Nagata, Braysy, "A powerful route minimization heuristic for the
+/// vehicle routing problem with time windows", 2009.
 template <class Layout>
 class sample_values {
  public:
@@ -95,8 +95,8 @@ class sample_values {
   [[nodiscard]] bool are_sizes() const { return kinds == 1 && !are_rising_; }
 
   /// Begins a search for `groups` groups. With several kinds, values rise from now on if all
-  /// samples leave more than a 64th of these groups empty. In fuller groups, only the demand of a
-  /// sample counts.
+  /// samples together leave more than 1/64 of the room in these groups empty. In fuller groups,
+  /// only the demand of a sample counts.
   void begin(std::size_t groups) {
     if constexpr (kinds != 1) {
       auto const room = static_cast<uint128>(size(input_.capacity)) * groups;
@@ -104,8 +104,8 @@ class sample_values {
     }
   }
 
-  /// Lets values rise in every other search if there is one kind. Returns false if there are
-  /// several kinds, for which nothing changes.
+  /// With one kind of demand, switches whether values rise. Returns false and changes nothing if
+  /// there are several kinds.
   bool alternate() {
     if constexpr (kinds == 1) set_rising(!are_rising_);
     return kinds == 1;
@@ -159,7 +159,7 @@ class group_filling {
   explicit group_filling(amounts_type const& capacity) : sums_(sums_for(capacity)) {}
 
   /// Fills `room` with samples that have these demands and values. Returns the largest sum of
-  /// values that is found. `are_sizes` says whether values are demands.
+  /// values that is found. `are_sizes` is true if values are demands.
   std::int64_t fill(std::span<amounts_type const> demands, std::span<std::int64_t const> values,
                     bool are_sizes, amounts_type const& room) {
     std::int64_t const value = evaluate_filling(demands, values, are_sizes, room);
@@ -221,7 +221,7 @@ class group_filling {
 /// A step forces a sample of the pool into a group. The step fills the remaining room with the best
 /// subset of the previous samples of the group and of some samples of the pool. All samples that
 /// are then in no group form the pool. Samples above half of the capacity are lifted. With several
-/// kinds, one kind counts: the kind with most such samples. Lifted samples remain in their groups
+/// kinds, the kind with the most such samples decides. Lifted samples remain in their groups
 /// because no two of them share a group. Groups therefore differ in the room that their lifted
 /// samples leave.
 template <class Layout>
@@ -240,8 +240,8 @@ class partial_packing {
   }
 
   /// Copies `groups`, except for each group g with `is_dissolved(g)`, whose samples enter the pool.
-  /// `target` is the number of groups in the end. Precondition: no dissolved group contains a
-  /// lifted sample.
+  /// `target` is the number of groups that the search tries to reach. Precondition: no dissolved
+  /// group contains a lifted sample.
   template <class Dissolved>
   void assign(grouping const& groups, Dissolved const& is_dissolved, std::size_t target) {
     groups_.clear();
@@ -316,7 +316,8 @@ class partial_packing {
   }
 
   /// Packs the pool into at most `most` groups if possible. Each group contains the most valuable
-  /// sample that is left and the best subset of the others. Returns false if a sample is left.
+  /// sample that is left and the best subset of the other samples. Returns false if a sample is
+  /// left.
   bool pack_pool(std::size_t most, grouping& packed) {
     has_changed_ = false;
     packed.clear();
@@ -439,7 +440,7 @@ class partial_packing {
   [[nodiscard]] std::int64_t evaluate_step(std::uint32_t forced, amounts_type const& room) {
     return values_[forced] + fill(room) - replaced_value_;
   }
-  /// Returns the value of the samples of a group that are not lifted, measured anew.
+  /// Returns the value of the samples of a group that are not lifted, summed over the samples.
   [[nodiscard]] std::int64_t value_of(group const& one) const {
     std::int64_t value = 0;
     for (std::uint32_t k = one.first; k != none; k = next_[k]) value += values_[k];
@@ -522,7 +523,7 @@ class partial_packing {
   std::uint32_t first_kept_ = none;
   std::uint64_t cursor_ = 0;
   amounts_type kept_load_ = {};
-  /// The total value of the candidates that the group had.
+  /// The total value of the candidates that came from the group.
   std::int64_t replaced_value_ = 0;
   std::vector<std::uint32_t> left_;
 };
@@ -530,11 +531,11 @@ class partial_packing {
 /// Reduces the number of groups of a packing, pass by pass, by simulated annealing of the size of
 /// the pool of a `partial_packing`.
 ///
-/// The groups with the smallest loads are dissolved: the number of groups to save, and two more.
-/// The pool may fill the two groups in the end, and has enough samples to fill the other groups
-/// exactly. When the pool fits the additional groups, the packing has saved the intended number of
-/// groups. The temperature falls over some passes; then the pool is packed afresh. If the new
-/// packing saves nothing, the next descent is to save half of the groups and takes twice the
+/// The groups with the smallest loads are dissolved: the number of groups to save, and two more. In
+/// the end, the pool may fill the two additional groups. It has enough samples to fill the other
+/// groups exactly. When the pool fits the additional groups, the packing has saved the intended
+/// number of groups. The temperature falls over some passes; then the pool is packed again. If the
+/// new packing saves nothing, the next descent is to save half of the groups and takes twice the
 /// passes. To save a single group, descents with several kinds of demand dissolve two and four
 /// additional groups in turn. With one kind, there are two descents before the number of passes
 /// doubles. The first descent uses sizes alone, which fills groups exactly. The second uses values
@@ -584,8 +585,8 @@ class annealing_fill {
   /// The stream of random numbers; the exchanges use stream 0.
   static constexpr std::uint64_t stream = 1;
   static constexpr std::size_t kinds = Layout::amounts_type::size();
-  /// The number of additional groups that are dissolved. With one, the pool has too few samples to
-  /// choose from; with more, too few groups are left to fill.
+  /// The number of additional groups that are dissolved. With one additional group, the pool has
+  /// too few samples to choose from; with more than two, too few groups are left to fill.
   static constexpr std::size_t few_spare = 2;
   /// The number of additional groups in every other descent for a single group, with several kinds.
   static constexpr std::size_t many_spare = 4;
@@ -670,8 +671,8 @@ class annealing_fill {
     is_open_ = false;
   }
 
-  /// Ends a descent. Continues from the packing with the pool packed afresh if this packing has no
-  /// more groups.
+  /// Ends a descent: packs the pool again, and continues from this packing if it has no more
+  /// groups. Then sets the parameters of the next descent.
   void end_descent(grouping& groups) {
     grouping const packed = pack_afresh(input_, state_.pool());
     std::size_t const count = groups.size();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// Reduction of groups by dissolving some and filling the others from them.
+/// \file Reduction of the number of groups: some groups are dissolved, and their samples fill the
+/// other groups.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/checked_gain.hpp>
@@ -66,8 +66,8 @@ class scarcity_weighted_size {
 
 /// Samples without a group, which groups exchange for some of their own samples.
 ///
-/// The largest sample within a limit is looked up in the same way as groups are looked up by their
-/// room. A sample is a group that contains nothing else. The demand that must still fit is the
+/// An index of groups by their room finds the largest sample within a limit. For this index, a
+/// sample is a group that contains only this sample, and the demand that must still fit is the
 /// capacity less the limit.
 template <class Layout>
 class exchange_pool {
@@ -100,9 +100,9 @@ class exchange_pool {
   [[nodiscard]] bool contains(std::uint32_t sample) const { return is_in_[sample]; }
 
   /// Exchanges up to two samples of the group for one or two samples of the pool. Repeats this
-  /// while the exchange leaves less of the capacity, within a budget.
+  /// while an exchange reduces the room of the group, within a budget.
   void fill(std::vector<std::uint32_t>& group, rng::engine& words) {
-    // Few groups spend the budget.
+    // Few groups use the whole budget.
     for (search_budget budget(8); !budget.is_spent(); budget.spend()) {
       exchange const best = best_exchange(group, words);
       if (best.gain == 0 || !apply_exchange(best, group)) return;
@@ -115,8 +115,8 @@ class exchange_pool {
   static constexpr std::uint32_t none = cells_type::none;
   static constexpr std::size_t no_position = static_cast<std::size_t>(-1);
 
-  /// The samples that a group gives, by position in it, and the samples that it receives, by place
-  /// in the pool.
+  /// The samples that leave a group, by position in the group, and the samples that the group
+  /// receives, by place in the pool.
   struct exchange {
     std::size_t goes[2] = {no_position, no_position};
     place comes[2] = {};
@@ -163,7 +163,7 @@ class exchange_pool {
     return amounts;
   }
 
-  /// Returns the room of a group, measured anew.
+  /// Returns the room of a group, computed from its samples.
   [[nodiscard]] amounts_type room_of(std::vector<std::uint32_t> const& group) const {
     return difference(input_.capacity, input_.load(group));
   }
@@ -184,7 +184,8 @@ class exchange_pool {
   }
 
   /// Returns the exchange that leaves the least of the capacity, among the exchanges that are
-  /// tried. The result receives no samples if no exchange leaves less than the group has left now.
+  /// tried. If no exchange reduces the room of the group, the result has a gain of zero and
+  /// receives no samples.
   [[nodiscard]] exchange best_exchange(std::vector<std::uint32_t> const& group,
                                        rng::engine& words) const {
     // The number of pairs that are tried for each limit, and of samples of the group that may
@@ -193,7 +194,7 @@ class exchange_pool {
     constexpr std::size_t max_tried = 8;
     amounts_type const room = room_of(group);
     exchange best;
-    // An exchange with this gain leaves nothing.
+    // An exchange with this gain leaves no room.
     auto const most = static_cast<std::int64_t>(size_(room));
     auto const consider = [&](amounts_type const& limit, std::size_t first, std::size_t second) {
       place const largest = largest_within(limit);
@@ -274,10 +275,10 @@ class exchange_pool {
 /// Reduces the number of groups of a packing, pass by pass.
 ///
 /// A pass dissolves a share of the groups into a pool: groups with much room, and some by chance.
-/// The pass then fills the other groups from the pool, the fullest first, and packs the pool
-/// afresh. The demands in the pool shrink by the gain of the other groups, so that the pool
-/// requires fewer groups. A larger pool wastes more when it is packed, but the other groups gain
-/// more from it. The share therefore begins with a half and falls whenever a pass gains too little.
+/// The pass then fills the other groups from the pool, the fullest first, and packs the pool again.
+/// The demands in the pool shrink by the gain of the other groups, so that the pool requires fewer
+/// groups. A larger pool wastes more when it is packed, but the other groups gain more from it. The
+/// share therefore begins with a half and falls whenever a pass gains too little.
 template <class Layout>
 class group_reducer {
  public:
@@ -291,8 +292,8 @@ class group_reducer {
     std::size_t const count = groups.size();
     grouping after = dissolve_and_refill(groups, pool_groups(count));
     std::size_t const gain = count - std::min(count, after.size());
-    // A packing with the same number of groups is kept because the next pass finds other ways from
-    // there.
+    // A packing with the same number of groups is kept, because the next pass may find an
+    // improvement from it.
     if (after.size() <= count) groups = std::move(after);
     if (gain * 200 < pool_groups(count)) share_ = share_ / 10 * 7;
     if (pool_groups(count) == min_pool_groups) {
@@ -305,7 +306,7 @@ class group_reducer {
     ++pass_;
   }
 
-  /// Returns true after passes with all shares.
+  /// Returns true if passes with all shares of dissolved groups have run.
   [[nodiscard]] bool has_stalled() const { return has_stalled_; }
 
   /// Returns true after passes with all shares, none of which gained anything. The gain of the last

@@ -55,7 +55,7 @@ class bounded_knapsack {
   [[nodiscard]] std::size_t work() const { return work_; }
 
  private:
-  /// The nodes of a search, as in `subset_sum`.
+  /// The maximum number of nodes of a search, the same as in `subset_sum`.
   static constexpr search_budget nodes{256};
   /// The work of a node, in operations on a word.
   static constexpr std::size_t words_of_node = 4 + R;

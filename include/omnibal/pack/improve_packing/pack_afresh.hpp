@@ -19,7 +19,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns a packing with few groups of samples that all fit.
+/// Returns a packing with few groups. Precondition: each sample fits an empty group.
 template <class Layout>
 [[nodiscard]] grouping pack_afresh(measured<Layout>&& input) {
   using amounts_type = typename Layout::amounts_type;

@@ -46,9 +46,10 @@ class subset_sum {
 
  private:
   /// The number of bits above which a search replaces the table of bits. The table grows with the
-  /// room and then takes longer than a search that is as good.
+  /// room; a larger table takes longer than a search that finds equally good subsets.
   static constexpr std::int64_t max_bits = std::int64_t{1} << 14;
-  /// The nodes of a search. Nearly all searches of random values end earlier with the best subset.
+  /// The maximum number of nodes of a search. Nearly all searches of random values end earlier with
+  /// the best subset.
   static constexpr search_budget nodes{256};
   /// The work of a node of the search, in operations on a word.
   static constexpr std::size_t words_of_node = 8;

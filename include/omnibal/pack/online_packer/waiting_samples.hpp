@@ -22,9 +22,10 @@
 namespace omnibal::inline v0::detail {
 
 /// A division of the demands up to a capacity into cells and depths. At most 64 cells divide all
-/// resources except for the fine one, the resource with the largest capacity (the last of equal
-/// ones). Within a cell, depths divide the fine resource. Small numbers mean large amounts: depth
-/// zero holds the capacity, and a demand for less of a resource than a cell has a higher number.
+/// resources except for the fine resource. The fine resource has the largest capacity; of equal
+/// resources, it is the last. Within a cell, depths divide the fine resource. Small numbers mean
+/// large amounts: depth zero contains the capacity, and classes of smaller amounts have higher
+/// numbers.
 template <std::size_t R, class T>
 class size_classes {
  public:
@@ -81,7 +82,8 @@ class size_classes {
     quantized_axis<T> classes;
     std::size_t last_class = 0;
     std::size_t stride = 0;
-    /// For each class, counted from the largest amounts, the cells that are not above it.
+    /// For each class, counted from the largest amounts: bits that mark the cells whose amounts are
+    /// not above the class.
     std::array<std::uint64_t, max_cells> within{};
     std::array<std::uint64_t, max_cells> min_shares{};
   };
@@ -90,8 +92,8 @@ class size_classes {
     return kinds_[kind].last_class - kinds_[kind].classes(amount);
   }
 
-  /// Returns the largest number of classes of one resource that all resources except for one can
-  /// have.
+  /// Returns the largest number of classes per resource for which R - 1 resources have at most
+  /// `max_cells` cells.
   [[nodiscard]] static constexpr std::size_t max_classes() {
     for (std::size_t classes = max_cells; classes > 1; --classes) {
       std::size_t cells = 1;
@@ -229,11 +231,11 @@ class waiting_samples {
     return sum;
   }
 
-  /// The cells and depths of the samples that a room may accept.
+  /// The cells and depths of the samples that may fit a room.
   struct place {
     /// One bit for each cell; zero if certainly no sample fits.
     std::uint64_t cells;
-    /// The least depth.
+    /// The smallest depth of samples that may fit.
     std::size_t depth;
   };
 
@@ -261,15 +263,16 @@ class waiting_samples {
   }
 
   /// Returns the sample with the largest weighted share among the samples that fit the room, at the
-  /// resolution of cells and depths. Among equal samples, returns the oldest of the last cell. A
-  /// depth or a cell may have both samples that fit and samples that do not. In this case, only
-  /// `probes` are tried, and one that fits may be missed. Adds the work to `work`, in units of
-  /// about 2 ns. Precondition: `at` is the place of the room, and `weigh` has been called for a
-  /// room that is not below this one.
+  /// resolution of cells and depths. Among equal samples, returns the oldest sample of the last
+  /// cell. A depth or a cell may have both samples that fit and samples that do not fit. In this
+  /// case, only `probes` samples are tried, and a sample that fits may be missed. Adds the work to
+  /// `work`, in units of about 2 ns. Precondition: `at` is the place of the room, and `weigh` has
+  /// been called for a room that is not below this one.
   [[nodiscard]] slot most_valuable(room_type const& room, place const& at,
                                    std::uint64_t& work) const {
     work += work_of_lookup;
-    // A key is the worth of a cell and a depth above the bucket, so that one comparison does.
+    // The high bits of a key are the worth of a cell and a depth, the low bits are the bucket. One
+    // comparison of keys therefore suffices.
     typename depth_sets::search const depth_in(depths_, at.depth);
     std::uint64_t const depth_key = depth_key_;
     std::uint64_t const min_depth_key = at.depth * depth_key;
@@ -296,7 +299,7 @@ class waiting_samples {
   }
 
  private:
-  /// The size makes the computation of the address of a node cheap.
+  /// A size that is a power of two makes the address of a node cheap to compute.
   struct alignas(R <= 2 ? 64 : alignof(std::uint64_t)) node {
     amounts_type demand;
     std::uint32_t shares[R];

@@ -59,7 +59,7 @@ class padded_runs {
   /// Returns the samples in descending order of size.
   [[nodiscard]] std::vector<std::uint32_t>& order() { return order_; }
 
-  /// Returns the first sample of each group in the order, and the number of samples.
+  /// Returns the position of the first sample of each group, and last the number of samples.
   [[nodiscard]] std::vector<std::uint32_t> cuts() {
     costs_.assign(count_ + 1, 0);
     last_cuts_.assign(count_ + 1, 0);

@@ -18,8 +18,9 @@ namespace omnibal::inline v0::detail {
 /// Cliques of the graph of conflicts, which has an edge between two samples that exceed a capacity
 /// together. Each sample of a clique needs a group of its own.
 ///
-/// Cliques are found greedily, in the order of the largest share of a capacity and in the order of
-/// the number of conflicts. If there are many samples, only the largest are examined.
+/// Two cliques are built greedily: with the samples by descending largest share of a capacity, and
+/// by descending number of conflicts. If there are many samples, only the largest samples are
+/// examined.
 template <class Layout>
 class conflict_clique {
  public:
@@ -73,8 +74,8 @@ class conflict_clique {
     return false;
   }
 
-  /// Returns the size of a clique that gains each sample, in order, that is in conflict with all
-  /// its samples.
+  /// Returns the size of a clique that is built greedily: each sample, in order, joins if it is in
+  /// conflict with all samples of the clique.
   [[nodiscard]] std::size_t greedy_clique() const {
     std::vector<amounts_type> clique;
     for (amounts_type const& sample : amounts_) {

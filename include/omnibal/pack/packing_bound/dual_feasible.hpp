@@ -20,26 +20,27 @@ namespace omnibal::inline v0::detail {
 /// `whole()` together. The sum of the images of all samples, divided by `whole()`, is therefore a
 /// lower bound.
 ///
-/// Parameters are at most 2^14 or values, and a capacity is at most `max_capacity`, so that images
-/// are below 2^63. Survey: Alves, Clautiaux, Valerio de Carvalho, Rietz, Dual-Feasible Functions
-/// for Integer Programming and Combinatorial Optimization, 2016.
+/// A parameter k is at most 2^14 or is a value of a sample, and a capacity is at most
+/// `max_capacity`, so that images are below 2^63. Survey: Alves, Clautiaux, Valerio de Carvalho,
+/// Rietz, Dual-Feasible Functions for Integer Programming and Combinatorial Optimization, 2016.
 enum class dual_feasible {
   /// Keeps a share x if (k + 1) x is an integer; otherwise, rounds it to floor((k + 1) x) / k.
   /// Parameter k >= 1. Source: Fekete, Schepers, "New classes of fast lower bounds for bin packing
   /// problems", 2001, u^(k).
   rounded_parts,
-  /// Counts the parts of k strictly below a share of less than a half, keeps a half, and is
-  /// symmetric for larger shares. Parameter k >= 2. Source: Vanderbeck, "Exact algorithm for
-  /// minimizing the number of setups in the one-dimensional cutting stock problem", 2000.
+  /// Divides the capacity into k parts. Counts the parts strictly below a share of less than a
+  /// half, keeps a half, and is symmetric for larger shares. Parameter k >= 2. Source: Vanderbeck,
+  /// "Exact algorithm for minimizing the number of setups in the one-dimensional cutting stock
+  /// problem", 2000.
   parts_below,
-  /// Counts the whole k in values below a half. For values above a half, subtracts the whole k in
-  /// the room that they leave. Parameter 1 <= k <= capacity. Source: Carlier, Clautiaux, Moukrim,
-  /// "New reduction procedures and lower bounds for the two-dimensional bin packing problem with
-  /// fixed orientation", 2007.
+  /// Counts the whole multiples of k in values below half of the capacity. For larger values,
+  /// subtracts the whole multiples of k in the room that they leave. Parameter 1 <= k <= capacity.
+  /// Source: Carlier, Clautiaux, Moukrim, "New reduction procedures and lower bounds for the
+  /// two-dimensional bin packing problem with fixed orientation", 2007.
   counted_room,
-  /// Counts whole k, and adds the excess of the rest of the value over the rest of the capacity.
-  /// Parameter 1 <= k <= capacity. Source: Burdett, Johnson, "A subadditive approach to solve
-  /// linear integer programs", 1977.
+  /// Counts the whole multiples of k, and adds the excess of the rest of the value over the rest of
+  /// the capacity. Parameter 1 <= k <= capacity. Source: Burdett, Johnson, "A subadditive approach
+  /// to solve linear integer programs", 1977.
   counted_rest,
 };
 
@@ -86,7 +87,7 @@ class dual_feasible_function {
   }
 
  private:
-  /// Returns the number of parts of k that end strictly below the value.
+  /// Returns the number of the k parts that end strictly below the value.
   [[nodiscard]] constexpr std::uint64_t parts_below(std::uint64_t value) const {
     std::uint64_t const parts = (k_ * value + capacity_ - 1) / capacity_;
     return parts == 0 ? 0 : parts - 1;
@@ -114,8 +115,8 @@ class dual_feasible_bounds {
   /// The largest number of images that are computed, in addition to eight for each value.
   static constexpr std::size_t max_steps = std::size_t{1} << 19;
 
-  /// Keeps positive values in ascending order, each once, and a capacity up to `max_capacity`.
-  /// `values` must outlive this object.
+  /// Preconditions: the values are positive, ascending and different; the capacity is at most
+  /// `max_capacity`. `values` must outlive this object.
   dual_feasible_bounds(std::span<counted_value const> values, std::uint64_t capacity)
       : values_(values), capacity_(capacity) {}
 
@@ -194,8 +195,8 @@ class dual_feasible_bounds {
     bound_ = std::max(bound_, static_cast<std::size_t>(full_ + (sum + whole - 1) / whole));
   }
 
-  /// Considers a function, and its images rounded down to parts. The composition of two dual
-  /// feasible functions is dual feasible.
+  /// Considers a function by itself, and with `parts_below` applied to its images for several k.
+  /// The composition of two dual feasible functions is dual feasible.
   void consider_rounded(dual_feasible_function const& function) {
     consider(seen_, function);
     std::uint64_t const whole = function.whole();

@@ -18,10 +18,10 @@ namespace omnibal::inline v0::detail {
 
 /// The best pattern for given prices and one kind of demand: a bounded knapsack.
 ///
-/// Dynamic programming over lists of states of which no larger one is worth less (Nemhauser,
-/// Ullmann, "Discrete dynamic programming and capital allocation", 1969). A state is dropped if it
-/// cannot become better than the best known pattern. The bound of a state cuts the most efficient
-/// types that are left to fit.
+/// Dynamic programming over lists of states, in which a larger state is always worth more
+/// (Nemhauser, Ullmann, "Discrete dynamic programming and capital allocation", 1969). A state is
+/// dropped if it cannot become better than the best known pattern. The bound of a state fills its
+/// room with the most efficient remaining item, in fractions.
 class scalar_pricing {
  public:
   /// Keeps positive values up to the capacity, which is below 2^32, and the number of times that
@@ -50,8 +50,8 @@ class scalar_pricing {
     return result;
   }
 
-  /// Searches for the most valuable pattern, if it is worth more than `pattern_master::one`. Takes
-  /// work from `steps` and returns false if these do not suffice.
+  /// Searches for the most valuable pattern, if it is worth more than `pattern_master::one`.
+  /// Subtracts its work from `steps`, and returns false if the steps do not suffice.
   bool run(std::span<std::int64_t const> prices, std::size_t& steps) {
     make_items(prices);
     best_worth_ = pattern_master::one;
@@ -127,7 +127,8 @@ class scalar_pricing {
     });
   }
 
-  /// Returns false if a state cannot become better than the best with items from `next` on.
+  /// Returns false if a state, with items from `next` on, cannot become better than the best known
+  /// pattern.
   [[nodiscard]] bool is_promising(state const& of, std::size_t next) const {
     if (next == items_.size()) return false;
     auto const missing = static_cast<uint128>(best_worth_ - of.worth);

@@ -20,7 +20,7 @@ namespace omnibal::inline v0::detail {
 
 /// The best pattern for given prices and several kinds of demand: a knapsack with several
 /// capacities, solved by depth-first branch and bound. The bound relaxes all capacities to one, the
-/// sum of their shares, and fills the remaining sum with the most efficient types, the last one in
+/// sum of their shares, and fills the remaining sum with the most efficient types, the last type in
 /// part.
 template <class Layout>
 class vector_pricing {
@@ -64,8 +64,8 @@ class vector_pricing {
     return result;
   }
 
-  /// Searches for the most valuable pattern, if it is worth more than `pattern_master::one`. Takes
-  /// work from `steps` and returns false if these do not suffice.
+  /// Searches for the most valuable pattern, if it is worth more than `pattern_master::one`.
+  /// Subtracts its work from `steps`, and returns false if the steps do not suffice.
   bool run(std::span<std::int64_t const> prices, std::size_t& steps) {
     order_.clear();
     for (std::size_t i = 0; i != prices.size(); ++i) {

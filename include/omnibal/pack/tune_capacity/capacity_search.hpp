@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file
-/// Search for capacities: many on a part of the samples, the best on more, the last few on all.
+/// \file Search for capacities: many capacities are tried on a part of the samples, the best on
+/// larger parts, and the last few on all samples.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
@@ -82,7 +82,8 @@ struct capacity_axis {
     return in_order(std::move(result));
   }
 
-  /// Returns these capacities and, below each, a multiple of the commonest demand, ascending.
+  /// Returns `values` and, for each value, the largest multiple of the commonest demand up to this
+  /// value, rounded up to the granularity. The result is ascending.
   [[nodiscard]] std::vector<T> with_multiples(std::vector<T> values) const {
     for (std::size_t k = values.size(); commonest > T{} && k-- != 0;) {
       T const whole = next_multiple(whole_multiple(values[k], commonest), granularity);
@@ -187,7 +188,7 @@ class capacity_grid {
   /// The largest capacity of a resource, as a multiple of the average need of the largest wanted
   /// groups.
   static constexpr double spare = 2.0;
-  /// The largest capacity of the scarcest resource, as such a multiple.
+  /// The largest capacity of the scarcest resource, as a multiple of the same need.
   static constexpr double spare_of_scarcest = 1.25;
 
   [[nodiscard]] capacity_axis<T> axis_of(double target, T granularity,
@@ -222,9 +223,9 @@ class capacity_grid {
     return result;
   }
 
-  /// Takes every capacity if there are at most `candidates`. Otherwise, takes even capacities of
-  /// the coarsest resource. For the other resources, the best capacities are near the proportion of
-  /// the means, so it takes capacities around the proportional amount.
+  /// Selects all capacities if there are at most `candidates`. Otherwise, selects evenly spread
+  /// capacities of the coarsest resource. For other resources, it selects capacities near the
+  /// amount in proportion to the mean demands, because the best capacities are there.
   void walk_each_alone(std::size_t candidates) {
     double all = 1.0;
     for (auto const& axis : axes_) all *= axis.size();
@@ -283,8 +284,8 @@ class capacity_grid {
     }
   }
 
-  /// Takes even capacities of the coarsest resource, and the corresponding multiples of the
-  /// granules of the others.
+  /// Selects evenly spread capacities of the coarsest resource, and the corresponding multiples of
+  /// the granularity of the other resources.
   void walk_together(std::size_t candidates) {
     auto const lead = coarsest();
     for (T const amount : axes_[lead].even_values(candidates)) {
@@ -361,7 +362,8 @@ class capacity_search {
     tuned_capacity<R, T> judged;
     /// The least capacity of the grid that holds every group.
     resources<R, T> tight;
-    /// The distance from what is accepted, beyond the tolerance.
+    /// The violation of the limits on the group size and on oversized samples, beyond the
+    /// tolerance; zero if the capacity is accepted.
     double miss;
     /// True if the group size and the oversized samples are accepted without any tolerance.
     bool wanted;
@@ -371,8 +373,8 @@ class capacity_search {
   /// One in `selection` of the capacities that were tried on a part is tried on the next larger
   /// part.
   static constexpr std::size_t selection = 8;
-  /// The largest number of capacities tried on all samples, as a multiple of the finalists, if none
-  /// is accepted.
+  /// The maximum number of capacities that are tried on all samples if none is accepted, as a
+  /// multiple of the finalists.
   static constexpr std::size_t max_tries = 4;
   static constexpr std::size_t max_halvings = 8;
   /// The relative deviation from the target that a group size on a part may have.
@@ -388,7 +390,7 @@ class capacity_search {
   }
 
   /// Returns `count` samples chosen at random, in their order. A larger part includes the smaller
-  /// ones.
+  /// parts.
   [[nodiscard]] demands_type part_of(std::size_t count) {
     if (count == demands_.size()) return demands_;
     if (order_.empty()) {
@@ -403,7 +405,8 @@ class capacity_search {
     return part_;
   }
 
-  /// Tries capacities between the best capacities, ever closer to each.
+  /// Tries capacities around each of the best capacities. The distance from these capacities is
+  /// halved in each round.
   void refine(demands_type part, double tolerance) {
     if (grid_.is_complete()) return;
     for (std::size_t halvings = 1; halvings <= max_halvings; ++halvings) {
@@ -435,9 +438,10 @@ class capacity_search {
     rank();
   }
 
-  /// Returns the best trials, at most `count`: in turn one whose group size is as wanted, and any
-  /// one. On a part of the samples, a size just outside may be due to chance. Among trials that led
-  /// to the same groups, only the one with the smallest capacity is returned.
+  /// Returns the best trials, at most `count`: in turn the best trial with a wanted group size, and
+  /// the best trial of any group size. On a part of the samples, a group size just outside may be
+  /// due to chance. Among trials with the same groups, only the trial with the smallest capacity is
+  /// returned.
   [[nodiscard]] std::vector<trial> best_different(std::size_t count) const {
     std::vector<trial> result;
     std::size_t next[] = {0, 0};
@@ -510,7 +514,7 @@ class capacity_search {
     return sum;
   }
 
-  /// Sorts trials, the best first; among equally good trials, the one with the smaller capacities
+  /// Sorts trials, the best first; among equally good trials, the trial with the smaller capacities
   /// first.
   void rank() {
     std::sort(trials_.begin(), trials_.end(), [](trial const& left, trial const& right) {

@@ -53,7 +53,7 @@ template <class ValueA, class ValueB>
   std::size_t const buckets = bucket_of(capacity_b) + 1;
   std::vector<std::uint32_t> counts(2 * buckets, 0);
   for (std::size_t i = 0; i != count; ++i) {
-    // This has no branch, because a branch would be hard to predict.
+    // The loop has no branch, because a branch would be hard to predict.
     auto const is_small = static_cast<std::size_t>(a(i) <= capacity_a - a(i));
     ++counts[is_small * buckets + bucket_of(b(i))];
   }

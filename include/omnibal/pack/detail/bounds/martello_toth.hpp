@@ -123,7 +123,7 @@ class bucketed_martello_toth {
   }
 
  private:
-  /// A small value, or the room next to a large one.
+  /// A small value, or the room next to a large value.
   struct part {
     std::uint64_t size;
     bool is_room;

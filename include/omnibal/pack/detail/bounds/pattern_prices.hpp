@@ -20,10 +20,10 @@ namespace omnibal::inline v0::detail {
 /// If every value has a price such that no group holds a total price above 1, the sum of all prices
 /// is a lower bound. The best prices are the dual solution of the linear program over patterns, the
 /// ways to fill a group (Gilmore, Gomory 1961). Multiplicative weights approximate them (Plotkin,
-/// Shmoys, Tardos 1995): the pattern with the highest worth makes its values cheaper. The best
-/// prices are often small fractions; therefore prices rounded to multiples of 1/k are tried too,
-/// for small k. All numbers are integers. The bound is valid for any prices, because they are
-/// divided by the worth of the best pattern.
+/// Shmoys, Tardos 1995): each step lowers the prices of the values in the pattern with the highest
+/// worth, its total price. The best prices are often small fractions; therefore prices rounded to
+/// multiples of 1/k are tried too, for small k. All numbers are integers. The bound is valid for
+/// any prices, because they are divided by the worth of the best pattern.
 class pattern_prices {
  public:
   /// `counts[v]` is the number of samples with value v, 0 <= v <= capacity.
@@ -128,11 +128,11 @@ class pattern_prices {
   std::vector<std::size_t> choice_;
 };
 
-/// Returns the best bound from patterns that about half a step per sample finds.
+/// Returns the best bound from patterns that the search finds in about half a step per sample.
 [[nodiscard]] inline std::size_t counted_pattern_bound(std::vector<std::uint32_t> const& counts) {
   // The largest capacity for which patterns are priced.
   constexpr std::size_t largest_capacity = 255;
-  // The most changes of the prices.
+  // The maximum number of changes of the prices.
   constexpr std::size_t max_changes = 24;
   if (counts.size() > largest_capacity + 1) return 0;
   pattern_prices prices(counts);
