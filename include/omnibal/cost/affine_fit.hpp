@@ -379,8 +379,8 @@ class affine_solver {
 
 }  // namespace detail
 
-/// A cost functor: offset + the sum of slope * size over the kinds of a size. It also has the
-/// residuals of the points from which it was fitted.
+/// A cost functor that returns offset + the sum of slope * size over the kinds of a size. It also
+/// has the residuals of the points from which it was fitted.
 template <std::size_t R>
 struct affine_cost {
   double offset = 0.0;

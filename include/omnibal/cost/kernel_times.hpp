@@ -141,7 +141,7 @@ enum class collective_kind {
   transfer,  ///< one rank sends to one other rank
 };
 
-/// A collective of `ranks` ranks. Neighboring ranks are `stride` devices apart.
+/// A collective of `ranks` ranks that are `stride` devices apart.
 struct collective {
   collective_kind kind = collective_kind::all_reduce;
   /// The bytes of the whole buffer of a rank; for `ring` the bytes of one block.

@@ -150,7 +150,7 @@ struct mixed_vision_model {
   }
 };
 
-/// A vision tower: a patch embedding, equal layers, and optionally a norm after them.
+/// A vision tower of a patch embedding, equal layers and optionally a norm after the layers.
 struct vision_model {
   patch_embedding patches{};
   std::int64_t layers = 0;
@@ -180,7 +180,7 @@ struct vision_model {
   }
 };
 
-/// An audio tower: convolutions, equal layers, and optionally a norm after them.
+/// An audio tower of convolutions, equal layers and optionally a norm after the layers.
 struct audio_model {
   audio_stem stem{};
   std::int64_t layers = 0;

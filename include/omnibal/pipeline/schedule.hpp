@@ -46,7 +46,7 @@ struct stage_progress {
   [[nodiscard]] friend bool operator==(stage_progress const&, stage_progress const&) = default;
 };
 
-/// The unit of an operation: a micro-batch in one of the chunks of the model on a stage.
+/// The unit of an operation, a micro-batch in one of the chunks of the model on a stage.
 struct pipeline_unit {
   std::uint32_t chunk = 0;
   std::uint32_t micro_batch = 0;

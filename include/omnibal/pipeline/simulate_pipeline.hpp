@@ -555,9 +555,9 @@ struct simulate_pipeline_options {
 template <class Times>
 concept stage_times = detail::has_both_ways<detail::value_of<Times>>;
 
-/// The times of transfers: a weight, or a value with `forward` and `backward`, such as
-/// `transfer_time`, for all cuts; or ranges or a functor as in `stage_times`. Cut c is between the
-/// virtual stages c and c + 1.
+/// The times of transfers over cuts, in the same forms as `stage_times`. A value is a weight, or it
+/// has `forward` and `backward`, such as `transfer_time`. Cut c is between the virtual stages c and
+/// c + 1.
 template <class Times>
 concept transfer_times =
     scalar_measure<detail::value_of<Times>> || detail::has_both_ways<detail::value_of<Times>>;

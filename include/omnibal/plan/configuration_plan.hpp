@@ -46,8 +46,9 @@ struct plan_configuration_options {
   /// uses: the CUDA context, buffers of communication, the cache of the allocator.
   std::int64_t memory_bytes = 0;
   std::int64_t reserve_bytes = 0;
-  /// Degrees of tensor and pipeline parallelism. If a list is empty, the search tries the divisors
-  /// of `devices` that the model allows; it then tries tensor degrees up to the devices of a node.
+  /// The degrees of each kind of parallelism. If a list of degrees is empty, the search tries the
+  /// divisors of `devices` that the model allows; it then tries tensor degrees up to the devices of
+  /// a node.
   std::vector<std::int64_t> tensor_parallel{};
   std::vector<std::int64_t> pipeline_parallel{};
   /// The numbers of chunks of the model on a stage; 1 is 1F1B. A number above 1 requires that the

@@ -184,8 +184,8 @@ struct megatron_offload {
   /// `--activation-offload-fraction`: the share of the groups of a stage that are offloaded, the
   /// first groups in forward order. A group is a module of a layer.
   double fraction = 1;
-  /// `--delta-offload-bytes-across-pp-ranks`: stage s keeps its first groups up to a total of
-  /// `delta_bytes` times s.
+  /// `--delta-offload-bytes-across-pp-ranks`: stage s keeps its first groups until their bytes
+  /// reach `delta_bytes` times s.
   std::int64_t delta_bytes = 0;
 
   /// Returns the arguments of the command line; empty if nothing is offloaded.
@@ -207,8 +207,8 @@ struct megatron_offload_flags_fn {
   ///
   /// The flags can express only few plans. Megatron-LM offloads a module in all layers of a stage,
   /// with three exceptions. The last layer of a stage that has the module keeps it. Stage s keeps
-  /// its first groups until they have s times `delta_bytes` bytes. Only the share `fraction` of the
-  /// remaining groups is offloaded, the first groups first. A group is a module of a layer with
+  /// its first groups until their bytes reach `delta_bytes` times s. Only the share `fraction` of
+  /// the remaining groups is offloaded, the first groups first. A group is a module of a layer with
   /// bytes. `layer_input` is allowed only if all other modules of all layers are recomputed.
   ///
   /// Complexity: linear. Memory: a few numbers for each group. Determinism: portable. Errors:

@@ -158,8 +158,8 @@ class chain_dp {
   }
 
   /// Returns the smaller of `best` and the least cost of an end in [low, high]. The search visits
-  /// the ends from the right and stops when the following stages, or a known lower bound, cannot
-  /// lead to a smaller cost.
+  /// the ends from the right. It stops when the following stages cannot lead to a smaller cost, and
+  /// skips ends whose known lower bound is too high.
   template <bool is_known>
   [[nodiscard]] C try_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t high,
                            C best) const {
