@@ -395,9 +395,9 @@ struct affine_cost {
   bool exact = false;
   /// The variance inflation of each slope: the sum of squares of the kind, divided by the sum of
   /// squares of its residual after a fit on the other kinds and the offset. The inflation is one if
-  /// the kind is independent of the other kinds and the offset. Otherwise noise of measurements
-  /// changes the slope by a factor of the root of the inflation more. The inflation depends neither
-  /// on units nor on values. It is zero if nothing was fitted.
+  /// the kind is independent of the other kinds and the offset. Otherwise the noise of measurements
+  /// changes the slope more, by a factor of the root of the inflation. The inflation depends
+  /// neither on units nor on values. It is zero if nothing was fitted.
   resources<R, double> variance_inflation{};
 
   /// The inflation above which a single slope is not reliable: the effect of noise is then ten

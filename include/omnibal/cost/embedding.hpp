@@ -118,9 +118,9 @@ struct embedding {
 /// also has class tokens, learned positions and, in CLIP, a norm. Every tensor-parallel rank has
 /// the whole layer.
 ///
-/// Forward FLOPs are 2 * patches * channels * patch_size^2 * hidden; the pixels are kept. In images
-/// with their own sizes, class tokens count as patches. Complexity, memory, determinism and errors
-/// as `transformer`.
+/// Forward FLOPs are 2 * patches * channels * patch_size^2 * hidden; the pixels are kept. For
+/// images with their own sizes, class tokens are counted as patches. Complexity, memory,
+/// determinism and errors as `transformer`.
 struct patch_embedding {
   std::int64_t hidden = 0;
   /// The side of a tile in pixels; 0 means that there are no tiles.

@@ -127,7 +127,7 @@ struct stage_sum_fn {
   ///
   /// Complexity: linear; constant for a call of the result. Memory: 8 bytes for each layer.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for a cost that is
-  /// negative or not finite, `std::overflow_error` if the sum of all costs leaves its type,
+  /// negative or not finite, `std::overflow_error` if the sum of all costs exceeds its type,
   /// `std::length_error` above 2^32 - 1 layers.
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>

@@ -53,7 +53,7 @@ struct partition_layers_fn {
   /// base, for lists of the wrong length, for fewer layers than stages if empty stages are
   /// forbidden, and for constraints that contradict each other, which the error names;
   /// `std::overflow_error` if the sum of `base`, of the bytes or, with devices, of the stages
-  /// leaves its type; `std::length_error` above 2^32 - 1 layers or stages. Source: after Pinar,
+  /// exceeds its type; `std::length_error` above 2^32 - 1 layers or stages. Source: after Pinar,
   /// Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", JPDC 2004.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(

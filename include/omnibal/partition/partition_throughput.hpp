@@ -61,8 +61,8 @@ struct partition_throughput_fn {
   /// Partitions a chain into stages with the shortest step of a pipeline. The time of a step is
   /// (micro-batches - 1) times the largest cost of a stage plus the sum of all costs. Among several
   /// such partitions the result has the smallest bottleneck, and among these the leftmost cuts, as
-  /// in `partition_layers`. All other rules are as in `partition_layers`. `objective` is the time
-  /// of the step. Floating-point costs are added from the last stage to the first.
+  /// in `partition_layers`. All other rules are the rules of `partition_layers`. `objective` is the
+  /// time of the step. Floating-point costs are added from the last stage to the first.
   ///
   /// If `options.constraints.devices` is less than `stages`, devices run several stages each by the
   /// interleaved 1F1B schedule. `objective` is then an estimate from the load of the busiest
@@ -83,7 +83,7 @@ struct partition_throughput_fn {
   /// is tried. A pass examines every end of a stage that the lower bound leaves. Determinism:
   /// portable for integers. Errors: as `partition_layers`, `std::invalid_argument` for no
   /// micro-batches or more than 2^32 - 1, and `std::overflow_error` if the sum of the stages or the
-  /// time of a step leaves its type, or if the sum is the largest value of its type.
+  /// time of a step exceeds its type, or if the sum is the largest value of its type.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},

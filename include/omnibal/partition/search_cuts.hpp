@@ -56,8 +56,8 @@ class cut_score {
   /// zero.
   ///
   /// Errors: `std::invalid_argument` for no stages, lists of different lengths, and a value that is
-  /// negative or not finite; `std::overflow_error` if the sum of the times or of the traffic leaves
-  /// its type.
+  /// negative or not finite; `std::overflow_error` if the sum of the times or of the traffic
+  /// exceeds its type.
   cut_score(weight_list<double> const& seconds, weight_list<double> const& traffic,
             std::size_t stages, cut_weights const& weights = {})
       : traffic_(traffic.values().begin(), traffic.values().end()) {
@@ -405,7 +405,7 @@ struct search_cuts_fn {
   /// for each candidate. Memory: the memory of the search. Determinism: portable for integer scores
   /// and a portable `measure`. Errors: `std::invalid_argument` for no `top_k`, scores that are not
   /// finite and measured values that are NaN; `std::overflow_error` if the sum of integer scores
-  /// leaves its type. Sources: Yao et al., OmniBal, ICML 2025; Lawler, "A procedure for computing
+  /// exceeds its type. Sources: Yao et al., OmniBal, ICML 2025; Lawler, "A procedure for computing
   /// the K best solutions to discrete optimization problems", Management Science 1972.
   template <cut_range Candidates, cut_scorer Score, cut_measurement Measure,
             detail::progress_predicate_of<Measure> GoOn = measure_all>

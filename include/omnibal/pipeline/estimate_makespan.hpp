@@ -94,7 +94,7 @@ struct estimate_makespan_fn {
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if there are no micro-batches or stages and if times are negative or
-  /// not finite; `std::overflow_error` if the result leaves its type.
+  /// not finite; `std::overflow_error` if the result exceeds its type.
   template <sample_range Stages, class Time = std::identity>
     requires cost_function<Time, sample_reference<Stages>>
   [[nodiscard]] constexpr auto operator()(Stages const& stages, std::size_t batch_count,

@@ -22,9 +22,9 @@ namespace omnibal::inline v0 {
 /// Any number of micro-batches is allowed. The number of groups is micro_batches / group, rounded
 /// down, and at least one. Their sizes differ by at most one, larger groups first. Megatron-LM
 /// makes only the last group smaller; both rules agree if `group` divides the micro-batches. A
-/// group must not be smaller than the stages, because the stages would wait for each other. With
-/// one chunk the schedule is `one_f_one_b`. Source: Narayanan et al., "Efficient large-scale
-/// language model training on GPU clusters using Megatron-LM", 2021.
+/// group must have at least one micro-batch for each stage, because the stages would otherwise wait
+/// for each other. With one chunk the schedule is `one_f_one_b`. Source: Narayanan et al.,
+/// "Efficient large-scale language model training on GPU clusters using Megatron-LM", 2021.
 struct interleaved_1f1b {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;

@@ -75,8 +75,8 @@ struct list_schedule_fn {
   /// the layout is invalid, if ranges do not have the number of virtual stages, cuts, micro-batches
   /// or stages, if times, bytes or memory are negative or not finite, and if a single micro-batch
   /// exceeds the memory of a stage; `std::overflow_error` if the sum of all times or of the bytes
-  /// of a stage leaves its type, and if 32 bits do not hold five times the number of virtual stages
-  /// and micro-batches.
+  /// of a stage exceeds its type, and if 32 bits do not hold five times the number of virtual
+  /// stages and micro-batches.
   template <stage_times Times, transfer_times Transfers = std::int64_t,
             activation_bytes Bytes = std::int64_t>
   [[nodiscard]] auto operator()(chunk_layout const& layout, Times const& times,

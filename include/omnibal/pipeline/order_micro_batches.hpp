@@ -264,7 +264,7 @@ class order_bound {
 struct order_micro_batches_fn {
   /// Returns an order of the micro-batches that shortens the step of a pipeline, and a lower bound
   /// for all orders. The result is never slower than the given order or the order of
-  /// `largest_in_middle`. Times and transfers are as in `simulate_pipeline`.
+  /// `largest_in_middle`. Times and transfers are given as for `simulate_pipeline`.
   ///
   /// The search begins with the better of these two orders. Each simulation moves one random
   /// micro-batch or exchanges two, and the search keeps the new order unless the step becomes

@@ -31,7 +31,8 @@ struct place_encoder_fn {
   /// Returns lists in which the devices of a pipeline run an encoder in the idle time of the
   /// language model. Each device keeps the order of the schedule and runs forward and backward
   /// passes of the encoder in between. `memory` has the largest number of bytes of each device; if
-  /// it is empty, the memory is unlimited. The other arguments are as in `simulate_encoder`.
+  /// it is empty, the memory is unlimited. The other arguments are the arguments of
+  /// `simulate_encoder`.
   ///
   /// The step is never longer than `before_makespan`, if the lists of that step fit into the
   /// memory. The candidates are placements in the idle times of the step without the encoder, and

@@ -608,7 +608,7 @@ struct simulate_pipeline_fn {
   /// if its order is impossible, if the schedule waits forever (the message names the stage and its
   /// missing input), if ranges do not have the number of virtual stages, cuts or micro-batches, and
   /// if times or bytes are negative or not finite; `std::overflow_error` if a time or the bytes of
-  /// a stage leave their type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
+  /// a stage exceed their type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes>
   simulation<simulated_time<Times, Transfers>> const& operator()(

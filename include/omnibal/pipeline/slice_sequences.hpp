@@ -105,7 +105,7 @@ inline void check_slice_options(std::string_view function, slice_options const& 
 }  // namespace detail
 
 struct slice_sequence_fn {
-  /// Cuts a sequence into `slices` slices whose largest cost is as small as possible, and returns
+  /// Cuts a sequence into `slices` slices so that the largest cost of a slice is smallest. Returns
   /// the places of the cuts in tokens, from 0 to `length`. There are fewer slices if the sequence
   /// has fewer blocks. `cost(n)` is the cost of the first n tokens, so the cost of a slice is the
   /// difference of two values. Later slices have fewer tokens, because their tokens attend to more

@@ -96,8 +96,9 @@ struct offload_links {
   /// Complexity: about 100 steps for each pair of a stage and consecutive layers that the stage can
   /// have in a good plan; each round calls `partition_throughput` and `select_activations`. Memory:
   /// 8 bytes for each of these pairs, 1600 bytes for each layer and module. Determinism: as
-  /// `select_activations`. Errors: as `plan_pipeline`, `of_stages` and `select_activations`. Too
-  /// little memory is no error: the status says so. A stage has one chunk.
+  /// `select_activations`. Errors: as `plan_pipeline`, `of_stages` and `select_activations`. If the
+  /// memory is too small, the function does not throw; the status is infeasible. A stage has one
+  /// chunk.
   [[nodiscard]] offload_plan plan(std::span<offload_layer const> layers,
                                   pipeline_machine const& machine,
                                   plan_pipeline_options const& options) const {

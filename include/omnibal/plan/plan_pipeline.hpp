@@ -62,10 +62,11 @@ struct plan_pipeline_fn {
   /// negative, if micro-batches in flight or states are below 1, and if constraints contradict each
   /// other or have bytes, capacity or devices; `std::overflow_error` if the largest times, the
   /// reserve and state bytes, the time of a step or the missing bytes exceed these limits;
-  /// `std::length_error` if there are more than 2^32 - 1 layers or stages. Too little memory is no
-  /// error: the status says so. Source: the objective is from Tarnawski, Narayanan, Phanishayee,
-  /// "Piper: multidimensional planner for DNN parallelization", NeurIPS 2021; the bounds are from
-  /// Fisher, "The Lagrangian relaxation method for solving integer programming problems", 1981.
+  /// `std::length_error` if there are more than 2^32 - 1 layers or stages. If the memory is too
+  /// small, the function does not throw; the status is infeasible. Source: the objective is from
+  /// Tarnawski, Narayanan, Phanishayee, "Piper: multidimensional planner for DNN parallelization",
+  /// NeurIPS 2021; the bounds are from Fisher, "The Lagrangian relaxation method for solving
+  /// integer programming problems", 1981.
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 plan_pipeline_options const& options) const {

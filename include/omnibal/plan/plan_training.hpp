@@ -112,7 +112,7 @@ struct combine_shapes_fn {
 /// Combines layers for micro-batches of several shapes; see `combine_shapes_fn`.
 inline constexpr combine_shapes_fn combine_shapes{};
 
-/// The levers of `plan_training`; each lever includes the previous ones.
+/// The levers of `plan_training`; each lever includes the previous levers.
 enum class training_lever {
   baseline,  ///< the first data, stages of equal parameters, everything recomputed
   data,      ///< the second data

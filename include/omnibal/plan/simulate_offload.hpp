@@ -36,7 +36,7 @@ enum class cost_module {
 struct offload_layers_fn {
   /// Returns the layers of a micro-batch with their modules, as `cost_module` lists them, and with
   /// times on a device in nanoseconds. Transient bytes are the bytes of `recompute_choice::none`,
-  /// because `measure_activations` adds recomputed bytes by itself.
+  /// because `measure_activations` adds the recomputed bytes.
   ///
   /// Complexity: linear. Memory: the result. Determinism: portable. Errors: as `device_model`.
   template <layer_cost_range Costs>

@@ -71,7 +71,7 @@ struct step_seconds {
   double transfer = 0;
   /// The time in which the device is idle until the host launches kernels.
   double launch = 0;
-  /// The idle time of the slowest stage, in which it waits for other stages.
+  /// The idle time of the slowest stage, because of other stages.
   double bubble = 0;
   /// The time of reductions of gradients and gathers of parameters that does not overlap
   /// computation.

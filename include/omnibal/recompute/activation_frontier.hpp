@@ -41,7 +41,8 @@ struct activation_frontier_fn {
   /// Complexity: a call of `select_activations` for each budget, and a comparison with each smaller
   /// budget whose choices are replaced. Memory: as `select_activations`, and the results.
   /// Determinism: as `select_activations`. Errors: as `select_activations`; without budgets the
-  /// layers are not checked. A budget that is too small is no error: its status says so.
+  /// layers are not checked. If a budget is too small, the function does not throw; the status of
+  /// its result is infeasible.
   template <activation_layer_range Layers>
   [[nodiscard]] std::vector<activations_result<detail::activation_time<Layers>>> operator()(
       Layers const& layers, std::span<std::int64_t const> budgets, offload_link const& link,

@@ -39,8 +39,8 @@ struct select_recompute_fn {
   /// choices of a layer, any number of them in any order. The functor is called once for each
   /// layer, in order.
   ///
-  /// The problem is a multiple-choice knapsack problem. The linear relaxation gives a first
-  /// solution, which swaps of choices between two layers improve. Reduced costs then fix most
+  /// The problem is a multiple-choice knapsack problem. The linear relaxation yields a first
+  /// solution, and swaps of the choices of two layers improve it. Reduced costs then fix most
   /// choices. Equal layers become one layer, for which only the number of layers with each choice
   /// is left to decide. Label search finds the best solution of the remaining problem. It drops
   /// partial solutions that require more bytes and time than another partial solution, or that
@@ -63,10 +63,11 @@ struct select_recompute_fn {
   /// states is below 1, and if `max_gap` is not from 0 to below 1; `std::overflow_error` if the
   /// largest times or the fewest bytes of all layers add up to more than 2^63 - 1, or if, when
   /// infeasible, the bytes of the result exceed it; `std::length_error` if there are more than 2^32
-  /// - 1 layers. A budget that is too small, or negative, is no error: the status says so. Sources:
-  /// Pisinger, "A minimal algorithm for the multiple-choice knapsack problem", 1995; Fisher, "The
-  /// Lagrangian relaxation method for solving integer programming problems", 1981; Bergman et al.,
-  /// "Decision diagrams for optimization", 2016, for the merging of states.
+  /// - 1 layers. If the budget is too small or negative, the function does not throw; the status is
+  ///   infeasible. Sources: Pisinger, "A minimal algorithm for the multiple-choice knapsack
+  ///   problem", 1995; Fisher, "The Lagrangian relaxation method for solving integer programming
+  ///   problems", 1981; Bergman et al., "Decision diagrams for optimization", 2016, for the merging
+  ///   of states.
   template <std::ranges::input_range Layers, class Choices>
     requires activation_option_function<Choices, std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, Choices const& choices, std::int64_t budget,

@@ -200,7 +200,7 @@ class unit_timer {
     return pieces_.matmul(on_, shape, step_.precision);
   }
 
-  /// Logits are computed in bf16 whatever the precision of the layers.
+  /// Returns the time of the product for the logits. It uses bf16 for any precision of the layers.
   [[nodiscard]] double logits(std::int64_t vocabulary, std::int64_t hidden) const {
     double const columns =
         static_cast<double>(vocabulary) / static_cast<double>(step_.degrees.tensor);

@@ -14,8 +14,8 @@
 namespace omnibal::inline v0::detail {
 
 /// The size of a 1F1B schedule, or of an interleaved schedule if `chunks` is above 1. The number of
-/// stages must then divide the number of micro-batches, so that a group has as many micro-batches
-/// as there are stages.
+/// stages must then divide the number of micro-batches, so that a group has one micro-batch for
+/// each stage.
 struct schedule_size {
   std::int64_t stages = 1;
   std::int64_t micro_batches = 1;

@@ -39,9 +39,9 @@ class cut_moves {
               shifts_.begin() + static_cast<std::ptrdiff_t>(b + 1), 1);
   }
 
-  /// Selects boundaries so that one of the rounds `a` and `b` loses one layer in each of its
-  /// virtual stages and the other one receives one layer. A round is all chunks with the same
-  /// number.
+  /// Selects boundaries so that each virtual stage of one of the rounds `a` and `b` loses one
+  /// layer, and each virtual stage of the other round receives one layer. A round is all chunks
+  /// with the same number.
   void order_rounds(std::size_t a, std::size_t b) {
     shifts_.assign(problem_.virtual_stages() + 1, 0);
     std::ptrdiff_t shift = 0;

@@ -22,8 +22,8 @@ namespace omnibal::inline v0::detail {
 /// whole budget.
 class pair_swap {
  public:
-  /// Makes the exchange with the largest gain as long as an exchange gains. `room` is the unused
-  /// part of the budget. Returns the total gain.
+  /// Applies the best pair of exchanges repeatedly, until no pair gains. `room` is the unused part
+  /// of the budget. Returns the total gain.
   [[nodiscard]] std::int64_t run(pareto_fronts const& fronts, std::int64_t room,
                                  std::span<std::uint32_t> points) {
     std::int64_t gain = 0;
