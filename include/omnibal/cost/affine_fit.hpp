@@ -27,13 +27,13 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Points with a size of at most eight kinds and a value.
+/// Points that have a size of at most eight kinds and a value.
 template <class Points, class Size, class Value>
 concept profiled_points = sample_range<Points> && demand_function<Size, sample_reference<Points>> &&
     cost_function<Value, sample_reference<Points>> &&
     (kinds_of<demand_result<Size, sample_reference<Points>>> <= 8);
 
-/// The triangle to which rotations reduce the rows of an overdetermined system. Source: Golub,
+/// An overdetermined linear system, whose rows rotations reduce to a triangle. Source: Golub,
 /// "Numerical methods for solving linear least squares problems", 1965; Givens, 1958.
 template <std::size_t K>
 class least_squares {
@@ -67,8 +67,8 @@ class least_squares {
     return K;
   }
 
-  /// Returns the coefficients of the columns before `column` whose combination is `column`.
-  /// Precondition: the columns before it are independent.
+  /// Returns the coefficients with which the columns before `column` add up to `column`.
+  /// Precondition: the columns before `column` are independent.
   [[nodiscard]] row_type combination(std::size_t column) const {
     row_type result{};
     for (std::size_t i = column; i-- != 0;) {
@@ -98,7 +98,7 @@ class least_squares {
     return length * spread;
   }
 
-  /// Returns the same system with only the columns whose bit is set.
+  /// Returns the same system, but only with the columns whose bit is set.
   [[nodiscard]] least_squares with_columns(unsigned columns) const {
     least_squares result;
     result.missed_squares_ = missed_squares_;
@@ -110,7 +110,7 @@ class least_squares {
     return result;
   }
 
-  /// Returns the coefficients of the columns whose bit is set, zero for the other columns.
+  /// Returns the coefficients of the columns whose bit is set, and zero for the other columns.
   [[nodiscard]] row_type solution(unsigned columns) const {
     row_type result{};
     for (std::size_t i = K; i-- != 0;) {
@@ -138,8 +138,8 @@ class least_squares {
   double missed_squares_ = 0.0;
 };
 
-/// Returns the root of the mean of the squares. The result is at most the largest number, whose
-/// square may leave the type.
+/// Returns the root of the mean of the squares. Numbers are scaled, because the square of a large
+/// number may exceed the type.
 [[nodiscard]] inline double root_mean_square(std::span<double const> numbers) {
   double largest = 0.0;
   for (double const number : numbers) largest = std::max(largest, std::abs(number));
@@ -149,8 +149,8 @@ class least_squares {
   return largest * std::sqrt(squares / static_cast<double>(numbers.size()));
 }
 
-/// Least squares of R slopes and an offset, which is the last coefficient. Columns and values are
-/// first divided by their largest number, so that units do not matter.
+/// Least squares for R slopes and an offset, which is the last coefficient. Columns and values are
+/// first divided by their largest number, so the result does not depend on units.
 template <std::size_t R>
 class affine_solver {
  public:
@@ -202,11 +202,11 @@ class affine_solver {
     if (is_robust) reweight();
   }
 
-  /// Sets the coefficients to the nearest integers if these fit all points exactly; returns whether
+  /// Sets the coefficients to the nearest integers if these fit all points exactly. Returns true if
   /// they do.
   [[nodiscard]] bool round_if_exact() {
     constexpr double most = 0x1p62;
-    // Integers of this size or more may have been rounded before they came here.
+    // A caller may already have rounded integers of this size or larger.
     constexpr double max_given = 0x1p53;
     if (value_scale_ >= max_given) return false;
     for (double const scale : scales_) {
@@ -228,7 +228,7 @@ class affine_solver {
 
   [[nodiscard]] coefficients_type const& coefficients() const { return coefficients_; }
 
-  /// Returns the differences of the values and the fit; throws if one is not finite.
+  /// Returns the differences between the values and the fit. Throws if a difference is not finite.
   [[nodiscard]] std::vector<double> residuals() const {
     std::vector<double> result(values_);
     for (std::size_t i = 0; i != sizes_.size(); ++i) {
@@ -249,8 +249,8 @@ class affine_solver {
     throw_invalid(function_, argument, "[", sizes_.size(), "] is ", value, ", must be finite");
   }
 
-  /// Names the columns that cannot be distinguished: a kind that does not vary, or the columns
-  /// whose combination a column is.
+  /// Throws because columns cannot be distinguished. The message names a kind that does not vary,
+  /// or the columns that add up to another column.
   [[noreturn]] void throw_dependent(system const& all, std::size_t dependent) const {
     for (std::size_t r = 0; r != R; ++r) {
       double const first = sizes_.front()[r];
@@ -300,7 +300,7 @@ class affine_solver {
     unsigned const chosen = is_not_negative_ ? best_columns(whole) : columns_;
     coefficients_ = unscaled(whole.with_columns(chosen).solution(chosen));
     check_coefficients();
-    // One step of refinement, because the rotations have rounded each row.
+    // One step of iterative refinement reduces the rounding errors of the rotations.
     auto const missed = residuals();
     auto const change = unscaled(with_values(missed).with_columns(chosen).solution(chosen));
     for (std::size_t j = 0; j != R + 1; ++j) {
@@ -317,8 +317,8 @@ class affine_solver {
     }
   }
 
-  /// Returns the columns of the best solution without negative numbers, which is the unconstrained
-  /// solution of its positive columns.
+  /// Returns the columns of the best solution without negative coefficients. This solution is the
+  /// unconstrained solution for its positive columns.
   [[nodiscard]] unsigned best_columns(system const& whole) const {
     unsigned best = 0;
     double least = whole.with_columns(0).missed_squares();
@@ -340,8 +340,8 @@ class affine_solver {
     return solution;
   }
 
-  /// Repeats least squares with less weight for points whose residual exceeds the spread, until
-  /// nothing changes.
+  /// Repeats least squares with smaller weights for points whose residual exceeds the spread, until
+  /// the coefficients do not change.
   void reweight() {
     constexpr int max_rounds = 64;
     constexpr double to_deviation = 1.4826;
@@ -356,7 +356,7 @@ class affine_solver {
       if (!(limit > 0.0)) return;
       for (std::size_t i = 0; i != missed.size(); ++i) {
         double const size = std::abs(missed[i]);
-        // Rows are multiplied by the root of their weight.
+        // Rows are multiplied by the square root of their weight.
         weights_[i] = size <= limit ? 1.0 : std::sqrt(limit / size);
       }
       auto const before = coefficients_;
@@ -379,36 +379,36 @@ class affine_solver {
 
 }  // namespace detail
 
-/// A cost functor, offset + the sum of slope * size over the kinds of a size. The functor also says
-/// how well it fits the points from which it was created.
+/// A cost functor that returns offset + the sum of slope * size over the kinds of a size. It also
+/// has the residuals of the points from which it was fitted.
 template <std::size_t R>
 struct affine_cost {
   double offset = 0.0;
   resources<R, double> slopes{};
   /// The root of the mean of the squared differences between points and functor.
   double root_mean_square_residual = 0.0;
-  /// The largest absolute difference between a point and the functor; the index of the point
-  /// follows.
+  /// The largest absolute difference between a point and the functor, followed by the index of the
+  /// point.
   double largest_residual = 0.0;
   std::size_t largest_residual_index = 0;
-  /// True if the coefficients are integers that give every point exactly.
+  /// True if the coefficients are integers that reproduce every point exactly.
   bool exact = false;
-  /// The variance inflation of each slope. The inflation compares the kind with its residual after
-  /// a fit on the other kinds and the offset: it is the ratio of the sums of their squares. The
-  /// inflation is one if the kind is independent of the other kinds and the offset. Noise of
-  /// measurements changes the part of the kind in the points by the root of the inflation more than
-  /// without this dependence. The inflation depends neither on units nor on values. It is zero if
-  /// nothing was fitted.
+  /// The variance inflation of each slope: the sum of squares of the kind, divided by the sum of
+  /// squares of its residual after a fit on the other kinds and the offset. The inflation is one if
+  /// the kind is independent of the other kinds and the offset. Otherwise the noise of measurements
+  /// changes the slope more, by a factor of the root of the inflation. The inflation depends
+  /// neither on units nor on values. It is zero if nothing was fitted.
   resources<R, double> variance_inflation{};
 
-  /// The inflation above which a single slope is not reliable: noise then counts ten times.
+  /// The inflation above which a single slope is not reliable: the effect of noise is then ten
+  /// times as large.
   static constexpr double near_collinear = 100.0;
 
-  /// Returns the kinds whose inflation is above `most`, ascending: a warning. If there are several
-  /// such kinds, they vary together in the points. A single such kind hardly varies, or depends on
-  /// the offset. The fit is still accurate for sizes similar to its points. The single slopes are
-  /// not reliable, and neither are `per_sample()` and sizes of another mixture. Measure points that
-  /// differ more, or remove a kind.
+  /// Returns the kinds whose inflation is above `most`, ascending, as a warning. If there are
+  /// several such kinds, they vary together in the points. A single such kind hardly varies, or
+  /// depends on the offset. The fit is still accurate for sizes similar to its points. The slopes
+  /// of these kinds, `per_sample()`, and costs of other mixtures of sizes are not reliable. Measure
+  /// points that differ more, or remove a kind.
   [[nodiscard]] std::vector<std::size_t> collinear_kinds(double most = near_collinear) const {
     std::vector<std::size_t> result;
     for (std::size_t r = 0; r != R; ++r) {
@@ -417,7 +417,7 @@ struct affine_cost {
     return result;
   }
 
-  /// Returns the cost of a size, zero if the formula is negative. Determinism: run-to-run.
+  /// Returns the cost of a size; zero if the formula is negative. Determinism: run-to-run.
   template <measure Size>
     requires(detail::kinds_of<Size> == R)
   [[nodiscard]] double operator()(Size const& size) const {
@@ -427,10 +427,10 @@ struct affine_cost {
     return std::max(0.0, result);
   }
 
-  /// Returns the cost of one sample of a batch, if this functor is the cost of a batch by the sum
-  /// of its samples. The result has the slopes without the offset, which a batch has once. The
-  /// costs of all samples and the offset add up to the cost of the batch if no slope is negative.
-  /// The result does not keep the residuals, because these belong to batches.
+  /// Returns the cost of one sample of a batch, if this functor is the cost of a batch with the sum
+  /// of its samples as its size. The result has the slopes, but not the offset, which occurs once
+  /// in a batch. If no slope is negative, the costs of all samples and the offset add up to the
+  /// cost of the batch. The result has no residuals, because the residuals belong to batches.
   [[nodiscard]] constexpr affine_cost per_sample() const { return {.slopes = slopes}; }
 
   [[nodiscard]] friend bool operator==(affine_cost const&, affine_cost const&) = default;
@@ -449,8 +449,8 @@ enum class fit_signs {
 /// The loss that a fit minimizes.
 enum class fit_loss {
   squares,
-  /// Huber's loss: beyond 1.345 standard deviations the difference counts instead of its square, so
-  /// that a few wrong measurements do little harm.
+  /// Huber's loss: a residual of more than 1.345 standard deviations counts linearly instead of
+  /// quadratically. Therefore a few wrong measurements have little influence.
   huber,
 };
 
@@ -461,23 +461,24 @@ struct affine_fit_options {
 };
 
 struct affine_fit_fn {
-  /// Fits the affine cost functor that is nearest to measured points:
-  /// `affine_fit(points, &point::tokens, &point::seconds)`. A fit by several kinds of size is
-  /// `affine_fit(points, demand_of(&point::tokens, &point::squares), &point::seconds)`. `size` and
-  /// `value` are called once for each point, in order.
+  /// Fits the affine cost functor that is nearest to measured points: `affine_fit(points,
+  /// &point::tokens, &point::seconds)`. For several kinds of size, use `affine_fit(points,
+  /// demand_of(&point::tokens, &point::squares), &point::seconds)`. `size` and `value` are called
+  /// once for each point, in order.
   ///
-  /// If sizes and values are integers and integer coefficients give them exactly, these
-  /// coefficients are the result. `collinear_kinds()` of the result lists the kinds that the points
-  /// hardly distinguish. Kinds that the points do not distinguish at all, or only by rounding, are
-  /// an error. The error names the kind and its value, or the sum of other kinds that it equals.
+  /// If sizes and values are integers and integer coefficients fit them exactly, the result has
+  /// these coefficients. `collinear_kinds()` of the result lists the kinds that the points hardly
+  /// distinguish. If the points do not distinguish kinds at all, or only by rounding, the function
+  /// throws. The message names the kind and its value, or the sum of other kinds that it equals.
   ///
   /// Preconditions: at least as many points as coefficients, and sizes that determine them.
-  /// Complexity: linear in the points; 2^kinds small systems if no coefficient may be negative; up
-  /// to 64 times for Huber's loss. Memory: 8 (kinds + 3) bytes for each point. Determinism:
-  /// run-to-run; portable if the result is exact. Errors: `std::invalid_argument` for too few
-  /// points, sizes that do not determine the coefficients, and a number that is not finite;
-  /// `std::overflow_error` for a coefficient or a residual above the largest number. Sources:
-  /// Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location parameter", 1964.
+  /// Complexity: linear in the points. If no coefficient may be negative, 2^kinds small systems are
+  /// solved. Huber's loss repeats the fit up to 64 times. Memory: 8 (kinds + 3) bytes for each
+  /// point. Determinism: run-to-run; portable if the result is exact. Errors:
+  /// `std::invalid_argument` for too few points, sizes that do not determine the coefficients, and
+  /// a number that is not finite; `std::overflow_error` for a coefficient or a residual above the
+  /// largest number. Sources: Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location
+  /// parameter", 1964.
   template <class Points, class Size, class Value>
     requires detail::profiled_points<Points, Size, Value>
   [[nodiscard]] auto operator()(Points const& points, Size const& size, Value const& value,

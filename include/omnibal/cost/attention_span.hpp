@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Attention that is limited to a window or to a chunk of the sequence.
+/// Attention that is limited to a window or a chunk of the sequence.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -18,23 +18,23 @@ namespace omnibal::inline v0 {
 
 enum class span_kind {
   whole,
-  /// The last tokens up to the token itself: a sliding window, or the tokens that an indexer
-  /// chooses.
+  /// The last tokens up to and including the token itself: a sliding window. Also the number of
+  /// tokens that an indexer selects.
   window,
-  /// The tokens of the same chunk. The sequence is cut into chunks from its beginning.
+  /// The tokens of the same chunk. Chunks divide the sequence from its beginning.
   chunk,
 };
 
-/// The part of its sequence to which a token attends: `{span_kind::window, 1024}`.
+/// The part of the sequence to which a token attends, such as `{span_kind::window, 1024}`.
 struct attention_span {
   span_kind kind = span_kind::whole;
-  /// The tokens of a window or chunk; the number has no meaning for `whole`.
+  /// The number of tokens of a window or chunk; ignored for `whole`.
   std::int64_t tokens = 0;
 
-  /// Returns the number that replaces length^2 in the cost of attention. Within the causal mask a
-  /// sequence has length^2 / 2 pairs of tokens. A window of w tokens leaves w * length - w^2 / 2
-  /// pairs if the sequence is longer, and chunks leave the sum of their squares / 2. The number is
-  /// twice the number of pairs, and an integer.
+  /// Returns the number that replaces length^2 in the cost of attention. With a causal mask a
+  /// sequence has length^2 / 2 pairs of tokens. If the sequence is longer than a window of w
+  /// tokens, w * length - w^2 / 2 pairs remain. With chunks, half of the sum of their squares
+  /// remains. The result is twice the number of pairs, so it is an integer.
   ///
   /// Determinism: portable. Errors: `std::invalid_argument` for a length that is negative or above
   /// 2^40 and for a window or chunk without tokens, `std::overflow_error` above 2^63 - 1.
@@ -66,7 +66,7 @@ struct attention_span {
   }
 };
 
-/// The sum of `span.squares(length)` over sequences.
+/// The sum of `span.squares(length)` over the lengths of sequences.
 struct span_squares {
   attention_span span{};
   std::int64_t squares = 0;
@@ -79,8 +79,8 @@ inline constexpr std::size_t max_attention_spans = 2;
 
 namespace detail {
 
-/// Returns the entry with a span, or the first entry that is not used, whose span is `whole`; null
-/// if there is neither. `span_of` returns the span of an entry.
+/// Returns the entry with this span, or the first unused entry, whose span is `whole`; null if
+/// there is neither. `span_of` returns the span of an entry.
 template <class Entries, class SpanOf>
 [[nodiscard]] constexpr auto* find_entry(Entries& entries, attention_span const& span,
                                          SpanOf const& span_of) {

@@ -16,20 +16,22 @@
 
 namespace omnibal::inline v0 {
 
-/// A convolution of an audio stem, in one or two dimensions. There is none if `outputs` is 0. A
-/// matrix from `stride` positions to one is a convolution whose kernel equals its stride.
+/// A convolution of an audio stem, in one or two dimensions. If `outputs` is 0, there is no
+/// convolution. A matrix that joins `stride` positions into one is a convolution whose kernel
+/// equals its stride.
 struct stem_convolution {
   /// The channels of an input and of an output.
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
-  /// Positions that one output reads: 3, or 9 for a square of 3 x 3.
+  /// The number of positions that one output reads: 3, or 9 for a square of 3 x 3.
   std::int64_t kernel = 1;
-  /// Input positions for each output position: 2, or 4 for a stride of 2 in two dimensions.
+  /// The number of input positions for each output position: 2, or 4 for a stride of 2 in two
+  /// dimensions.
   std::int64_t stride = 1;
   bool has_bias = true;
   /// True if an activation follows.
   bool has_activation = true;
-  /// The groups of channels; as many as inputs for a convolution of each channel.
+  /// The number of groups of channels; equal to `inputs` for a convolution of each single channel.
   std::int64_t groups = 1;
   /// True if a norm of the channels precedes the activation.
   bool has_norm = false;
@@ -37,26 +39,26 @@ struct stem_convolution {
 };
 
 /// The first layer of an audio tower: convolutions of the spectrum (or of the samples), learned
-/// positions and optionally a norm. The last convolution makes one position for each token of
+/// positions and optionally a norm. The last convolution outputs one position for each token of
 /// `micro_batch_work::clips`. Every tensor-parallel rank has the whole layer.
 ///
 /// Whisper has `{.convolutions = {{{128, h, 3, 1}, {h, h, 3, 2}}}, .positions = 1500}`. Forward
-/// FLOPs are 2 * positions * kernel * inputs * outputs / groups for each convolution. The inputs of
-/// the convolutions are kept, and the inputs of the activations. Padding is not counted.
-/// Complexity, memory, determinism and errors as `transformer`.
+/// FLOPs are 2 * positions * kernel * inputs * outputs / groups for each convolution. The layer
+/// keeps the inputs of the convolutions and of the activations. Padding is not counted. Complexity,
+/// memory, determinism and errors: as `transformer`.
 struct audio_stem {
-  /// The convolutions from the first to the last; entries without outputs stand at the end.
+  /// The convolutions from the first to the last; unused entries at the end have no outputs.
   std::array<stem_convolution, 8> convolutions{};
-  /// The number of learned positions of the width of the last convolution; 0 means none.
+  /// The number of learned positions, which have the width of the last convolution; 0 means none.
   std::int64_t positions = 0;
   /// True if a norm of the outputs of the first convolution follows it (Moonshine).
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
-  /// Learned numbers that belong to no product, norm or bias.
+  /// The number of learned numbers that belong to no product, norm or bias.
   std::int64_t other_parameters = 0;
   training_mode training = training_mode::all;
 
-  /// Returns the width of a token behind the stem.
+  /// Returns the width of a token after the stem.
   [[nodiscard]] constexpr std::int64_t hidden() const {
     std::int64_t result = 0;
     for (stem_convolution const& one : convolutions) {

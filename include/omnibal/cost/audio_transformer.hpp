@@ -20,8 +20,8 @@ namespace omnibal::inline v0 {
 
 /// A layer of an audio tower, by the numbers of its public configuration. The layer works on
 /// `micro_batch_work::clips`, in tokens after the convolutions, without a mask. Whisper has 1500
-/// tokens for each window of 30 seconds. Otherwise the layer is as `transformer`, whose comment has
-/// the formulas, preconditions and errors.
+/// tokens for each window of 30 seconds. The comment of `transformer` has the formulas,
+/// preconditions and errors.
 struct audio_transformer {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
@@ -38,11 +38,12 @@ struct audio_transformer {
   training_mode training = training_mode::all;
   /// True if `qkv_bias` includes keys; false if it means only queries and values (Whisper).
   bool key_bias = true;
-  /// The chunk of a clip in which a token attends, if the tower has windows (Qwen2.5-Omni).
+  /// The chunk of a clip within which a token attends, if the tower has windows (Qwen2.5-Omni).
   attention_span span{};
-  /// Learned numbers of the layer that belong to no product, norm or bias.
+  /// The number of learned numbers of the layer that belong to no product, norm or bias.
   std::int64_t other_parameters = 0;
-  /// Makes the layer a Conformer, with a convolution and two feed-forward parts.
+  /// The additional parts of a Conformer layer: a convolution and a second feed-forward part. If
+  /// its `kernel` is 0, the layer has none.
   conformer_parts conformer{};
   /// The place of the norms of the attention and feed-forward parts. A Conformer accepts only
   /// `before` and `both`.
@@ -60,7 +61,8 @@ struct audio_transformer {
     return sums.result(output, output);
   }
 
-  /// Returns the forward and backward FLOPs of the whole layer by the tokens of a clip.
+  /// Returns the forward and backward FLOPs of the whole layer as a function of the tokens of a
+  /// clip.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &micro_batch_work::clips);
   }
@@ -89,7 +91,7 @@ struct audio_transformer {
   }
 };
 
-/// The norm after the last layer of an audio tower, as `tower_norm`.
+/// The norm after the last layer of an audio tower, similar to `tower_norm`.
 struct audio_norm {
   std::int64_t hidden = 0;
   norm_kind norm = norm_kind::layer;

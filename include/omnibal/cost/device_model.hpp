@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The time of work on a device, and utilization and GPU days from the time of a step.
+/// The time of work on a device, and the utilization and GPU days of a training run.
 
 #include <omnibal/activation_option.hpp>
 #include <omnibal/check.hpp>
@@ -19,15 +19,15 @@
 
 namespace omnibal::inline v0 {
 
-/// The rates of one device, a functor from work to nanoseconds. The result is rounded up, so that
-/// decisions are based on integers. Achieved rates are more accurate than the rates on the data
-/// sheet.
+/// The rates of one device, as a functor from work to nanoseconds. The result is rounded up to an
+/// integer, so that decisions do not depend on floating-point rounding. Achieved rates predict
+/// better than the rates on the data sheet.
 ///
 /// Determinism: portable. Errors: `std::invalid_argument` for a rate that is not positive and for
 /// negative work, `std::overflow_error` above 2^63 - 1 nanoseconds.
 struct device_model {
   std::int64_t flops_per_second = 0;
-  /// The memory bandwidth. The default ignores moved bytes.
+  /// The memory bandwidth. With the default, moved bytes take no time.
   std::int64_t bytes_per_second = std::numeric_limits<std::int64_t>::max();
 
   [[nodiscard]] constexpr std::int64_t operator()(layer_work const& given) const {
@@ -49,7 +49,7 @@ struct device_model {
 };
 
 /// A functor from a layer to the nanoseconds of its forward and backward pass, including the
-/// recomputation of a choice: `stage_sum(costs, layer_time{device})`.
+/// recomputation of one choice. Example: `stage_sum(costs, layer_time{device})`.
 ///
 /// Determinism: portable. Errors: as `device_model`.
 struct layer_time {
@@ -64,9 +64,9 @@ struct layer_time {
   }
 };
 
-/// A functor from a layer to its choices, with times in nanoseconds and in the order of
-/// `recompute_choice`. The time of a choice includes the forward and backward pass and the
-/// recomputation: `select_recompute(costs, timed_choices{device}, budget)`.
+/// A functor from a layer to its choices, in the order of `recompute_choice` and with times in
+/// nanoseconds. The time of a choice includes the forward and backward pass and the recomputation.
+/// Example: `select_recompute(costs, timed_choices{device}, budget)`.
 ///
 /// Determinism: portable. Errors: as `device_model`.
 struct timed_choices {
@@ -88,8 +88,8 @@ struct timed_choices {
 /// The FLOPs and the time of a step, and its devices.
 struct measured_step {
   /// The FLOPs of forward and backward passes of all layers and micro-batches on all ranks. With
-  /// the FLOPs of recomputation the result is the utilization of the hardware, without them the
-  /// utilization of the model.
+  /// the FLOPs of recomputation, the result is the hardware FLOPs utilization (HFU); without them,
+  /// it is the model FLOPs utilization (MFU).
   double flops = 0.0;
   double seconds = 0.0;
   double gpus = 0.0;
@@ -97,7 +97,7 @@ struct measured_step {
 };
 
 struct flops_utilization_fn {
-  /// Returns the share of the peak FLOPs of the devices that a step used: MFU.
+  /// Returns the FLOPs of a step as a share of the peak FLOPs of its devices (MFU).
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
   /// `std::invalid_argument` for a number that is not finite and positive; FLOPs may be zero.
@@ -112,7 +112,8 @@ struct flops_utilization_fn {
   }
 };
 
-/// Returns the share of the peak FLOPs of the devices that a step used; see `flops_utilization_fn`.
+/// Returns the FLOPs of a step as a share of the peak FLOPs of its devices; see
+/// `flops_utilization_fn`.
 inline constexpr flops_utilization_fn flops_utilization{};
 
 /// The steps of a whole training, the time of one step, and the devices.

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Layers from tokens and pixels to vectors, and from vectors to the loss.
+/// The first and the last layers of a model: from tokens or pixels to vectors, and from vectors to
+/// the loss.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cost/detail/image_tokens.hpp>
@@ -19,8 +20,8 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Adds `count` square matrices of streams, which read `inputs` inputs of the width. Their outputs
-/// are scaled to the length of the first stream and kept.
+/// Adds `count` square matrices of residual streams that read `inputs` different inputs. Their
+/// outputs are scaled to the length of the first stream and kept.
 inline void add_stream_products(layer_tally& tally, int128 rows, std::int64_t hidden,
                                 std::int64_t count, std::int64_t inputs) {
   if (count == 0) return;
@@ -40,16 +41,16 @@ inline void add_stream_products(layer_tally& tally, int128 rows, std::int64_t hi
 struct layer_embeddings {
   std::int64_t vocabulary = 0;
   std::int64_t layers = 0;
-  /// The numbers of a token for one layer.
+  /// The size of the embedding of a token for one layer.
   std::int64_t size = 0;
 
   [[nodiscard]] friend bool operator==(layer_embeddings const&, layer_embeddings const&) = default;
 };
 
-/// The token embedding of a language model. The lookup needs no FLOPs and keeps 8 bytes for the
-/// index of each token. All tokens of the documents are sent at the cut. Tensor-parallel ranks
-/// share the vocabulary, which is rounded up to a multiple of these ranks. With `for_layers` the
-/// inputs of all layers are computed and kept here; the bytes at the cut do not include them.
+/// The token embedding of a language model. The lookup has no FLOPs and keeps 8 bytes for the index
+/// of each token. The vectors of all tokens are sent at the cut. Tensor-parallel ranks share the
+/// vocabulary, which is rounded up to a multiple of the number of ranks. With `for_layers`, this
+/// layer computes and keeps the inputs of all layers; the bytes at the cut do not include them.
 ///
 /// Complexity, memory, determinism and errors as `transformer`.
 struct embedding {
@@ -59,9 +60,10 @@ struct embedding {
   std::int64_t positions = 0;
   training_mode training = training_mode::all;
   layer_embeddings for_layers{};
-  /// Learned numbers in addition to the matrix, such as a norm of the embeddings.
+  /// The number of learned numbers in addition to the matrix, such as the weights of a norm.
   std::int64_t other_parameters = 0;
-  /// Streams of residual sums (`residual_streams`), of which matrices make all but the first.
+  /// The number of streams of residual sums (`residual_streams`). Matrices compute all streams
+  /// except the first.
   std::int64_t streams = 1;
 
   /// Returns the cost of the embedding for `batch.documents`.
@@ -116,9 +118,9 @@ struct embedding {
 /// also has class tokens, learned positions and, in CLIP, a norm. Every tensor-parallel rank has
 /// the whole layer.
 ///
-/// Forward FLOPs are 2 * patches * channels * patch_size^2 * hidden; the pixels are kept. Class
-/// tokens of images of their own size are counted as patches. Complexity, memory, determinism and
-/// errors as `transformer`.
+/// Forward FLOPs are 2 * patches * channels * patch_size^2 * hidden; the pixels are kept. For
+/// images with their own sizes, class tokens are counted as patches. Complexity, memory,
+/// determinism and errors as `transformer`.
 struct patch_embedding {
   std::int64_t hidden = 0;
   /// The side of a tile in pixels; 0 means that there are no tiles.
@@ -126,14 +128,14 @@ struct patch_embedding {
   std::int64_t patch_size = 14;
   std::int64_t channels = 3;
   std::int64_t class_tokens = 0;
-  /// The number of learned positions; for tiles one for each token.
+  /// The number of learned positions; for tiles, one position for each token.
   std::int64_t positions = 0;
   bool has_bias = true;
   training_mode training = training_mode::all;
   /// True if a norm precedes the layers of the tower.
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
-  /// Learned numbers that belong to no product, norm or bias, such as mask tokens.
+  /// The number of learned numbers that belong to no product, norm or bias, such as mask tokens.
   std::int64_t other_parameters = 0;
 
   /// Returns the cost of the layer for `batch.tiles` and `batch.images`.
@@ -186,7 +188,7 @@ struct head_part {
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
   norm_kind norm = norm_kind::rms;
-  /// The tokens whose logits exist at a time; 0 means all tokens.
+  /// The number of tokens whose logits exist at the same time; 0 means all tokens.
   std::int64_t loss_chunk = 0;
   bool has_bias = false;
   bool owns_matrix = true;
@@ -221,19 +223,20 @@ struct head_part {
 /// The owner of the weights of a head.
 enum class head_weights {
   own,
-  /// The embedding owns the weights and counts them. In a pipeline of more than one stage
-  /// (`parallel_degrees::pipeline`) the head has a copy: parameters, gradients and optimizer state
-  /// as `own`.
+  /// The embedding owns and counts the weights. In a pipeline of more than one stage
+  /// (`parallel_degrees::pipeline`), the head has a copy, with parameters, gradients and optimizer
+  /// state as for `own`.
   tied,
 };
 
-/// The losses of layers of multi-token prediction. Each has a norm and the logits of the head.
+/// The losses of the layers of multi-token prediction. Each loss has a norm and logits like the
+/// head.
 struct prediction_losses {
   std::int64_t count = 0;
   norm_kind norm = norm_kind::rms;
-  /// The tokens of a rank whose logits exist at a time; 0 means all tokens.
+  /// The number of tokens of a rank whose logits exist at the same time; 0 means all tokens.
   std::int64_t loss_chunk = 0;
-  /// True if each loss owns a matrix, as in checkpoints that keep a copy.
+  /// True if each loss has its own matrix, as in checkpoints that store a copy.
   bool owns_matrices = false;
 
   [[nodiscard]] friend bool operator==(prediction_losses const&,
@@ -243,17 +246,18 @@ struct prediction_losses {
 /// The last layer of a language model: norm, logits, softmax and loss of every token.
 ///
 /// V is the vocabulary, rounded up to a multiple of the tensor-parallel ranks, which share it.
-/// Forward FLOPs are 2ThV. Kept bytes of a token are 4h in bf16 and 4V, the probabilities in fp32.
-/// Nothing is sent at the cut. `selective` keeps as much as `none`.
+/// Forward FLOPs are 2ThV. Kept bytes of a token are 4h in bf16, and 4V for the probabilities in
+/// fp32. Nothing is sent at the cut. `selective` keeps the same bytes as `none`.
 ///
-/// With `loss_chunk` the logits are computed and dropped for this number of tokens of a rank at a
+/// With `loss_chunk`, the head computes and drops the logits for `loss_chunk` tokens of a rank at a
 /// time (chunked or fused linear cross-entropy). Then the probabilities of one chunk are transient
-/// and not kept, and the backward pass computes the logits again, another 2ThV. Kernels that
-/// compute the gradients in the forward pass (Liger) do not compute the logits again, but hold the
-/// gradients of the matrix and of the inputs, h for each token, until the backward pass.
+/// bytes and not kept. The backward pass computes the logits again, which costs another 2ThV.
+/// Kernels that compute the gradients in the forward pass (Liger) do not compute the logits again,
+/// but hold the gradients of the matrix and of the inputs, h for each token, until the backward
+/// pass.
 ///
-/// With `predictions` the layer also computes the losses of multi-token prediction, each at the
-/// cost of the main loss.
+/// With `predictions` the layer also computes the losses of multi-token prediction. Each of them
+/// has the cost of the main loss.
 ///
 /// Complexity, memory, determinism and errors as `transformer`. Source: Korthikanti et al., 2022
 /// (arXiv 2205.05198); Wijmans et al., "Cut your losses", 2024 (arXiv 2411.09009).
@@ -263,12 +267,12 @@ struct language_head {
   norm_kind norm = norm_kind::rms;
   head_weights weights = head_weights::own;
   training_mode training = training_mode::all;
-  /// The tokens of a rank whose logits exist at a time; 0 means all tokens.
+  /// The number of tokens of a rank whose logits exist at the same time; 0 means all tokens.
   std::int64_t loss_chunk = 0;
   /// True if the logits have a bias for each word.
   bool has_bias = false;
-  /// Streams of residual sums (`residual_streams`), of which matrices change all but the first
-  /// before their mean.
+  /// The number of streams of residual sums (`residual_streams`). Matrices change all streams
+  /// except the first before their mean is computed.
   std::int64_t streams = 1;
   /// The losses of multi-token prediction that the stage of the head computes.
   prediction_losses predictions{};
@@ -306,7 +310,8 @@ struct language_head {
     return tally.result({tally.activation_bytes(inputs), tensor_sharding::at_norm}, {});
   }
 
-  /// Returns the forward and backward FLOPs of the whole head by the length of a document.
+  /// Returns the forward and backward FLOPs of the whole head as a function of the length of a
+  /// document.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &micro_batch_work::documents);
   }

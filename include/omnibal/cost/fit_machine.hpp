@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The constants of a machine from measured runs.
+/// A fit of the constants of a machine to measured runs.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -24,12 +24,14 @@
 namespace omnibal::inline v0 {
 
 struct fit_machine_options {
-  /// The cost of leaving the start: a constant that differs by a factor of e counts as a run that
-  /// misses by this share. Runs that say nothing about a constant leave it at its start.
+  /// The weight of the start values. A constant that differs from its start by a factor of e has
+  /// the same loss as a run whose prediction misses by this share. If no run depends on a constant,
+  /// the constant keeps its start.
   double prior = 0.02;
-  /// The share by which a prediction may miss before its run counts less than its square.
+  /// The relative error of a prediction above which the loss of its run grows linearly instead of
+  /// quadratically.
   double outlier_share = 0.05;
-  /// Constants stay between their start divided by this factor and their start times this factor.
+  /// Each constant stays between its start divided by this factor and its start times this factor.
   double bound_factor = 30;
   std::size_t rounds = 60;
 };
@@ -38,14 +40,15 @@ struct fit_machine_options {
 struct fitted_constant {
   std::string_view name;
   double value = 0;
-  /// The standard error divided by the value: the runs are compatible with constants within about
-  /// two errors.
+  /// The standard error divided by the value. The runs are compatible with values within about two
+  /// standard errors.
   double relative_error = 0;
-  /// The variance inflation: the factor by which the square of the error is larger because other
-  /// constants can replace this one. A constant above 10 trades against others and should not be
-  /// fitted from these runs.
+  /// The variance inflation: the factor by which the variance of the constant is larger because
+  /// other constants can compensate its changes. Do not fit a constant with an inflation above 10
+  /// from these runs.
   double inflation = 0;
-  /// True if the value is at a bound, so that the constant absorbs something else.
+  /// True if the value is at a bound. Then the constant probably compensates for an effect that the
+  /// model does not have.
   bool is_at_bound = false;
 
   [[nodiscard]] friend bool operator==(fitted_constant const&, fitted_constant const&) = default;
@@ -54,9 +57,9 @@ struct fitted_constant {
 /// The result of `fit_machine`.
 struct machine_fit {
   machine fitted{};
-  /// The constants in the order in which they were given.
+  /// The fitted constants, in the order of the argument.
   std::vector<fitted_constant> constants{};
-  /// The mean and the largest share by which predictions of the given runs miss.
+  /// The mean and the largest relative error of the predictions of the given runs.
   double mean_error = 0;
   double largest_error = 0;
 
@@ -65,10 +68,10 @@ struct machine_fit {
 
 namespace detail {
 
-/// Levenberg-Marquardt on the logarithms of constants. Residuals are logarithms of predicted over
-/// measured seconds. Source: Marquardt, "An algorithm for least-squares estimation of nonlinear
-/// parameters", 1963; weights of iteratively reweighted least squares for the loss
-/// 2 (sqrt(1 + r^2) - 1) of Charbonnier et al., 1997.
+/// The Levenberg-Marquardt method on the logarithms of constants. Residuals are logarithms of
+/// predicted seconds divided by measured seconds. Source: Marquardt, "An algorithm for
+/// least-squares estimation of nonlinear parameters", 1963. The loss is 2 (sqrt(1 + r^2) - 1) of
+/// Charbonnier et al., 1997, by iteratively reweighted least squares.
 template <class Residuals>
 class machine_search {
  public:
@@ -89,11 +92,11 @@ class machine_search {
     differentiate();
   }
 
-  /// Returns the logarithms of the constants over their starts.
+  /// Returns the logarithms of the constants divided by their starts.
   [[nodiscard]] std::vector<double> const& offsets() const { return offsets_; }
   [[nodiscard]] std::vector<double> const& residuals() const { return current_; }
 
-  /// Returns the standard error of each logarithm and its variance inflation.
+  /// Returns the standard error and the variance inflation of each logarithm.
   [[nodiscard]] std::vector<fitted_constant> confidence() const {
     system const all = linearized(0.0);
     std::vector<fitted_constant> result(count_);
@@ -146,7 +149,7 @@ class machine_search {
     }
   }
 
-  /// Returns the system of the weighted residuals, the prior and the damping.
+  /// Returns the linear system of the weighted residuals, the prior and the damping.
   [[nodiscard]] system linearized(double damping) const {
     system result;
     for (std::size_t i = 0; i != current_.size(); ++i) {
@@ -166,7 +169,8 @@ class machine_search {
     return result;
   }
 
-  /// Takes a step with the first damping that lowers the loss. Returns false at a minimum.
+  /// Takes one step. Increases the damping until the step lowers the loss. Returns false at a
+  /// minimum.
   [[nodiscard]] bool improve(double& damping) {
     constexpr double largest_damping = 1e6;
     constexpr double least_gain = 1e-9;
@@ -200,7 +204,7 @@ class machine_search {
 
 }  // namespace detail
 
-/// A functor from a run and a machine to predicted seconds.
+/// A functor from a run and a machine to the predicted seconds of the run.
 template <class Predict, class Run>
 concept run_predictor =
     std::regular_invocable<Predict const&, Run const&, machine const&> &&
@@ -208,18 +212,18 @@ concept run_predictor =
 double > ;
 
 struct fit_machine_fn {
-  /// Fits constants of a machine to runs. `predict(run, machine)` returns seconds, for example by
-  /// `predict_step`, and `seconds(run)` the measured ones. `start` is a machine that is similar: a
-  /// preset or the rates of a data sheet. `constants` are the members to fit, at most all ten. The
-  /// sum of a robust loss of the logarithms of predicted over measured seconds becomes minimal, so
-  /// that short and long runs count the same. Fit few constants from few runs; the result says how
-  /// certain each is.
+  /// Fits constants of a machine to runs. `predict(run, machine)` returns predicted seconds, for
+  /// example by `predict_step`, and `seconds(run)` returns the measured seconds. `start` is a
+  /// similar machine: a preset or the rates of a data sheet. `constants` lists the members to fit,
+  /// at most all ten. The fit minimizes a robust loss of the logarithms of predicted divided by
+  /// measured seconds, so short and long runs have the same weight. Fit only few constants from few
+  /// runs; the result has the standard error of each constant.
   ///
-  /// Complexity: `rounds` times one more than the constants times the runs calls of `predict`.
-  /// Memory: 80 bytes for each run. Determinism: of the platform, because of logarithms. Errors:
-  /// `std::invalid_argument` if there are fewer runs than constants, for seconds and predictions
-  /// that are not positive and finite, for a constant whose start is not positive and finite, for a
-  /// constant that is given twice, and for options that are not positive.
+  /// Complexity: about `rounds` * (constants + 1) * runs calls of `predict`. Memory: 80 bytes for
+  /// each run. Determinism: the same result on the same platform, because logarithms differ between
+  /// platforms. Errors: `std::invalid_argument` if there are fewer runs than constants, for seconds
+  /// and predictions that are not positive and finite, for a constant whose start is not positive
+  /// and finite, for a constant that is given twice, and for options that are not positive.
   template <sample_range Runs, class Seconds, class Predict>
     requires cost_function<Seconds, sample_reference<Runs>> &&
         run_predictor<Predict, std::ranges::range_value_t<Runs>>

@@ -16,10 +16,10 @@
 
 namespace omnibal::inline v0 {
 
-/// The numbers that matrix products multiply.
+/// The number format of the operands of matrix products.
 enum class matmul_precision { bf16, fp8 };
 
-/// A number of equal products of a matrix rows x depth and a matrix depth x columns.
+/// `count` equal products of a matrix rows x depth and a matrix depth x columns.
 struct matmul_shape {
   double count = 1;
   double rows = 0;
@@ -31,17 +31,17 @@ struct matmul_shape {
   [[nodiscard]] friend bool operator==(matmul_shape const&, matmul_shape const&) = default;
 };
 
-/// A functor to the seconds of matrix products. The time is the FLOPs divided by
-/// `matmul_flops_per_second` and the bytes of the three matrices divided by
-/// `operand_bytes_per_second`. So the efficiency approaches its limit if all three sides grow. In
-/// FP8 the rate is `fp8_gain` times as high, and the inputs are cast first.
+/// A functor that returns the seconds of matrix products. The time is the sum of two quotients: the
+/// FLOPs divided by `matmul_flops_per_second`, and the bytes of the three matrices divided by
+/// `operand_bytes_per_second`. Therefore the efficiency approaches its limit if all three sides
+/// grow. In FP8 the rate is `fp8_gain` times as high, and the time includes the cast to FP8.
 ///
 /// Complexity: constant. Allocates nothing. Determinism: portable. The functor checks nothing;
 /// `predict_step` checks the machine.
 struct matmul_time {
-  /// Bytes of a number of an operand.
+  /// The bytes of a number of an operand.
   double operand_bytes = 2;
-  /// Bytes that the cast to FP8 moves for each number of the inputs and outputs.
+  /// The bytes that the cast to FP8 moves for each number of the inputs and outputs.
   double cast_bytes = 2;
 
   [[nodiscard]] constexpr double operator()(machine const& on, matmul_shape const& shape,
@@ -59,7 +59,8 @@ struct matmul_time {
   }
 };
 
-/// The attention of one device: `squares` is the sum over its sequences of the pairs of two tokens.
+/// The shape of the attention of one device: `squares` is the number of pairs of tokens without a
+/// mask, summed over its sequences.
 struct attention_shape {
   double tokens = 0;
   double squares = 0;
@@ -70,7 +71,7 @@ struct attention_shape {
   attention_mask mask = attention_mask::causal;
 };
 
-/// The seconds of the two passes.
+/// The seconds of the forward and of the backward pass.
 struct pass_seconds {
   double forward = 0;
   double backward = 0;
@@ -78,11 +79,11 @@ struct pass_seconds {
   [[nodiscard]] friend bool operator==(pass_seconds const&, pass_seconds const&) = default;
 };
 
-/// A functor to the seconds of the core of attention, without its projections. A flash kernel
-/// computes half of the products if the mask is causal; its backward pass has 2.5 times the FLOPs.
-/// An unfused kernel multiplies whole squares at the rate of matrix products and moves
-/// `bytes_per_score` for each score. Products of heads whose size is no multiple of 8 do not use
-/// tensor cores, and their rate is `unaligned_share` of the usual rate.
+/// A functor that returns the seconds of attention without its projections. A flash kernel computes
+/// half of the products if the mask is causal; its backward pass has `flash_backward` times the
+/// FLOPs. An unfused kernel computes all products at the rate of matrix products and moves
+/// `bytes_per_score` bytes for each score. If the size of a head is not a multiple of 8, its
+/// products do not use tensor cores; their rate is multiplied by `unaligned_share`.
 ///
 /// Complexity: constant. Allocates nothing. Determinism: portable.
 struct attention_time {
@@ -114,15 +115,15 @@ struct attention_time {
   }
 };
 
-/// A functor to the seconds of memory-bound work.
+/// A functor that returns the seconds of memory-bound work.
 struct memory_time {
   [[nodiscard]] constexpr double operator()(machine const& on, double bytes) const {
     return bytes / on.memory_bytes_per_second;
   }
 };
 
-/// A functor to the seconds of the optimizer: `passes` is the number of times that it reads or
-/// writes the bytes of its state, traffic of parameters and gradients included.
+/// A functor that returns the seconds of the optimizer. `passes` is the number of times that it
+/// reads or writes the bytes of its state, including the traffic of parameters and gradients.
 struct optimizer_time {
   double passes = 2.5;
 
@@ -131,7 +132,7 @@ struct optimizer_time {
   }
 };
 
-/// The communication of a group of ranks.
+/// The kind of communication in a group of ranks.
 enum class collective_kind {
   all_reduce,
   gather,    ///< an all-gather or a reduce-scatter
@@ -140,10 +141,10 @@ enum class collective_kind {
   transfer,  ///< one rank sends to one other rank
 };
 
-/// A collective of `ranks` ranks, each `stride` devices from the next one.
+/// A collective of `ranks` ranks that are `stride` devices apart.
 struct collective {
   collective_kind kind = collective_kind::all_reduce;
-  /// The bytes of the whole buffer of a rank; for a ring the bytes of one block.
+  /// The bytes of the whole buffer of a rank; for `ring` the bytes of one block.
   double bytes = 0;
   std::int64_t ranks = 1;
   std::int64_t stride = 1;
@@ -151,10 +152,10 @@ struct collective {
   double calls = 1;
 };
 
-/// A functor to the seconds of collectives. Devices of a node have consecutive numbers. A group
-/// within a node runs at the rate of the node. A group over several nodes runs rings through all of
-/// its devices in a node, so that it has the network of all of these. A call waits `hop_seconds`
-/// for each step of its ring; an all-reduce chooses a tree if the tree has fewer steps.
+/// A functor that returns the seconds of collectives. Devices of a node have consecutive numbers. A
+/// group within a node communicates at the rate of the node. A group over several nodes uses the
+/// network links of all of its devices in a node. A call takes `hop_seconds` for each step of its
+/// ring; an all-reduce uses a tree if the tree has fewer steps.
 ///
 /// Complexity: constant. Allocates nothing. Determinism: portable.
 struct collective_time {
@@ -183,7 +184,7 @@ struct collective_time {
   }
 
  private:
-  /// Returns the number of ranks of a group in one node.
+  /// Returns the number of ranks of the group in one node.
   [[nodiscard]] static constexpr std::int64_t members(machine const& on, collective const& given) {
     return std::clamp<std::int64_t>(on.devices_per_node / given.stride, 1, given.ranks);
   }
@@ -201,9 +202,10 @@ struct collective_time {
   }
 };
 
-/// A functor to the seconds by which communication prolongs work that runs at the same time: the
-/// part that the work does not cover, and `contention` times the part that it covers, because both
-/// share the memory and the cores of the device.
+/// A functor that returns the seconds by which communication lengthens work that runs at the same
+/// time. The result is the part of the communication that is longer than the work, plus
+/// `contention` times the overlapped part, because both share the memory and the cores of the
+/// device.
 struct overlap_time {
   double contention = 0.25;
 
@@ -212,7 +214,7 @@ struct overlap_time {
   }
 };
 
-/// The functors that time a step; each of them can be replaced.
+/// The functors that return the times of the parts of a step; each of them can be replaced.
 template <class Matmul = matmul_time, class Attention = attention_time, class Memory = memory_time,
           class Optimizer = optimizer_time, class Collective = collective_time,
           class Overlap = overlap_time>

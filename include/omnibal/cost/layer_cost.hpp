@@ -2,8 +2,7 @@
 #pragma once
 
 /// \file
-/// The vocabulary of layer models: micro-batches, configurations, parallel degrees, bytes and
-/// costs.
+/// The types of layer models: micro-batches, configurations, parallel degrees, bytes and costs.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -30,16 +29,16 @@ struct sequences {
   std::int64_t count = 0;
   std::int64_t tokens = 0;
   std::int64_t squares = 0;
-  /// The squares within the windows and chunks of the model, if it has any. A layer finds its own
-  /// entry. Without the entry the layer computes the squares if all sequences have one length or if
-  /// none can be longer than the span; otherwise the layer throws.
+  /// The sums of squares within the windows and chunks of the model, if it has any. A layer looks
+  /// for the entry of its span. If there is none, the layer computes the squares if all sequences
+  /// have the same length or if none can be longer than the span; otherwise it throws.
   std::array<span_squares, max_attention_spans> spans{};
 
   [[nodiscard]] friend bool operator==(sequences const&, sequences const&) = default;
 };
 
-/// The size of the context of a cross-attention. `tokens` is the number of context tokens. `pairs`
-/// is the sum over the documents of text tokens times visible context tokens.
+/// The context of a cross-attention. `tokens` is the number of context tokens. `pairs` is the
+/// number of text tokens times the number of visible context tokens, summed over the documents.
 struct cross_context {
   std::int64_t tokens = 0;
   std::int64_t pairs = 0;
@@ -47,17 +46,17 @@ struct cross_context {
   [[nodiscard]] friend bool operator==(cross_context const&, cross_context const&) = default;
 };
 
-/// One micro-batch of one data-parallel rank. Each layer uses the members on which it works.
+/// One micro-batch of one data-parallel rank. Each layer reads the members for its kind of tokens.
 struct micro_batch_work {
-  /// Image tiles of the fixed size of the vision tower.
+  /// The number of image tiles; a tile has the fixed size of the vision tower.
   std::int64_t tiles = 0;
-  /// Images of their own size, in patches (and class tokens) of the vision tower.
+  /// Images with their own sizes, measured in patches (and class tokens) of the vision tower.
   sequences images{};
-  /// Clips, in tokens of the audio tower.
+  /// Clips of sound, measured in tokens of the audio tower.
   sequences clips{};
   /// Documents of the language model, including the tokens of images and clips.
   sequences documents{};
-  /// The context of the cross-attention of the language model.
+  /// The context of the cross-attention in the language model.
   cross_context context{};
 
   [[nodiscard]] friend bool operator==(micro_batch_work const&, micro_batch_work const&) = default;
@@ -65,7 +64,7 @@ struct micro_batch_work {
 
 namespace detail {
 
-/// Throws unless sequences with these numbers exist.
+/// Throws unless sequences with these numbers can exist.
 constexpr void check_sequences(std::string_view function, std::string_view argument,
                                sequences const& given) {
   auto const fail = [&](std::string_view member, std::int64_t value, auto... rule) {
@@ -83,7 +82,7 @@ constexpr void check_sequences(std::string_view function, std::string_view argum
     fail(".squares", given.squares, "must be between the tokens, ", given.tokens,
          ", and their square");
   }
-  // The sum of the squares of this number of lengths is least if all lengths are equal.
+  // For a given number of sequences, the sum of squares is smallest if all lengths are equal.
   if (given.count > 0 && squares * given.count < tokens * tokens) {
     fail(".squares", given.squares, "less than ", given.count, " sequences of ", given.tokens,
          " tokens can have");
@@ -120,8 +119,8 @@ constexpr void check_sequences(std::string_view function, std::string_view argum
 
 struct sequences_of_fn {
   /// Returns the number, the tokens and the sum of squares of the lengths of samples. Samples
-  /// without tokens do not count. `spans` are the windows and chunks of the model, as
-  /// `attention_spans(model)` returns them; the result has their squares.
+  /// without tokens are not counted. `spans` lists the windows and chunks of the model, as
+  /// `attention_spans(model)` returns them; the result has a sum of squares for each of them.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
   /// for a negative length, for a window or chunk without tokens, and for more than
@@ -178,14 +177,14 @@ struct sequences_of_fn {
 /// Returns sums over the lengths of samples; see `sequences_of_fn`.
 inline constexpr sequences_of_fn sequences_of{};
 
-/// A number of sequences with the same number of tokens.
+/// `count` sequences of `length` tokens each.
 struct repeated_length {
   std::int64_t count = 0;
   std::int64_t length = 0;
 };
 
 struct equal_sequences_fn {
-  /// Returns sequences of one length: `equal_sequences({.count = 4, .length = 1024})`.
+  /// Returns sequences of equal length, such as `equal_sequences({.count = 4, .length = 1024})`.
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
   /// `std::invalid_argument` for a number that is negative or above 2^40, `std::overflow_error` if
@@ -202,10 +201,10 @@ struct equal_sequences_fn {
   }
 };
 
-/// Returns sequences of one length; see `equal_sequences_fn`.
+/// Returns sequences of equal length; see `equal_sequences_fn`.
 inline constexpr equal_sequences_fn equal_sequences{};
 
-/// The tokens of its sequence to which a token attends.
+/// The tokens of the sequence to which a token attends.
 enum class attention_mask {
   causal,  ///< the tokens before it: half of the products if the kernel exploits the mask
   full,    ///< all tokens
@@ -245,43 +244,44 @@ enum class norm_kind {
   unweighted,  ///< neither weights nor biases (OLMo 1)
 };
 
-/// The position of the norms of the attention and of the feed-forward part.
+/// The place of the norms of the attention and of the feed-forward part.
 enum class norm_placement {
   before,  ///< before each of the two parts: most models
   after,   ///< after each part, before the residual sum (OLMo 2)
   both,    ///< two norms of each part (Gemma 2, Gemma 3)
-  /// One norm before both parts, whose outputs are added to the same residual sum (Cohere, Falcon).
+  /// One norm before both parts; the outputs of both parts are added to the same residual sum
+  /// (Cohere, Falcon).
   parallel,
 };
 
 /// The kind of an MLP. A gated MLP (SwiGLU) has three matrices, a plain MLP has two.
 enum class mlp_kind { gated, plain };
 
-/// Multi-head latent attention (DeepSeek-V2). The attention is not latent if `key_value_rank` is 0.
-/// Otherwise `head_size` is the size of keys without position, and the number of key heads is the
-/// number of heads.
+/// Multi-head latent attention (DeepSeek-V2). If `key_value_rank` is 0, the attention is not
+/// latent. Otherwise `head_size` is the size of the part of keys without position, and there is one
+/// key head for each head.
 struct latent_attention {
   std::int64_t key_value_rank = 0;
   /// The rank of queries; 0 means that queries are projected directly.
   std::int64_t query_rank = 0;
-  /// Numbers of a query or key with position; all heads share these numbers of keys.
+  /// The size of the part of a query or key with position; all heads share this part of the keys.
   std::int64_t rope_size = 0;
-  /// Numbers of a value; 0 means `head_size`.
+  /// The size of a value; 0 means `head_size`.
   std::int64_t value_size = 0;
 
   [[nodiscard]] friend bool operator==(latent_attention const&, latent_attention const&) = default;
 };
 
-/// The indexer of a sparse attention (DeepSeek-V3.2). It scores all earlier tokens with a few small
-/// heads, and the attention works on the tokens with the largest scores: `transformer::span` is a
-/// window of that many tokens. There is no indexer if `heads` is 0, as in a layer that uses the
-/// choice of an earlier layer.
+/// The indexer of a sparse attention (DeepSeek-V3.2). The indexer scores all earlier tokens with a
+/// few small heads, and attention reads only the tokens with the largest scores;
+/// `transformer::span` is a window with their number. If `heads` is 0, the layer has no indexer,
+/// for example because it uses the selection of an earlier layer.
 ///
 /// With S and W the sums of squares within the document and within the window, the scores are S *
-/// heads * head_size FLOPs forward and 2W * heads * head_size backward. The inputs are detached, so
-/// that the backward FLOPs of the projections equal the forward FLOPs. A layer that is not trained
-/// has no backward pass of the indexer. The targets of the loss of the indexer are not counted.
-/// Source: DeepSeek-AI, "DeepSeek-V3.2", 2025 (arXiv 2512.02556).
+/// heads * head_size FLOPs forward and 2W * heads * head_size backward. The inputs get no
+/// gradients, so the backward FLOPs of the projections equal the forward FLOPs. A layer that is not
+/// trained has no backward pass of the indexer. The targets of the loss of the indexer are not
+/// counted. Source: DeepSeek-AI, "DeepSeek-V3.2", 2025 (arXiv 2512.02556).
 struct sparse_indexer {
   std::int64_t heads = 0;
   std::int64_t head_size = 0;
@@ -289,14 +289,13 @@ struct sparse_indexer {
   [[nodiscard]] friend bool operator==(sparse_indexer const&, sparse_indexer const&) = default;
 };
 
-/// The matrices that have low-rank adapters.
+/// The matrices of a layer that have low-rank adapters.
 enum class adapter_targets { all, attention, feed_forward };
 
-/// Low-rank adapters (LoRA) of the matrices of a layer whose `training` is `input_gradients`.
-/// There are none if `rank` is 0. An adapter has rank * (inputs + outputs) parameters, which are
-/// trained, and keeps the input of its matrix. The two input matrices of a gated MLP, queries,
-/// keys, values and a gate have adapters of their own. Routers, indexers and recurrent parts have
-/// none.
+/// Low-rank adapters (LoRA) of the matrices of a layer whose `training` is `input_gradients`. If
+/// `rank` is 0, there are none. An adapter has rank * (inputs + outputs) trained parameters and
+/// keeps the input of its matrix. Queries, keys, values, a gate, and the two input matrices of a
+/// gated MLP have separate adapters. Routers, indexers and recurrent parts have no adapters.
 struct low_rank_adapters {
   std::int64_t rank = 0;
   adapter_targets targets = adapter_targets::all;
@@ -305,17 +304,18 @@ struct low_rank_adapters {
                                        low_rank_adapters const&) = default;
 };
 
-/// A mixture of experts. There are no experts if `routed` is 0. Otherwise the experts are added to
-/// the dense part of the layer, if `transformer::mlp` is not 0.
+/// A mixture of experts. If `routed` is 0, there are no experts. The layer also has its dense part
+/// if `transformer::mlp` is not 0.
 struct expert_layer {
   std::int64_t routed = 0;
-  /// Routed experts for each token.
+  /// The number of routed experts that process a token.
   std::int64_t active = 0;
-  /// Experts that process every token.
+  /// The number of experts that process every token.
   std::int64_t shared = 0;
   /// The width of one expert.
   std::int64_t mlp = 0;
-  /// True if a number from each token weighs the output of the shared experts (Qwen1.5-MoE).
+  /// True if a gate with one number for each token scales the output of the shared experts
+  /// (Qwen1.5-MoE).
   bool shared_gate = false;
   /// The width of one shared expert; 0 means `mlp`.
   std::int64_t shared_mlp = 0;
@@ -324,8 +324,8 @@ struct expert_layer {
   std::int64_t latent_width = 0;
   /// True if routed experts and the router have biases (gpt-oss).
   bool has_bias = false;
-  /// Parameters of routed experts that the counted tokens never use, such as the experts for images
-  /// of ERNIE 4.5 VL. The ranks of `parallel_degrees::expert` share them.
+  /// The number of parameters of routed experts that the counted tokens never use, such as the
+  /// image experts of ERNIE 4.5 VL. The ranks of `parallel_degrees::expert` share them.
   std::int64_t idle_parameters = 0;
 
   [[nodiscard]] friend bool operator==(expert_layer const&, expert_layer const&) = default;
@@ -337,8 +337,8 @@ enum class cross_placement {
   instead_self,  ///< only the cross-attention, as in every fifth layer of Llama 3.2 Vision
 };
 
-/// Attention from the documents to `micro_batch_work::context`. There is none if `context_width` is
-/// 0.
+/// Cross-attention from the documents to `micro_batch_work::context`. If `context_width` is 0,
+/// there is none.
 struct cross_attention {
   std::int64_t context_width = 0;
   cross_placement placement = cross_placement::after_self;
@@ -346,68 +346,71 @@ struct cross_attention {
   [[nodiscard]] friend bool operator==(cross_attention const&, cross_attention const&) = default;
 };
 
-/// The placement of activations between the tensor-parallel products: inputs and outputs of norms
-/// and residual sums.
+/// The distribution of the activations between the tensor-parallel products: the inputs and outputs
+/// of norms, and the residual sums.
 enum class norm_regions {
   replicated,  ///< all of them on every tensor-parallel rank
   split,       ///< shared by these ranks (sequence parallelism of Korthikanti et al.)
 };
 
-/// The state that data-parallel ranks share, so that no rank has all of it. Each choice includes
-/// the choices before it. A rank that shares gradients or parameters still needs room for the whole
-/// gradients or parameters of the layer that runs. `recompute_cost::transient_bytes` includes this
-/// room.
+/// The state that is sharded over data-parallel ranks. Each choice includes the previous choices.
+/// If gradients or parameters are sharded, a rank still needs memory for the whole gradients or
+/// parameters of the layer that runs; `recompute_cost::transient_bytes` includes this memory.
 enum class sharded_state { nothing, optimizer, gradients, parameters };
 
-/// The ranks that work on one layer. The numbers of a `layer_cost` are for one of these ranks. If
-/// the ranks differ, they are for the rank with the most.
+/// The numbers of ranks that work on one layer. A `layer_cost` has the cost of one of these ranks.
+/// If the costs of ranks differ, it has the largest one.
 struct parallel_degrees {
-  /// Ranks that share the matrices. The number must divide the heads and the widths of the hidden
-  /// layers. If it exceeds the key-value heads, it must be a multiple of them, and ranks have
-  /// copies.
+  /// The number of ranks that share the matrices. It must divide the heads and the widths of the
+  /// hidden layers. If it exceeds the number of key-value heads, it must be a multiple of this
+  /// number, and ranks have copies of these heads.
   std::int64_t tensor = 1;
-  /// Ranks that share the tokens of every sequence (context parallelism, ring attention, Ulysses).
+  /// The number of ranks that share the tokens of every sequence (context parallelism, ring
+  /// attention, Ulysses).
   std::int64_t sequence = 1;
-  /// Ranks that have their own micro-batches. They and the ranks of `sequence` share the state.
+  /// The number of ranks that have their own micro-batches. The state is sharded over these ranks
+  /// and the ranks of `sequence`.
   std::int64_t data = 1;
-  /// Ranks that share the routed experts. They are some of the ranks of `data` and `sequence`, so
-  /// that the number must divide the product of these two. The routing is assumed to be even.
+  /// The number of ranks that share the routed experts. They are some of the ranks of `data` and
+  /// `sequence`, so the number must divide the product of these two. All experts are assumed to
+  /// receive the same number of tokens.
   std::int64_t expert = 1;
   norm_regions norms = norm_regions::replicated;
   sharded_state sharding = sharded_state::optimizer;
-  /// Stages of the pipeline. With more than one stage, a tied head has its own copy of the matrix
-  /// (`head_weights::tied`); no other layer depends on the number.
+  /// The number of stages of the pipeline. With more than one stage, a tied head has its own copy
+  /// of the matrix (`head_weights::tied`); other layers ignore the number.
   std::int64_t pipeline = 1;
-  /// Ranks that share the matrices of one routed expert; 0 means `tensor`. If there are fewer than
-  /// `tensor` (1 in Megatron's folding), the ranks of `expert` are also ranks of `tensor`, and
-  /// `expert` * `expert_tensor` must divide `tensor` * `data` * `sequence`.
+  /// The number of ranks that share the matrices of one routed expert; 0 means `tensor`. If the
+  /// number is less than `tensor` (1 in Megatron's folding), the ranks of `expert` also include
+  /// ranks of `tensor`, and `expert` * `expert_tensor` must divide `tensor` * `data` * `sequence`.
   std::int64_t expert_tensor = 0;
 };
 
-/// Bytes of one number of activations, parameters, gradients and optimizer. The default is training
-/// in bf16 with gradients in fp32 and the three fp32 numbers of Adam.
+/// The bytes of one number of activations, parameters, gradients and optimizer state. The default
+/// is training in bf16 with fp32 gradients and the three fp32 numbers of Adam.
 struct byte_sizes {
   std::int64_t activation = 2;
   std::int64_t parameter = 2;
   std::int64_t gradient = 4;
   std::int64_t optimizer = 12;
-  /// The kept input of a matrix; 0 means `activation`. With 1 the inputs are kept in FP8, and all
-  /// other activations (queries, keys, values, inputs of norms and activations) as before.
+  /// The bytes of a number of a kept input of a matrix; 0 means `activation`. With 1, these inputs
+  /// are kept in FP8; all other activations (queries, keys, values, inputs of norms and
+  /// activations) keep their type.
   std::int64_t matrix_input = 0;
-  /// Further bytes of each parameter of a matrix within a layer, such as FP8 copies. Embeddings,
-  /// heads, routers and norms have no copies.
+  /// The additional bytes of each parameter of a matrix within a layer, such as FP8 copies.
+  /// Embeddings, heads, routers and norms have no copies.
   std::int64_t matrix_copy = 0;
-  /// The numbers of a kept input of a matrix that share a scale of one byte; 0 means no scales that
-  /// count (32 in MXFP8).
+  /// The number of numbers of a kept input of a matrix that share a scale of one byte (32 in
+  /// MXFP8); 0 means that scales are not counted.
   std::int64_t scale_block = 0;
 };
 
-/// FP8 with a scale for each tensor: kept inputs of matrices in FP8, parameters in bf16 and two FP8
-/// copies of each matrix, one of them transposed.
+/// FP8 with one scale for each tensor: kept inputs of matrices in FP8, parameters in bf16, and two
+/// FP8 copies of each matrix, one of them transposed.
 inline constexpr byte_sizes fp8_bytes{.matrix_input = 1, .matrix_copy = 2};
 
-/// MXFP8: as `fp8_bytes`, and a scale of one byte for 32 numbers of an input. The scales of the
-/// copies, 1/16 byte for each parameter, do not count.
+/// MXFP8: like `fp8_bytes`, with a scale of one byte for 32 numbers of an input. The scales of the
+/// copies, 1/16 byte for each parameter, are not counted.
 inline constexpr byte_sizes mxfp8_bytes{.matrix_input = 1, .matrix_copy = 2, .scale_block = 32};
 
 /// The part of a layer that is trained.
@@ -420,8 +423,8 @@ enum class training_mode {
 };
 
 /// Floating-point operations of matrix products, and the bytes that all other operations read and
-/// write. Each other operation (norm, activation, residual sum, unfused softmax and dropout) is
-/// assumed to be a kernel of its own.
+/// write. Each of these operations (norm, activation, residual sum, unfused softmax and dropout) is
+/// assumed to be a separate kernel.
 struct layer_work {
   std::int64_t flops = 0;
   std::int64_t moved_bytes = 0;
@@ -436,12 +439,13 @@ enum class recompute_choice {
   full,       ///< the input of the layer
 };
 
-/// The memory and the work of one choice.
+/// The memory and the work of one recomputation choice.
 struct recompute_cost {
-  /// Bytes that are kept from the forward pass of a micro-batch to its backward pass.
+  /// The bytes that are kept from the forward pass of a micro-batch to its backward pass.
   std::int64_t kept_bytes = 0;
-  /// Further bytes while the layer itself runs: recomputed activations, the gradients of its widest
-  /// operation, and the parameters and gradients that are whole only then (`sharded_state`).
+  /// The additional bytes while the layer runs: recomputed activations, the gradients of its widest
+  /// operation, and the parameters and gradients that are whole only during this time
+  /// (`sharded_state`).
   std::int64_t transient_bytes = 0;
   /// The work of the recomputation.
   layer_work extra{};
@@ -453,16 +457,17 @@ struct recompute_cost {
 struct layer_cost {
   layer_work forward{};
   layer_work backward{};
-  /// Numbers on this rank, before data-parallel ranks share them.
+  /// The number of parameters on this rank, before they are sharded over data-parallel ranks.
   std::int64_t parameters = 0;
-  /// All parameters except the routed experts that a token does not use.
+  /// The number of all parameters except the parameters of routed experts that a token does not
+  /// use.
   std::int64_t active_parameters = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t gradient_bytes = 0;
   std::int64_t optimizer_bytes = 0;
   /// The memory and work of each choice, in the order of `recompute_choice`.
   std::array<recompute_cost, 3> choices{};
-  /// Bytes that are sent to the next stage if the model is cut after this layer.
+  /// The bytes that are sent to the next stage if the model is cut after this layer.
   std::int64_t cut_bytes = 0;
 
   [[nodiscard]] constexpr recompute_cost const& operator[](recompute_choice choice) const {
@@ -470,8 +475,8 @@ struct layer_cost {
   }
   /// Returns the forward and backward FLOPs, without recomputation.
   [[nodiscard]] constexpr std::int64_t flops() const { return forward.flops + backward.flops; }
-  /// Returns the bytes of parameters, gradients and optimizer, which do not depend on the
-  /// micro-batches in flight.
+  /// Returns the bytes of parameters, gradients and optimizer state. They do not depend on the
+  /// number of micro-batches in flight.
   [[nodiscard]] constexpr std::int64_t state_bytes() const {
     return parameter_bytes + gradient_bytes + optimizer_bytes;
   }
@@ -479,7 +484,8 @@ struct layer_cost {
   [[nodiscard]] friend bool operator==(layer_cost const&, layer_cost const&) = default;
 };
 
-/// A functor from the work of a micro-batch and the ranks to the cost of one layer.
+/// A functor from the work of a micro-batch, the parallel degrees and the byte sizes to the cost of
+/// one layer.
 template <class Layer>
 concept layer_model = std::regular_invocable<Layer const&, micro_batch_work const&,
                                              parallel_degrees const&, byte_sizes const&> &&

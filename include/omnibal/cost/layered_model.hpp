@@ -33,7 +33,7 @@ struct layer_visitor {
 }  // namespace detail
 
 /// A model with layers. `for_each_layer(visit)` calls `visit(layer, count)` from the first layers
-/// to the last, with a layer model and the number of equal layers in a row.
+/// to the last, with a layer model and the number of consecutive equal layers.
 template <class Model>
 concept layered_model = requires(Model const& model, detail::layer_visitor visit) {
   model.for_each_layer(visit);
@@ -77,12 +77,12 @@ struct layer_costs_fn {
   /// These costs are the input of partitioning and recomputation. A model is a layer or a type with
   /// `for_each_layer`.
   ///
-  /// Parts of a model with other ranks, such as a vision tower without tensor parallelism, are
-  /// separate models: append one result to the other.
+  /// If parts of a model have different parallel degrees, such as a vision tower without tensor
+  /// parallelism, call the function for each part and append the results.
   ///
   /// Complexity: linear in the layers; equal layers are computed once. Memory: one `layer_cost` for
-  /// each layer. Determinism: portable. Errors: as the layers, and `std::invalid_argument` for a
-  /// number of layers that is negative or above 2^20.
+  /// each layer. Determinism: portable. Errors: the errors of the layers, and
+  /// `std::invalid_argument` for a number of layers that is negative or above 2^20.
   template <costed_model Model>
   [[nodiscard]] std::vector<layer_cost> operator()(Model const& model,
                                                    micro_batch_work const& batch,
@@ -99,8 +99,8 @@ struct layer_costs_fn {
 /// Returns the costs of all layers of a model; see `layer_costs_fn`.
 inline constexpr layer_costs_fn layer_costs{};
 
-/// A functor to the cost of the layers [first, last) on any stage, a `stage_cost` that reads two
-/// numbers. `stage_sum` creates it.
+/// A functor (stage, first, last) to the cost of the layers [first, last), the same on every stage.
+/// A call reads two numbers. `stage_sum` creates the functor.
 ///
 /// Precondition of a call: first <= last, and last at most the number of layers.
 template <scalar_measure Cost>
@@ -115,18 +115,19 @@ class stage_sums {
  private:
   friend struct stage_sum_fn;
 
-  /// The sum of the costs of all layers before each layer, and of all layers.
+  /// The sum of the costs of the layers before each layer; the last entry is the sum over all
+  /// layers.
   std::vector<Cost> before_{Cost{}};
 };
 
 struct stage_sum_fn {
-  /// Returns a functor (stage, first, last) to the sum of a cost of the layers [first, last):
-  /// `stage_sum(costs, &layer_cost::flops)`. The cost may be a lambda with a `device_model`. Layers
-  /// may have the type of a trainer.
+  /// Returns a functor (stage, first, last) to the sum of the costs of the layers [first, last).
+  /// Example: `stage_sum(costs, &layer_cost::flops)`. The cost may be a lambda that calls a
+  /// `device_model`. Layers may have any type.
   ///
   /// Complexity: linear; constant for a call of the result. Memory: 8 bytes for each layer.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for a cost that is
-  /// negative or not finite, `std::overflow_error` if the sum of all costs leaves its type,
+  /// negative or not finite, `std::overflow_error` if the sum of all costs exceeds its type,
   /// `std::length_error` above 2^32 - 1 layers.
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
@@ -141,8 +142,8 @@ struct stage_sum_fn {
 inline constexpr stage_sum_fn stage_sum{};
 
 struct attention_spans_fn {
-  /// Returns the windows and chunks of the layers of a model, for `sequences_of`. Unused entries
-  /// have the kind `whole`.
+  /// Returns the windows and chunks of the layers of a model, which `sequences_of` accepts. Unused
+  /// entries have the kind `whole`.
   ///
   /// Complexity: constant for each kind of layer. Allocates nothing. Determinism: portable. Errors:
   /// `std::invalid_argument` for more than `max_attention_spans` different windows and chunks, or
@@ -170,8 +171,8 @@ struct attention_spans_fn {
 inline constexpr attention_spans_fn attention_spans{};
 
 struct document_cost_fn {
-  /// Returns the forward and backward FLOPs of a model by the length of a document in tokens:
-  /// `lpt(lengths, ranks, document_cost(llama3_8b))`.
+  /// Returns the forward and backward FLOPs of a model as a function of the length of a document in
+  /// tokens. Example: `lpt(lengths, ranks, document_cost(llama3_8b))`.
   ///
   /// Complexity: constant for each kind of layer. Allocates nothing. Determinism: portable. Errors:
   /// as the layers, and `std::overflow_error` for a cost above 2^63 - 1.
@@ -183,12 +184,12 @@ struct document_cost_fn {
   }
 };
 
-/// Returns the cost of a document by its length; see `document_cost_fn`.
+/// Returns the cost of a document as a function of its length; see `document_cost_fn`.
 inline constexpr document_cost_fn document_cost{};
 
 struct clip_cost_fn {
-  /// Returns the forward and backward FLOPs of a model by the length of a clip in tokens of its
-  /// audio tower. Complexity, memory, determinism and errors as `document_cost`.
+  /// Returns the forward and backward FLOPs of a model as a function of the length of a clip, in
+  /// tokens of the audio tower. Complexity, memory, determinism and errors: as `document_cost`.
   template <costed_model Model>
   [[nodiscard]] quadratic_cost operator()(Model const& model) const {
     return detail::total_cost("clip_cost", model, [](auto const& layer) {
@@ -197,13 +198,13 @@ struct clip_cost_fn {
   }
 };
 
-/// Returns the cost of a clip by its length; see `clip_cost_fn`.
+/// Returns the cost of a clip as a function of its length; see `clip_cost_fn`.
 inline constexpr clip_cost_fn clip_cost{};
 
 struct tile_cost_fn {
-  /// Returns the forward and backward FLOPs of a model by the number of tiles. A sample costs
-  /// `tile_cost(model)(tiles) + document_cost(model)(tokens)`. Complexity, memory, determinism and
-  /// errors as `document_cost`.
+  /// Returns the forward and backward FLOPs of a model as a function of the number of tiles. The
+  /// cost of a sample is `tile_cost(model)(tiles) + document_cost(model)(tokens)`. Complexity,
+  /// memory, determinism and errors: as `document_cost`.
   template <costed_model Model>
   [[nodiscard]] quadratic_cost operator()(Model const& model) const {
     return detail::total_cost("tile_cost", model, [](auto const& layer) {
@@ -212,20 +213,21 @@ struct tile_cost_fn {
   }
 };
 
-/// Returns the cost of tiles by their number; see `tile_cost_fn`.
+/// Returns the cost of tiles as a function of their number; see `tile_cost_fn`.
 inline constexpr tile_cost_fn tile_cost{};
 
 /// The parameters of a model.
 struct parameter_counts {
   std::int64_t total = 0;
-  /// The parameters that one token uses: all except for the other experts.
+  /// The number of parameters that one token uses: all except the experts to which the token is not
+  /// routed.
   std::int64_t active = 0;
 
   [[nodiscard]] friend bool operator==(parameter_counts const&, parameter_counts const&) = default;
 };
 
 struct count_parameters_fn {
-  /// Returns the number of parameters of the whole model, whatever is trained.
+  /// Returns the number of parameters of the whole model, trained or not.
   ///
   /// Complexity: constant for each kind of layer. Allocates nothing. Determinism: portable. Errors:
   /// as the layers; `std::invalid_argument` for a number of layers that is negative or above 2^20,

@@ -15,43 +15,44 @@
 
 namespace omnibal::inline v0 {
 
-/// Devices, their links, and the software that runs on them, by ten rates and durations. They are
-/// achieved numbers and not the numbers of a data sheet: `fit_machine` finds them from a few runs.
-/// None of them depends on a model. A rate may be infinite; such work costs no time.
+/// Devices, their links and their software, described by ten constants: rates and durations. The
+/// constants are achieved values, not the values of a data sheet; `fit_machine` computes them from
+/// a few runs. No constant depends on a model. A rate may be infinite; the work then takes no time.
 struct machine {
-  /// FLOPs per second that the largest matrix products in bf16 or fp16 approach.
+  /// The FLOPs per second that the largest matrix products in bf16 or fp16 approach.
   double matmul_flops_per_second = 0;
   /// The rate of products in FP8 divided by the rate in bf16.
   double fp8_gain = 2;
-  /// Bytes per second at which a product reads and writes its three matrices, in addition to its
-  /// FLOPs. This number bends the curve of the efficiency: it decides how slow small products are.
+  /// The bytes per second at which a product reads and writes its three matrices, in addition to
+  /// its FLOPs. This rate determines the efficiency of small products.
   double operand_bytes_per_second = 0;
-  /// Bytes per second of all operations that are no products: norms, activations, sums, casts,
-  /// scores of unfused attention, the optimizer. Fused kernels move fewer bytes than are counted,
-  /// so that the number may exceed the bandwidth of the memory.
+  /// The bytes per second of all operations other than products: norms, activations, sums, casts,
+  /// scores of unfused attention, the optimizer. The rate may exceed the bandwidth of the memory,
+  /// because fused kernels move fewer bytes than the model counts.
   double memory_bytes_per_second = 0;
-  /// FLOPs per second of fused attention; a causal mask counts half.
+  /// The FLOPs per second of fused attention. With a causal mask, half of the FLOPs are counted.
   double attention_flops_per_second = 0;
-  /// Bytes per second of one device in collectives within a node.
+  /// The bytes per second of one device in collectives within a node.
   double node_bytes_per_second = 0;
-  /// Bytes per second of one device between nodes: the rate of a node divided by its devices.
+  /// The bytes per second of one device between nodes: the rate of a node divided by the number of
+  /// its devices.
   double network_bytes_per_second = 0;
-  /// Bytes per second of one device that sends tokens to experts within a node.
+  /// The bytes per second at which one device sends tokens to experts within a node.
   double exchange_bytes_per_second = 0;
-  /// Seconds of one step of a ring or a tree, whatever it carries.
+  /// The seconds of one step of a ring or a tree, independent of its bytes.
   double hop_seconds = 0;
-  /// The least seconds in which the host launches one pass of one layer.
+  /// The minimum seconds of one pass of one layer, because the host must launch its kernels.
   double launch_seconds = 0;
-  /// Devices that are connected by fast links; a fact and not a constant.
+  /// The number of devices that fast links connect. It is a fact, not a constant to fit.
   std::int64_t devices_per_node = 8;
 
   [[nodiscard]] friend bool operator==(machine const&, machine const&) = default;
 };
 
-/// A member of a machine that is a constant.
+/// A pointer to a member of a machine that is a constant.
 using machine_member = double machine::*;
 
-/// A constant of a machine with the name of its member.
+/// A constant of a machine, with the name of its member.
 struct machine_constant {
   std::string_view name;
   machine_member member;
@@ -73,7 +74,7 @@ inline constexpr std::array<machine_constant, 10> machine_constants{{
 
 namespace detail {
 
-/// Returns true for the constants that may be zero.
+/// Returns true if the constant is a duration, which may be zero.
 [[nodiscard]] constexpr bool is_duration(machine_constant const& constant) {
   return constant.member == &machine::hop_seconds || constant.member == &machine::launch_seconds;
 }

@@ -2,14 +2,14 @@
 #pragma once
 
 /// \file
-/// Machines whose constants were fitted to published runs, and starts for other fits.
+/// Machines whose constants were fitted to published runs, and start values for other fits.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cost/machine.hpp>
 
 namespace omnibal::inline v0::machines {
 
-/// A start for fits: rough rates of an A100 with 80 GB and 200 Gb/s for two devices.
+/// A start for fits: rough rates of an A100 with 80 GB, and 200 Gb/s for two devices.
 inline constexpr machine a100_start{
     .matmul_flops_per_second = 250e12,
     .fp8_gain = 1,
@@ -23,7 +23,7 @@ inline constexpr machine a100_start{
     .launch_seconds = 0.5e-3,
 };
 
-/// A start for fits: rough rates of an H100 SXM with 400 Gb/s for each device.
+/// A start for fits: rough rates of an H100 SXM, and 400 Gb/s for each device.
 inline constexpr machine h100_start{
     .matmul_flops_per_second = 700e12,
     .fp8_gain = 2,
@@ -37,7 +37,7 @@ inline constexpr machine h100_start{
     .launch_seconds = 0.5e-3,
 };
 
-/// A start for fits: rough rates of a B200 with 400 Gb/s for each device.
+/// A start for fits: rough rates of a B200, and 400 Gb/s for each device.
 inline constexpr machine b200_start{
     .matmul_flops_per_second = 1.4e15,
     .fp8_gain = 2,
@@ -51,7 +51,7 @@ inline constexpr machine b200_start{
     .launch_seconds = 0.1e-3,
 };
 
-/// A start for fits: as `b200_start`, with 72 devices in a node.
+/// A start for fits: `b200_start` with 72 devices in a node.
 inline constexpr machine gb200_start = [] {
   machine result = b200_start;
   result.devices_per_node = 72;
@@ -59,8 +59,8 @@ inline constexpr machine gb200_start = [] {
 }();
 
 /// A100 with 80 GB, 800 Gb/s between nodes, Megatron-DeepSpeed with unfused attention. Fitted to
-/// 132 runs of vTrain (Bang et al., MICRO 2024); the bytes of memory are from the data sheet. For
-/// 1,600 Gb/s as in DGX SuperPODs double `network_bytes_per_second`.
+/// 132 runs of vTrain (Bang et al., MICRO 2024); the memory rate is from the data sheet. For 1,600
+/// Gb/s, as in DGX SuperPODs, double `network_bytes_per_second`.
 inline constexpr machine a100_infiniband{
     .matmul_flops_per_second = 281e12,
     .fp8_gain = 1,
@@ -74,9 +74,10 @@ inline constexpr machine a100_infiniband{
     .launch_seconds = 1.2e-3,
 };
 
-/// A100 with 80 GB, 400 Gb/s Omni-Path between nodes, Megatron-DeepSpeed. Matrix products, node and
-/// hops were fitted to 39 runs of the prequel of BLOOM (BigScience, 2022). Products and node
-/// replace one another in part.
+/// A100 with 80 GB, 400 Gb/s Omni-Path between nodes, Megatron-DeepSpeed. The rates of matrix
+/// products and of the node and the duration of hops were fitted to 39 runs of the prequel of BLOOM
+/// (BigScience, 2022). These runs determine the rates of products and of the node only partly,
+/// because one can compensate for the other.
 inline constexpr machine a100_omnipath{
     .matmul_flops_per_second = 228e12,
     .fp8_gain = 1,
@@ -90,8 +91,9 @@ inline constexpr machine a100_omnipath{
     .launch_seconds = 0.5e-3,
 };
 
-/// A100 with 80 GB, 400 Gb/s RoCE between nodes, InternEvo. Matrix products, network and hops were
-/// fitted to 21 runs of a model of 7B parameters on up to 1,024 devices.
+/// A100 with 80 GB, 400 Gb/s RoCE between nodes, InternEvo. The rates of matrix products and of the
+/// network and the duration of hops were fitted to 21 runs of a model of 7B parameters on up to
+/// 1,024 devices.
 inline constexpr machine a100_roce{
     .matmul_flops_per_second = 217e12,
     .fp8_gain = 1,
@@ -105,9 +107,9 @@ inline constexpr machine a100_roce{
     .launch_seconds = 0.5e-3,
 };
 
-/// A100 with 40 or 80 GB, 1,600 Gb/s between nodes, PyTorch FSDP in eager mode. Matrix products,
-/// memory, attention and network were fitted to 31 runs of LLM Foundry; they hardly determine the
-/// hops.
+/// A100 with 40 or 80 GB, 1,600 Gb/s between nodes, PyTorch FSDP in eager mode. The rates of matrix
+/// products, memory, attention and network were fitted to 31 runs of LLM Foundry; these runs hardly
+/// determine the duration of hops.
 inline constexpr machine a100_fsdp{
     .matmul_flops_per_second = 264e12,
     .fp8_gain = 1,
@@ -121,8 +123,8 @@ inline constexpr machine a100_fsdp{
     .launch_seconds = 0.5e-3,
 };
 
-/// H100 SXM with PyTorch FSDP in eager mode. Matrix products, memory, attention, network and hops
-/// were fitted to 22 runs of LLM Foundry in bf16.
+/// H100 SXM with PyTorch FSDP in eager mode. The rates of matrix products, memory, attention and
+/// network and the duration of hops were fitted to 22 runs of LLM Foundry in bf16.
 inline constexpr machine h100_fsdp{
     .matmul_flops_per_second = 731e12,
     .fp8_gain = 2,
@@ -136,8 +138,9 @@ inline constexpr machine h100_fsdp{
     .launch_seconds = 0.5e-3,
 };
 
-/// H100 with HBM2e, limited to 500 W, torchtitan. Matrix products, FP8, attention and node were
-/// fitted to 16 runs, compiled or not; the mean error of 9.5 % says that they differ in more.
+/// H100 with HBM2e, limited to 500 W, torchtitan. The rates of matrix products, FP8, attention and
+/// node were fitted to 16 runs, compiled or not. These runs differ in more than the model
+/// describes.
 inline constexpr machine h100_500w{
     .matmul_flops_per_second = 439e12,
     .fp8_gain = 2,
@@ -151,8 +154,9 @@ inline constexpr machine h100_500w{
     .launch_seconds = 0.5e-3,
 };
 
-/// H100 SXM with 400 Gb/s for each device, NeMo and Megatron-Bridge. Matrix products and FP8 were
-/// fitted to 65 runs of dense models, the exchange to mixtures of experts.
+/// H100 SXM with 400 Gb/s for each device, NeMo and Megatron-Bridge. The rates of matrix products
+/// and FP8 were fitted to 65 runs of dense models, the exchange rate to runs of mixtures of
+/// experts.
 inline constexpr machine h100{
     .matmul_flops_per_second = 689e12,
     .fp8_gain = 2.01,
@@ -166,8 +170,9 @@ inline constexpr machine h100{
     .launch_seconds = 0.5e-3,
 };
 
-/// B200 SXM, Megatron-LM and Megatron-Bridge. Matrix products and node were fitted to runs in bf16
-/// of a model of four layers, FP8 to another model, the exchange to mixtures of experts.
+/// B200 SXM, Megatron-LM and Megatron-Bridge. The rates of matrix products and of the node were
+/// fitted to bf16 runs of a model of four layers, the rate of FP8 to another model, and the
+/// exchange rate to mixtures of experts.
 inline constexpr machine b200{
     .matmul_flops_per_second = 1.02e15,
     .fp8_gain = 3.15,
@@ -181,8 +186,8 @@ inline constexpr machine b200{
     .launch_seconds = 0.1e-3,
 };
 
-/// GB200 in racks of 72, NeMo and Megatron-Bridge. Matrix products and FP8 were fitted to 36 runs
-/// of dense models, the exchange to mixtures of experts.
+/// GB200 in racks of 72, NeMo and Megatron-Bridge. The rates of matrix products and FP8 were fitted
+/// to 36 runs of dense models, the exchange rate to runs of mixtures of experts.
 inline constexpr machine gb200{
     .matmul_flops_per_second = 1.42e15,
     .fp8_gain = 2.22,
@@ -197,8 +202,8 @@ inline constexpr machine gb200{
     .devices_per_node = 72,
 };
 
-/// GB300 in racks of 72. Products in bf16 have the rate of `gb200`; The gain of FP8 was fitted to
-/// 24 runs of dense models, and the exchange was fitted to runs of mixtures of experts.
+/// GB300 in racks of 72. Products in bf16 have the rate of `gb200`. The gain of FP8 was fitted to
+/// 24 runs of dense models, and the exchange rate to runs of mixtures of experts.
 inline constexpr machine gb300 = [] {
   machine result = gb200;
   result.fp8_gain = 3.3;
@@ -206,7 +211,7 @@ inline constexpr machine gb300 = [] {
   return result;
 }();
 
-/// B300 SXM: the rates of `gb300` in nodes of 8. Only the exchange was fitted, to 14 runs of
+/// B300 SXM: the rates of `gb300` in nodes of 8. Only the exchange rate was fitted, to 14 runs of
 /// mixtures of experts.
 inline constexpr machine b300 = [] {
   machine result = gb300;

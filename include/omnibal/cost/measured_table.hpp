@@ -22,13 +22,14 @@
 
 namespace omnibal::inline v0 {
 
-/// A functor from a size to a measured value. The value is linear between the measured sizes and
-/// beyond them along the nearest two; a single point is a constant. The value is never below zero.
-/// `measured_table` creates the functor.
+/// A functor from a size to a value, from a table of measurements. Between two measured sizes the
+/// value is interpolated linearly; outside of them it is extrapolated from the nearest two points.
+/// With a single point the value is constant. The value is never below zero. `measured_table`
+/// creates the functor.
 template <class Value>
 class measured_cost {
  public:
-  /// Returns the value for a size. Integers are rounded to the nearest, halves up.
+  /// Returns the value for a size. Integer values are rounded to the nearest integer, halves up.
   ///
   /// Complexity: logarithmic in the points. Allocates nothing. Determinism: portable for integers.
   /// Errors: `std::invalid_argument` for a negative size, `std::overflow_error` for a value above
@@ -88,8 +89,8 @@ using table_value = measured_weight<Points, Value>;
 
 struct measured_table_fn {
   /// Returns a functor from a size to a value through measured points, such as the nanoseconds of a
-  /// layer by its tokens: `measured_table(points, &point::tokens, &point::nanoseconds)`. The
-  /// functor replaces any model of a cost.
+  /// layer as a function of its tokens. Example: `measured_table(points, &point::tokens,
+  /// &point::nanoseconds)`. The functor can replace any cost model.
   ///
   /// Preconditions: at least one point, and strictly ascending sizes. Complexity: linear. Memory:
   /// 16 bytes for each point. Determinism: portable for integers. Errors: `std::invalid_argument`

@@ -18,23 +18,23 @@
 
 namespace omnibal::inline v0 {
 
-/// A number of equal layers in a row.
+/// `count` consecutive equal layers.
 struct layer_run {
   std::int64_t count = 0;
   transformer layer{};
 };
 
-/// The place of the layers of multi-token prediction.
+/// The place of the layers of multi-token prediction in the model.
 enum class prediction_order {
   behind_head,  ///< whole layers behind the head
-  /// Layers before the head, which computes all losses, as in Megatron-LM. A stage of its own may
+  /// Layers before the head; the head computes all losses, as in Megatron-LM. A separate stage may
   /// run the layers.
   before_head,
 };
 
-/// A language model whose layers differ in any order, such as linear attention in three of four
-/// layers, windows in five of six, or dense layers among sparse ones. The model may have layers of
-/// multi-token prediction.
+/// A language model whose layers may differ in any order. Examples are linear attention in three of
+/// four layers, windows in five of six layers, and dense layers among sparse layers. The model may
+/// have layers of multi-token prediction.
 struct mixed_language_model {
   embedding input{};
   /// The layers from the first to the last.
@@ -59,7 +59,7 @@ struct mixed_language_model {
     visit_output(visit);
   }
 
-  /// Visits the head and the layers of multi-token prediction.
+  /// Visits the head and the layers of multi-token prediction, in their order.
   template <class Visit>
   void visit_output(Visit&& visit) const {
     if (prediction_layers == 0) return visit(output, std::int64_t{1});
@@ -83,7 +83,8 @@ struct mixed_language_model {
 /// A language model of an embedding, layers of up to two kinds, and a head.
 struct language_model {
   embedding input{};
-  /// The number of layers before the others, such as the dense layers of a mixture of experts.
+  /// The number of layers of the first kind, such as the dense layers of a mixture of experts. They
+  /// precede the others.
   std::int64_t first_layers = 0;
   transformer first_layer{};
   std::int64_t layers = 0;
@@ -107,7 +108,7 @@ struct language_model {
   }
 };
 
-/// A number of equal layers of a vision tower in a row.
+/// `count` consecutive equal layers of a vision tower.
 struct vision_run {
   std::int64_t count = 0;
   vision_transformer layer{};
@@ -127,8 +128,8 @@ struct mixed_vision_model {
     return sum;
   }
 
-  /// Returns the first layer, whose tiles, width and norms all layers share. Precondition: the
-  /// tower has layers.
+  /// Returns the first layer; all layers have its tiles, width and norms. Precondition: the tower
+  /// has layers.
   [[nodiscard]] vision_transformer const& layer() const { return runs.front().layer; }
 
   template <class Visit>
@@ -138,7 +139,7 @@ struct mixed_vision_model {
     if (has_last_norm) visit(last_norm(), std::int64_t{1});
   }
 
-  /// Returns the norm after the layers, with their configuration.
+  /// Returns the norm after the layers, with the same configuration as the layers.
   [[nodiscard]] tower_norm last_norm() const {
     return {.hidden = layer().hidden,
             .image_size = layer().image_size,
@@ -149,7 +150,7 @@ struct mixed_vision_model {
   }
 };
 
-/// A vision tower of a patch embedding, equal layers and optionally a norm after them.
+/// A vision tower of a patch embedding, equal layers and optionally a norm after the layers.
 struct vision_model {
   patch_embedding patches{};
   std::int64_t layers = 0;
@@ -179,7 +180,7 @@ struct vision_model {
   }
 };
 
-/// An audio tower of convolutions, equal layers and optionally a norm after them.
+/// An audio tower of convolutions, equal layers and optionally a norm after the layers.
 struct audio_model {
   audio_stem stem{};
   std::int64_t layers = 0;
@@ -199,7 +200,7 @@ struct audio_model {
   }
 };
 
-/// A vision tower, a projector and a language model, in the order of a pipeline.
+/// A vision tower, a projector and a language model, in the order of the pipeline.
 struct vision_language_model {
   vision_model vision{};
   projector connector{};
@@ -214,10 +215,9 @@ struct vision_language_model {
 };
 
 /// InternViT-6B-448px as in InternVL-Chat V1.2 and later: the first 45 of 48 layers, and 1025
-/// tokens per tile. The model has 5.54 billion parameters; all 48 layers for tiles of 224 pixels
-/// have the 5.9 billion of the name. Its 25 heads must be padded for tensor parallelism. For two
-/// ranks use `heads = 26, head_size = 128`. Source:
-/// huggingface.co/OpenGVLab/InternViT-6B-448px-V1-5, config.json.
+/// tokens per tile. The model has 5.54 billion parameters; with all 48 layers and tiles of 224
+/// pixels it has 5.9 billion. Pad its 25 heads for tensor parallelism: with two ranks, use `heads =
+/// 26, head_size = 128`. Source: huggingface.co/OpenGVLab/InternViT-6B-448px-V1-5, config.json.
 inline constexpr vision_model internvit_6b{
     .patches = {.hidden = 3200, .image_size = 448, .class_tokens = 1, .positions = 1025},
     .layers = 45,
@@ -233,8 +233,8 @@ inline constexpr vision_model internvit_6b{
 
 namespace detail {
 
-/// Returns a model of equal dense layers with grouped keys and values, and with separate embeddings
-/// at both ends.
+/// Returns a model of equal dense layers with grouped keys and values. Embedding and head have
+/// separate matrices.
 [[nodiscard]] constexpr language_model dense_model(std::int64_t layers, transformer const& layer,
                                                    std::int64_t vocabulary) {
   return {.input = {.vocabulary = vocabulary, .hidden = layer.hidden},
@@ -261,8 +261,8 @@ namespace detail {
   return model;
 }
 
-/// Returns the projector of InternVL-Chat: the four patches of a square become one token, 256
-/// tokens per tile.
+/// Returns the projector of InternVL-Chat, which joins the four patches of a square into one token:
+/// 256 tokens for each tile.
 [[nodiscard]] constexpr projector internvl_projector(std::int64_t output) {
   return {.input = 12800,
           .hidden = output,

@@ -18,29 +18,30 @@
 
 namespace omnibal::inline v0 {
 
-/// The part of a prediction layer that runs on its stage.
+/// The part of a prediction layer that its stage runs.
 enum class prediction_part {
   whole,
   before_loss,  ///< without the last norm and the loss, which `language_head::predictions` counts
 };
 
 /// A layer that predicts one more token (DeepSeek-V3, GLM-4.5, Qwen3.5). The layer normalizes the
-/// embedding of the next token and the output of the model, and joins them by a matrix of 2h x h. A
-/// transformer layer, a norm and the head of the model follow.
+/// embedding of the next token and the output of the model, and combines both by a matrix of 2h x
+/// h. Then it runs a transformer layer, a norm and the head of the model.
 ///
 /// FLOPs and kept bytes are the sum over the transformer layer, the matrix (4Th^2 forward), the
-/// norms, and a `language_head` with the same `loss_chunk`. The embedding and the head own their
-/// matrices. With more than one stage the layer has a copy of the embedding, and a whole layer is
-/// on the stage of the head. The bytes at the cut are the output of the transformer layer.
+/// norms, and a `language_head` with the same `loss_chunk`. The layer uses the matrices of the
+/// embedding and of the head, which count them. With more than one stage, the layer has a copy of
+/// the embedding, and a whole layer is on the stage of the head. The bytes at the cut are the
+/// output of the transformer layer.
 ///
 /// Complexity, memory, determinism and errors as `transformer`. Source: DeepSeek-AI, "DeepSeek-V3",
 /// 2024 (arXiv 2412.19437).
 struct prediction_layer {
   transformer layer{};
   std::int64_t vocabulary = 0;
-  /// The tokens of a rank whose logits exist at a time; 0 means all tokens.
+  /// The number of tokens of a rank whose logits exist at the same time; 0 means all tokens.
   std::int64_t loss_chunk = 0;
-  /// True if the layer owns an embedding and a head, as in checkpoints that keep a copy of both.
+  /// True if the layer has its own embedding and head, as in checkpoints that store a copy of both.
   bool owns_embeddings = false;
   prediction_part part = prediction_part::whole;
 
@@ -67,7 +68,8 @@ struct prediction_layer {
     return tally.result(output, output);
   }
 
-  /// Returns the forward and backward FLOPs of the whole layer by the length of a document.
+  /// Returns the forward and backward FLOPs of the whole layer as a function of the length of a
+  /// document.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &micro_batch_work::documents);
   }
@@ -75,7 +77,7 @@ struct prediction_layer {
  private:
   static constexpr char const* name = "prediction_layer";
 
-  /// Adds everything before the last norm.
+  /// Adds all parts of the layer before the last norm.
   void add_layer(detail::layer_tally& tally, detail::transformer_block const& block,
                  detail::int128 rows, micro_batch_work const& batch,
                  parallel_degrees const& degrees) const {

@@ -16,7 +16,7 @@
 
 namespace omnibal::inline v0 {
 
-/// The tokens on which a projector works.
+/// The kind of tokens that a projector reads.
 enum class projector_source {
   images,  ///< patches of tiles and images
   clips,   ///< tokens of an audio tower
@@ -24,33 +24,33 @@ enum class projector_source {
 
 /// A projector of one or two matrices with an activation in between, or of three matrices with a
 /// gate. Examples are the projector of LLaVA and `mlp1` of InternVL (norm, 12800 to 6144, 6144 to
-/// 6144). The projector works on the tokens that the tiles and images, or the clips, of the
-/// micro-batch become in the language model.
+/// 6144). Its outputs are the tokens of the language model for the tiles and images, or for the
+/// clips, of the micro-batch.
 ///
-/// T is the number of these tokens. Forward FLOPs are 2T (input * hidden + hidden * output).
-/// Backward FLOPs are twice the forward FLOPs, or once if only input gradients are wanted. Kept
-/// bytes in bf16 are T (2 input + 4 hidden), and with a norm T (4 input + 4 hidden). `selective`
-/// does not recompute the outputs of norm and activation. The bytes at the cut are 2T * output. A
-/// gate adds a matrix from input to hidden and 2T * hidden kept bytes; a norm of the outputs keeps
-/// 2T * output.
-/// Without a hidden layer every tensor-parallel rank has the whole matrix.
+/// T is the number of output tokens. Forward FLOPs are 2T (input * hidden + hidden * output).
+/// Backward FLOPs are twice the forward FLOPs, or equal to them if only input gradients are
+/// required. Kept bytes in bf16 are T (2 input + 4 hidden), and with a norm T (4 input + 4 hidden).
+/// `selective` does not recompute the outputs of norm and activation. The bytes at the cut are 2T *
+/// output. A gate adds a matrix from input to hidden and 2T * hidden kept bytes; a norm of the
+/// outputs keeps 2T * output. Without a hidden layer every tensor-parallel rank has the whole
+/// matrix.
 ///
 /// Preconditions: `tensor` divides `hidden`. Complexity, memory, determinism and errors as
 /// `transformer`.
 struct projector {
-  /// The width of an input, which contains all patches that become one token.
+  /// The width of an input: the total width of all patches that are joined into one token.
   std::int64_t input = 0;
   /// The width of the hidden layer; 0 means a single matrix.
   std::int64_t hidden = 0;
   std::int64_t output = 0;
-  /// Tokens that a tile becomes; 0 means that there are no tiles.
+  /// The number of tokens for each tile; 0 means that there are no tiles.
   std::int64_t tile_tokens = 0;
-  /// Patches of images, or tokens of clips, that become one token.
+  /// The number of patches of images, or of tokens of clips, that are joined into one token.
   std::int64_t patches_per_token = 1;
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
-  /// The count of numbers that are normalized together, such as the numbers of one patch. It must
-  /// divide `input`; 0 means the whole input.
+  /// The width over which the norm is computed, such as the width of one patch. It must divide
+  /// `input`; 0 means the whole input.
   std::int64_t norm_width = 0;
   bool has_bias = true;
   training_mode training = training_mode::all;
@@ -58,7 +58,8 @@ struct projector {
   /// True if a norm follows the last matrix.
   bool has_output_norm = false;
   norm_kind output_norm = norm_kind::rms;
-  /// Learned numbers that belong to no product, norm or bias, such as the tokens at line ends.
+  /// The number of learned numbers that belong to no product, norm or bias, such as tokens for line
+  /// ends.
   std::int64_t other_parameters = 0;
   projector_source source = projector_source::images;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The cost of a sample by its length, for balancers.
+/// The cost of a sample as a function of its length, for balancers.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cost/attention_span.hpp>
@@ -15,7 +15,8 @@
 
 namespace omnibal::inline v0 {
 
-/// The part factor * span.squares(length) of a cost: attention of layers with a window or chunks.
+/// The part factor * span.squares(length) of a cost: the attention of layers with a window or
+/// chunks.
 struct span_factor {
   attention_span span{};
   std::int64_t factor = 0;
@@ -23,10 +24,10 @@ struct span_factor {
   [[nodiscard]] friend bool operator==(span_factor const&, span_factor const&) = default;
 };
 
-/// The cost linear * length + quadratic * length^2, in FLOPs if a layer gives it, and of layers
-/// with windows or chunks factor * span.squares(length). The cost is a functor of a length:
-/// `lpt(lengths, ranks, layer.sample_cost())`. A lambda around it is a functor of a sample. Costs
-/// add up and multiply: `45 * layer.sample_cost() + head.sample_cost()`.
+/// The cost linear * length + quadratic * length^2, plus factor * span.squares(length) for windows
+/// or chunks. Costs that layers return are FLOPs. The cost is a functor of a length: `lpt(lengths,
+/// ranks, layer.sample_cost())`. For other samples, call the functor in a lambda. Costs can be
+/// added and multiplied by integers: `45 * layer.sample_cost() + head.sample_cost()`.
 ///
 /// Determinism: portable. Errors: `std::invalid_argument` for a length that is negative or above
 /// 2^40, for a negative factor and for a sum with more than `max_attention_spans` different spans;
@@ -34,11 +35,11 @@ struct span_factor {
 struct quadratic_cost {
   std::int64_t linear = 0;
   std::int64_t quadratic = 0;
-  /// The windows and chunks of the layers, the used entries first.
+  /// The factors of the windows and chunks; used entries come first.
   std::array<span_factor, max_attention_spans> spans{};
 
   [[nodiscard]] constexpr std::int64_t operator()(std::int64_t length) const {
-    // The disjunction is negative if a number is.
+    // The bitwise or is negative if one of the numbers is negative.
     bool const is_right = (length | linear | quadratic) >= 0 && length <= detail::max_tokens;
     if (!is_right || spans[0].factor != 0) [[unlikely]] {
       return with_spans(length);
@@ -85,7 +86,7 @@ struct quadratic_cost {
     return result;
   }
 
-  /// Returns the cost with the spans. Throws if a number is wrong.
+  /// Returns the cost including the spans. Throws if a number is invalid.
   [[nodiscard]] constexpr std::int64_t with_spans(std::int64_t length) const {
     detail::check_between("quadratic_cost", "length", length, 0, detail::max_tokens);
     detail::check_weight("quadratic_cost", "linear", linear);
@@ -125,19 +126,19 @@ template <layer_model Layer>
   return layer(batch, parallel_degrees{}, byte_sizes{}).flops();
 }
 
-/// A layer whose attention may be limited to a window or chunk.
+/// A layer whose attention may have a window or chunks.
 template <class Layer>
 concept spanned_layer = requires(Layer const& layer) {
   { layer.span } -> std::convertible_to<attention_span>;
 };
 
-/// A layer around another layer, such as `prediction_layer`.
+/// A layer that contains another layer, such as `prediction_layer`.
 template <class Layer>
 concept wrapping_layer = requires(Layer const& layer) {
   layer.layer;
 };
 
-/// Returns the span of a layer, or of the layer that it wraps; `whole` if it has none.
+/// Returns the span of a layer, or of the layer that it contains; `whole` if neither has a span.
 template <class Layer>
 [[nodiscard]] constexpr attention_span span_of(Layer const& layer) {
   if constexpr (spanned_layer<Layer>) {
@@ -149,7 +150,7 @@ template <class Layer>
   }
 }
 
-/// Sets the span of a layer, or of the layer that it wraps. Precondition: it has one.
+/// Sets the span of a layer, or of the layer that it contains. Does nothing if neither has a span.
 template <class Layer>
 constexpr void set_span(Layer& layer, attention_span const& span) {
   if constexpr (spanned_layer<Layer>) {
@@ -159,7 +160,7 @@ constexpr void set_span(Layer& layer, attention_span const& span) {
   }
 }
 
-/// The FLOPs of two tokens in two sequences and in one.
+/// The FLOPs of two tokens: in two sequences, and in one sequence.
 struct two_token_flops {
   std::int64_t apart = 0;
   std::int64_t together = 0;
@@ -174,9 +175,10 @@ template <layer_model Layer>
   return {flops_of(layer, apart), flops_of(layer, together)};
 }
 
-/// Returns the FLOPs of a layer by the length of one sequence of that kind. Two tokens, apart and
-/// together, distinguish the FLOPs of a token from the FLOPs of a pair. If the layer has a span,
-/// chunks of one token distinguish the pairs within the span from the pairs of an indexer.
+/// Returns the FLOPs of a layer as a function of the length of one sequence of the given kind. Two
+/// tokens in one and in two sequences distinguish the FLOPs of a token from the FLOPs of a pair. If
+/// the layer has a span, chunks of one token distinguish the pairs within the span from the pairs
+/// of an indexer.
 template <layer_model Layer>
 [[nodiscard]] quadratic_cost sample_cost(Layer const& layer, sequences micro_batch_work::*kind) {
   attention_span const span = span_of(layer);

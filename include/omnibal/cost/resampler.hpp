@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A layer that turns each image into a fixed number of tokens.
+/// A layer that computes a fixed number of tokens from each image.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cost/detail/attention.hpp>
@@ -17,9 +17,10 @@
 namespace omnibal::inline v0 {
 
 /// A resampler of one layer (Qwen-VL, MiniCPM-V): learned queries attend to all patches of their
-/// tile or image. The patches are projected to its width and normalized, and the queries are
-/// normalized too. An MLP and a last matrix are optional. Kept bytes and FLOPs follow the rules of
-/// `transformer`, without a mask. Every tensor-parallel rank has the first and the last matrix.
+/// tile or image. The patches are projected to the width of the resampler and normalized; the
+/// queries are normalized too. An MLP and a last matrix are optional. Kept bytes and FLOPs follow
+/// the rules of `transformer` without a mask. Every tensor-parallel rank has the first and the last
+/// matrix.
 ///
 /// Preconditions: `tensor` divides heads and `mlp`; images need `sequences::count`. Complexity,
 /// memory, determinism and errors as `transformer`.
@@ -28,9 +29,9 @@ struct resampler {
   std::int64_t input = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  /// Tokens that a tile or an image becomes.
+  /// The number of tokens that replace a tile or an image.
   std::int64_t queries = 0;
-  /// Patches of a tile; 0 means that there are no tiles.
+  /// The number of patches of a tile; 0 means that there are no tiles.
   std::int64_t tile_patches = 0;
   /// The width of the MLP; 0 means no MLP.
   std::int64_t mlp = 0;

@@ -10,19 +10,19 @@
 
 namespace omnibal::inline v0 {
 
-/// The parts of a layer. Most layers have both; a layer of Nemotron-H has one of them.
+/// The parts that a layer has. Most layers have both; a layer of Nemotron-H has only one.
 enum class layer_parts {
   both,
   mixer,         ///< attention or another part that mixes tokens
   feed_forward,  ///< a dense part or experts
 };
 
-/// The decay of the state of a linear attention.
+/// The decay of the state of linear attention.
 enum class delta_decay {
   each_head,  ///< a number for each head and token (gated delta net: Qwen3-Next, Qwen3.5)
   /// A number for each key number of a value head, by a low-rank product (Kimi Delta Attention).
   each_number,
-  /// A number for each key number of a value head; decay and gate by whole matrices (Ling 3).
+  /// A number for each key number of a value head; whole matrices compute decay and gate (Ling 3).
   each_number_direct,
   fixed,  ///< a constant of each head, without steps (lightning attention of MiniMax)
 };
@@ -48,9 +48,9 @@ struct delta_net {
   /// The number of value heads; 0 means the number of key heads.
   std::int64_t value_heads = 0;
   std::int64_t key_size = 0;
-  /// The numbers of a value; 0 means `key_size`.
+  /// The size of a value; 0 means `key_size`.
   std::int64_t value_size = 0;
-  /// The tokens of the convolution; 0 means that there is none.
+  /// The number of tokens that the convolution reads; 0 means that there is none.
   std::int64_t convolution = 4;
   delta_decay decay = delta_decay::each_head;
   /// False if the outputs have a norm but no gate.
@@ -59,14 +59,14 @@ struct delta_net {
   [[nodiscard]] friend bool operator==(delta_net const&, delta_net const&) = default;
 };
 
-/// A selective state space (Mamba). There is none if `heads` is 0.
+/// A selective state space (Mamba). If `heads` is 0, there is none.
 ///
 /// The width is heads * head_size. Mamba-2 computes one step for each head from the input of the
-/// layer. Mamba-1 has `step_rank` > 0: the inputs of the state and the steps are products of the
-/// convolved tokens, and a head has one number. Forward FLOPs of the state are 4 T * width * state:
-/// a token adds a product to the state and reads the state. Mamba-2 keeps the tensors of its fused
-/// kernel, which recomputes the convolution. Mamba-1 keeps the tensors of separate kernels, and
-/// with `selective` the tensors of its fused kernel.
+/// layer. Mamba-1 has `step_rank` > 0: it computes the inputs of the state and the steps from the
+/// convolved tokens, and the size of a head is one. Forward FLOPs of the state are 4 T * width *
+/// state: a token adds a product to the state and reads the state. Mamba-2 keeps the tensors of its
+/// fused kernel, which recomputes the convolution. Mamba-1 keeps the tensors of separate kernels;
+/// with `selective` it keeps the tensors of its fused kernel.
 ///
 /// Source: Gu and Dao, "Mamba", 2023 (arXiv 2312.00752); Dao and Gu, "Transformers are SSMs", 2024
 /// (arXiv 2405.21060).

@@ -19,35 +19,37 @@ namespace omnibal::inline v0 {
 
 /// A layer of a language model, by the numbers of its public configuration. The layer mixes tokens
 /// by attention with grouped (GQA) or latent (MLA) keys and values, by a gated delta net, by a
-/// state space or by a short convolution. Several of them may stand side by side. Cross-attention
-/// and a dense or mixed feed-forward part follow. Each of them is absent if its number of heads,
-/// tokens or experts or its width is 0. `parts` says if the layer mixes tokens, has a feed-forward
-/// part, or both.
+/// state space or by a short convolution. A layer may have several of these in parallel.
+/// Cross-attention and a feed-forward part, dense or with experts, follow. A part is absent if its
+/// number of heads, tokens or experts or its width is 0. `parts` selects whether the layer mixes
+/// tokens, has a feed-forward part, or both.
 ///
-/// An existing layer is `transformer{.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}`. In
-/// the formulas h and m are the widths, q and k are the widths of all queries and of all keys. T is
-/// the number of tokens, and S is the sum of squares of the lengths of the documents. With a `span`
-/// S is the sum of `span.squares(length)`, so that the layer needs `sequences::spans`.
+/// An example is `transformer{.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}`. In the
+/// formulas h and m are the widths, q and k are the widths of all queries and of all keys. T is the
+/// number of tokens, and S is the sum of squares of the lengths of the documents. With a `span`, S
+/// is the sum of `span.squares(length)`, and the layer requires `sequences::spans`.
 ///
 /// - Forward FLOPs are 2T (2hq + 2hk + 3hm) + 2qS (causal, flash). Without a gate 2hm replaces 3hm.
 ///   Without a mask or with unfused attention 4qS replaces 2qS. Backward FLOPs are twice the
-///   forward FLOPs. If nothing is trained, they are once for the matrices and twice for the scores.
-///   MLA and experts count by their products; routing is assumed to be even.
+///   forward FLOPs. If nothing is trained, they equal the forward FLOPs for the matrices and are
+///   twice the forward FLOPs for the scores. For MLA and experts, the FLOPs of their products are
+///   counted; all experts are assumed to receive the same number of tokens.
 /// - Kept bytes of a token, in bf16: norms 8h (12h with two norms of each part), queries and output
 ///   4q, keys and values 4k, hidden 6m (plain 4m); per-head norms 2(q + k), layer scales 4h,
 ///   dropout masks 2h more; unfused attention 2 (with dropout 5) for each score. `selective`
 ///   recomputes the outputs of norms and activations, or the scores if attention is unfused. `full`
-///   keeps the input, 2h. A gate of attention adds its width twice, an indexer its queries and
-///   keys; `delta_net` and `state_space` say what recurrent parts keep. A few numbers for each
-///   token or head are not counted: statistics of norms and of flash attention. If nothing is
-///   trained, inputs of matrices are not kept.
+///   keeps the input, 2h. A gate of attention adds its width twice, and an indexer adds its queries
+///   and keys. The comments of `delta_net` and `state_space` describe the bytes that recurrent
+///   parts keep. A few numbers for each token or head are not counted: statistics of norms and of
+///   flash attention. If nothing is trained, the inputs of matrices are not kept.
 ///
-/// Preconditions: all widths are positive. `tensor` divides heads and hidden widths; `tensor`
-/// divides the key-value heads or is a multiple of them. Heads that `tensor` does not divide must
-/// be padded, with `head_size` given. Complexity: constant. Allocates nothing. Determinism:
-/// portable. Errors: `std::invalid_argument` that names the number, `std::overflow_error` above
-/// 2^63 - 1. Source: Korthikanti et al., "Reducing activation recomputation in large transformer
-/// models", 2022 (arXiv 2205.05198); DeepSeek-AI, "DeepSeek-V2", 2024 (arXiv 2405.04434).
+/// Preconditions: all widths are positive. `tensor` divides the number of heads and the hidden
+/// widths; `tensor` divides the number of key-value heads or is a multiple of it. If `tensor` does
+/// not divide the number of heads, pad the heads and set `head_size`. Complexity: constant.
+/// Allocates nothing. Determinism: portable. Errors: `std::invalid_argument` that names the number,
+/// `std::overflow_error` above 2^63 - 1. Source: Korthikanti et al., "Reducing activation
+/// recomputation in large transformer models", 2022 (arXiv 2205.05198); DeepSeek-AI, "DeepSeek-V2",
+/// 2024 (arXiv 2405.04434).
 struct transformer {
   std::int64_t hidden = 0;
   /// The number of heads; 0 means that another part mixes the tokens.
@@ -77,21 +79,23 @@ struct transformer {
   layer_parts parts = layer_parts::both;
   sparse_indexer indexer{};
   attention_gate gate = attention_gate::none;
-  /// True if each head has a learned score in addition to the scores of the tokens (gpt-oss).
+  /// True if each head has an additional learned score in its softmax (gpt-oss).
   bool sinks = false;
   key_value_source source = key_value_source::own;
-  /// The numbers of a value; 0 means `head_size`. Latent attention has its own member.
+  /// The size of a value; 0 means `head_size`. Latent attention has a separate member.
   std::int64_t value_size = 0;
   delta_net delta{};
   state_space space{};
   short_convolution convolution{};
   low_rank_adapters adapters{};
-  /// Learned numbers of the layer that belong to no product, norm or bias, such as scales.
+  /// The number of learned numbers of the layer that belong to no product, norm or bias, such as
+  /// scales.
   std::int64_t other_parameters = 0;
   /// True if `qkv_bias` includes keys; false if it means only queries and values (Whisper).
   bool key_bias = true;
-  /// The numbers of a token that `embedding::for_layers` has for this layer; 0 means none. A gate
-  /// from the layer multiplies them, and a matrix with a norm adds the product to the layer.
+  /// The size of the embedding of a token for this layer, from `embedding::for_layers`; 0 means
+  /// none. The layer multiplies this embedding by a gate, and adds the product to the residual sum
+  /// by a matrix and a norm.
   std::int64_t layer_input_size = 0;
   residual_streams streams{};
 
@@ -104,8 +108,8 @@ struct transformer {
     return block().cost("documents", batch.documents, batch.context, degrees, bytes);
   }
 
-  /// Returns the forward and backward FLOPs of the whole layer by the length of a document, without
-  /// the scores and the context of its cross-attention.
+  /// Returns the forward and backward FLOPs of the whole layer as a function of the length of a
+  /// document. The scores and the context of its cross-attention are not included.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &micro_batch_work::documents);
   }
@@ -164,7 +168,8 @@ struct transformer {
       made.experts =
           detail::expert_mixture{.hidden = hidden, .experts = experts, .kind = feed_forward};
     }
-    // A part that lacks altogether stays, and fails the check of its width.
+    // If all parts of a kind are absent, attention or the dense part stays, so that the check of
+    // its width throws.
     bool const has_other_mixer = made.delta || made.space || made.convolution;
     if (heads == 0 && (has_other_mixer || parts == layer_parts::feed_forward)) made.self.reset();
     if (mlp == 0 && (made.experts || parts == layer_parts::mixer)) made.dense.reset();

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Bytes of a checkpointed layer from two readings of free memory.
+/// The bytes of a checkpointed layer, from two readings of free memory.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -16,10 +16,10 @@
 
 namespace omnibal::inline v0 {
 
-/// The free memory of a device at its peak, with a number of its layers checkpointed (recomputed).
+/// The free memory of a device at its peak if a number of its layers are checkpointed (recomputed).
 struct memory_reading {
   std::int64_t checkpointed_layers = 0;
-  /// The free memory; negative if a trainer knows how many bytes were missing.
+  /// The free bytes; negative if a trainer reports the number of missing bytes.
   std::int64_t free_bytes = 0;
 
   [[nodiscard]] friend bool operator==(memory_reading const&, memory_reading const&) = default;
@@ -27,11 +27,11 @@ struct memory_reading {
 
 /// The number of layers that must be checkpointed.
 struct checkpoint_count {
-  /// Infeasible if even all layers checkpointed do not leave the target free.
+  /// The status: infeasible if the target is not free even with all layers checkpointed.
   solve_status status = solve_status::solved;
-  /// The number of checkpointed layers; all layers if these do not suffice.
+  /// The number of checkpointed layers; all layers if infeasible.
   std::int64_t layers = 0;
-  /// The bytes that the target lacks if all layers do not suffice.
+  /// The missing bytes if infeasible.
   std::int64_t missing_bytes = 0;
 
   [[nodiscard]] friend bool operator==(checkpoint_count const&, checkpoint_count const&) = default;
@@ -91,9 +91,9 @@ class checkpoint_line {
 };
 
 struct two_point_probe_fn {
-  /// Finds the bytes that a checkpointed layer frees, from the free memory of a device with few and
-  /// with many layers checkpointed. All layers must be of one kind. For several kinds use
-  /// `affine_fit` with a count for each kind, which requires one reading more than there are kinds.
+  /// Computes the bytes that a checkpointed layer frees, from the free memory of a device with few
+  /// and with many checkpointed layers. All layers must be of one kind. For several kinds, use
+  /// `affine_fit` with a count for each kind; it requires one more reading than there are kinds.
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
   /// `std::invalid_argument` for a number of layers that is negative or above 2^24;
@@ -122,7 +122,7 @@ struct two_point_probe_fn {
   }
 };
 
-/// Finds the bytes of a checkpointed layer from two readings; see `two_point_probe_fn`.
+/// Computes the bytes of a checkpointed layer from two readings; see `two_point_probe_fn`.
 inline constexpr two_point_probe_fn two_point_probe{};
 
 }  // namespace omnibal::inline v0

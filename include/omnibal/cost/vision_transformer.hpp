@@ -17,9 +17,9 @@
 
 namespace omnibal::inline v0 {
 
-/// A layer of a vision tower, by the numbers of its public configuration. The layer works on tiles
-/// of `image_size` and on images of their own size, without a mask. Otherwise the layer is as
-/// `transformer`, whose comment has the formulas, preconditions and errors.
+/// A layer of a vision tower, by the numbers of its public configuration. The layer processes tiles
+/// of `image_size` and images with their own sizes, without a mask. The comment of `transformer`
+/// has the formulas, preconditions and errors.
 struct vision_transformer {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
@@ -29,7 +29,7 @@ struct vision_transformer {
   /// The side of a tile in pixels; 0 means that there are no tiles.
   std::int64_t image_size = 0;
   std::int64_t patch_size = 14;
-  /// Tokens of a tile in addition to its patches.
+  /// The number of tokens of a tile in addition to its patches.
   std::int64_t class_tokens = 0;
   mlp_kind feed_forward = mlp_kind::plain;
   norm_kind norm = norm_kind::layer;
@@ -38,20 +38,22 @@ struct vision_transformer {
   bool qkv_bias = true;
   bool output_bias = true;
   bool mlp_bias = true;
-  /// True if outputs of attention and feed-forward part have a weight for each number.
+  /// True if the outputs of attention and of the feed-forward part have a learned scale for each
+  /// number.
   bool layer_scale = false;
   bool dropout = false;
   training_mode training = training_mode::all;
   /// True if `qkv_bias` includes keys; false if it means only queries and values, as in EVA.
   bool key_bias = true;
-  /// The chunk of an image in which a patch attends, if the tower has windows (Qwen2.5-VL: 64
-  /// patches). Windows that the border of an image cuts need `sequences::spans`.
+  /// The chunk of an image within which a patch attends, if the tower has windows (Qwen2.5-VL: 64
+  /// patches). If the border of an image cuts windows, set `sequences::spans`.
   attention_span span{};
   norm_placement placement = norm_placement::before;
-  /// Learned numbers of the layer that belong to no product, norm or bias.
+  /// The number of learned numbers of the layer that belong to no product, norm or bias.
   std::int64_t other_parameters = 0;
-  /// The tiles of an image, whose tokens attend to one another (Llama 3.2 Vision: 4). With 1 a tile
-  /// attends only to itself. A micro-batch has the tiles of one image after another.
+  /// The number of tiles of an image, whose tokens attend to one another (Llama 3.2 Vision: 4).
+  /// With 1, a tile attends only to itself. The tiles of an image must be consecutive in a
+  /// micro-batch.
   std::int64_t tiles_of_image = 1;
 
   /// Returns the number of patches and class tokens of a tile. Errors: `std::invalid_argument` if
@@ -69,7 +71,8 @@ struct vision_transformer {
     return block().cost("images", tokens, {}, degrees, bytes);
   }
 
-  /// Returns the forward and backward FLOPs of the whole layer by the tokens of an image.
+  /// Returns the forward and backward FLOPs of the whole layer as a function of the tokens of an
+  /// image.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &micro_batch_work::images);
   }
@@ -102,7 +105,7 @@ struct tower_norm {
   /// The side of a tile in pixels; 0 means that there are no tiles.
   std::int64_t image_size = 0;
   std::int64_t patch_size = 14;
-  /// Tokens of a tile in addition to its patches.
+  /// The number of tokens of a tile in addition to its patches.
   std::int64_t class_tokens = 0;
   norm_kind norm = norm_kind::layer;
   training_mode training = training_mode::all;

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A computed profile of a language model.
+/// A profile of a language model that is computed from cost models.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -30,10 +30,10 @@ namespace omnibal::inline v0 {
 /// models of a language model. Use it until measurements exist.
 ///
 /// - Memory: the state of all layers as `degrees` shards it, the memory that the layers keep of a
-///   pack, and the largest transient of any layer. A checkpointed layer keeps its input. The
-///   transient includes the whole parameters and gradients of the running layer if these are
-///   sharded. With sharded parameters, the whole parameters of one more layer, which is being
-///   gathered, are added.
+///   pack, and the largest transient bytes of any layer. A checkpointed layer keeps its input. The
+///   transient bytes include the whole parameters and gradients of the running layer if these are
+///   sharded. With sharded parameters, the whole parameters of one more layer are added, because
+///   they are gathered at the same time.
 /// - Time: forward, backward and recomputation on `device`; the all-to-all of queries, keys, values
 ///   and outputs among the ranks that share a pack, forward, backward and in the recomputation, as
 ///   in Ulysses; and `pack_overhead_nanoseconds`.
@@ -52,15 +52,16 @@ struct language_profile {
   std::int64_t ranks = 1;
   /// The parallel degrees without `sequence` and `data`, which follow from the level and the ranks.
   parallel_degrees degrees{.sharding = sharded_state::parameters};
-  /// The tokens of each document of a pack; 0: one document that fills the pack. The last document
-  /// may be shorter.
+  /// The number of tokens of each document of a pack; 0 means that one document fills the pack. The
+  /// last document may be shorter.
   std::int64_t document = 0;
-  /// The number of tokens whose logits exist at a time; 0: the tokens of the whole pack.
+  /// The number of tokens of a rank whose logits exist at the same time; 0 means the tokens of the
+  /// whole pack.
   std::int64_t logit_tokens = 0;
   /// The bytes per second that a rank sends to the ranks that share its packs.
   std::int64_t link_bytes_per_second = 1;
-  /// The fixed cost of a pack, independent of its length: gathering shared parameters, launching
-  /// kernels.
+  /// The fixed time of a pack, independent of its length, for gathering sharded parameters and
+  /// launching kernels.
   std::int64_t pack_overhead_nanoseconds = 0;
 
   /// Returns the reading of a full pack.
@@ -97,7 +98,7 @@ struct language_profile {
   struct totals {
     detail::int128 bytes = 0;
     detail::int128 nanoseconds = 0;
-    /// The largest transient of any layer.
+    /// The largest transient bytes of any layer.
     std::int64_t transient = 0;
     std::int64_t gathered = 0;
   };
@@ -165,7 +166,8 @@ struct language_profile {
     }
   }
 
-  /// Adds the logits of a part of the tokens at a time, and the work of all tokens.
+  /// Adds the cost of the head: the memory of the logits of `logit_tokens` tokens, and the work of
+  /// all tokens.
   void add_head(totals& sums, micro_batch_work const& batch, parallel_degrees const& spread) const {
     layer_cost cost = model.output(batch, spread);
     std::int64_t const part = logit_tokens * spread.sequence;
@@ -187,8 +189,8 @@ struct language_profile {
                         exchange_nanoseconds(chunked.layer, batch, spread);
   }
 
-  /// Returns the count of numbers that a layer exchanges for each token: queries, keys, values and
-  /// outputs of attention and of linear attention, and inputs and outputs of a state space.
+  /// Returns the number of numbers that a layer exchanges for each token: the queries, keys, values
+  /// and outputs of attention and of linear attention, and the inputs and outputs of a state space.
   [[nodiscard]] static detail::int128 exchanged_numbers(transformer const& layer) {
     detail::int128 result = 0;
     if (layer.heads != 0) {
@@ -209,8 +211,8 @@ struct language_profile {
     return result;
   }
 
-  /// Returns the time of the all-to-all of one layer in one pass. The data are the queries, keys,
-  /// values and outputs of a rank, except for the rank's own share.
+  /// Returns the time of the all-to-all of one layer in one pass. A rank sends its queries, keys,
+  /// values and outputs, except for its own share.
   [[nodiscard]] std::int64_t exchange_nanoseconds(transformer const& layer,
                                                   micro_batch_work const& batch,
                                                   parallel_degrees const& spread) const {

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The figures by which hierarchies of levels are compared.
+/// Metrics by which hierarchies of levels are compared.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -19,24 +19,25 @@
 
 namespace omnibal::inline v0 {
 
-/// The figures of packs in levels, returned by `level_metrics`.
+/// The metrics of packs in levels, as `level_metrics` returns them.
 struct level_figures {
-  /// DBR: the share of a step for which ranks wait for the rank with the most tokens.
+  /// DBR: the share of the time of a step in which ranks are idle until the rank with the most
+  /// tokens ends.
   double data_balance = 0.0;
-  /// ABR: the same share, for attention; see `attention_balance`.
+  /// ABR: the same share if the time of a rank is its attention; see `attention_balance`.
   double attention_balance = 0.0;
   /// CR: the share of tokens that several ranks share; see `communication_ratio`.
   double communication_ratio = 0.0;
   /// PR: the share of padding if every pack is padded to the length of its level, on average over
-  /// the packs of the levels, weighted by their lengths. An oversized sample in its own pack has no
+  /// the packs of the levels, weighted by their lengths. A pack of an oversized sample has no
   /// padding.
   double pad_ratio = 0.0;
 };
 
 struct level_metrics_fn {
-  /// Returns the figures of packs in levels and of their steps, one schedule per level as
-  /// `level_steps` returns them. Balances are means over the steps of all levels together,
-  /// including short last steps.
+  /// Returns the metrics of packs in levels and of their steps. `schedules` has one schedule for
+  /// each level, as `level_steps` returns them. The balance ratios are means over the steps of all
+  /// levels together, including short last steps.
   ///
   /// Complexity: linear. Memory: 8 bytes per group. Determinism: portable. Errors: the errors of
   /// `dist_ratio`, `attention_balance` and `communication_ratio`; `std::invalid_argument` if the
@@ -84,7 +85,7 @@ struct level_metrics_fn {
   static constexpr std::string_view name = "level_metrics";
 };
 
-/// Computes the figures of packs in levels; see `level_metrics_fn`.
+/// Computes the metrics of packs in levels; see `level_metrics_fn`.
 inline constexpr level_metrics_fn level_metrics{};
 
 }  // namespace omnibal::inline v0

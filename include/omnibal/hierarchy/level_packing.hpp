@@ -25,9 +25,9 @@
 
 namespace omnibal::inline v0 {
 
-/// The setting of a training step for the packs of one level.
+/// The settings of training steps for the packs of one level.
 struct packing_level {
-  /// The most tokens of a pack.
+  /// The maximum number of tokens of a pack.
   std::int64_t length = 0;
   /// The number of ranks that share the tokens of a pack: the sequence-parallel degree.
   std::int64_t sequence = 1;
@@ -37,36 +37,36 @@ struct packing_level {
   [[nodiscard]] friend bool operator==(packing_level const&, packing_level const&) = default;
 };
 
-/// The longest length of a level; its square is a 64-bit integer.
+/// The maximum length of a level. Its square fits into a 64-bit integer.
 inline constexpr std::int64_t longest_level = 3'037'000'499;
 
-/// A range of levels, or of their lengths only.
+/// A range of levels, or only of their lengths.
 template <class Range>
 concept level_range = sample_range<Range> &&
     (std::same_as<std::ranges::range_value_t<Range const>, packing_level> ||
      (std::integral<std::ranges::range_value_t<Range const>> &&
       !std::same_as<std::ranges::range_value_t<Range const>, bool>));
 
-/// A level and its packs, which are `group_count` groups from `first_group` on.
+/// A level and its packs, which are the `group_count` groups from `first_group` on.
 struct packed_level {
   packing_level setting{};
   std::uint32_t first_group = 0;
   std::uint32_t group_count = 0;
-  /// The number of samples of shorter levels in these groups.
+  /// The number of samples of shorter levels that fill room in these groups.
   std::uint32_t filled_in = 0;
 
   [[nodiscard]] friend bool operator==(packed_level const&, packed_level const&) = default;
 };
 
-/// Groups that each fit the length of their level. Only in the last level a group may exceed the
-/// length, and only if it consists of a single sample. Every input index is in exactly one group or
-/// in `oversized`.
+/// Groups that belong to levels and fit into the lengths of their levels. Only a group of the last
+/// level may exceed the length, and only if it consists of a single sample. Every input index is in
+/// exactly one group or in `oversized`.
 struct level_packing {
   /// The levels, the shortest first.
   std::vector<packed_level> levels;
   /// The groups of all levels, in the order of the levels.
   grouping groups;
-  /// The samples longer than the last level that are in no group, ascending.
+  /// The samples that are longer than the last level and in no group, ascending.
   std::vector<std::uint32_t> oversized;
 
   /// Returns the index of the level of a group. Precondition: `group < groups.size()`.
@@ -84,15 +84,15 @@ struct level_packing {
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the name of a level in error texts.
+/// Returns the name of a level for error messages.
 [[nodiscard]] inline std::string level_name(std::size_t index) {
   return joined_text("levels[", index, "]");
 }
 
-/// The most ranks that share a pack.
+/// The maximum number of ranks that share a pack.
 inline constexpr std::int64_t max_level_degree = std::int64_t{1} << 20;
 
-/// Throws `std::invalid_argument` unless a level with this setting can exist.
+/// Throws `std::invalid_argument` unless the settings of a level are valid.
 inline void check_level(std::string_view function, std::string_view argument,
                         packing_level const& level) {
   if (level.length < 1 || level.length > longest_level) {
@@ -109,8 +109,7 @@ inline void check_level(std::string_view function, std::string_view argument,
   }
 }
 
-/// Returns the levels of a range. Throws unless there is at least one level and the lengths
-/// increase.
+/// Returns the levels of a range. Throws unless there is at least one level and the lengths ascend.
 template <level_range Levels>
 [[nodiscard]] std::vector<packing_level> checked_levels(std::string_view function,
                                                         Levels const& levels) {
@@ -134,7 +133,7 @@ template <level_range Levels>
   return result;
 }
 
-/// A functor from a sample to its tokens, as integers.
+/// A functor from a sample to its number of tokens, an integer.
 template <class Samples, class Demand>
 concept token_samples =
     sample_range<Samples> && demand_function<Demand, sample_reference<Samples>> &&
@@ -150,8 +149,8 @@ template <class Samples, class Demand>
   return given_costs(function, "demand", samples, demand);
 }
 
-/// Returns the index of the first level that holds this length, or the number of levels if none
-/// does.
+/// Returns the index of the first level that is at least as long as `length`, or the number of
+/// levels if there is none.
 [[nodiscard]] inline std::size_t level_for(std::span<packing_level const> levels,
                                            std::int64_t length) {
   auto const holds =
@@ -160,8 +159,8 @@ template <class Samples, class Demand>
   return static_cast<std::size_t>(holds - levels.begin());
 }
 
-/// Returns the samples of each level, ascending; the last group has the samples longer than all
-/// levels.
+/// Returns the samples of each level, ascending. The last group has the samples that are longer
+/// than all levels.
 [[nodiscard]] inline grouping level_members(std::span<packing_level const> levels,
                                             std::span<std::int64_t const> lengths) {
   std::vector<std::uint32_t> level_of(lengths.size());
@@ -171,8 +170,8 @@ template <class Samples, class Demand>
   return collect_parts(level_of, levels.size() + 1);
 }
 
-/// Returns the packs that ranks run at a time in a level. Throws unless the degree of the level
-/// divides the number of ranks.
+/// Returns the number of packs that the ranks run at the same time in a level. Throws unless the
+/// degree of the level divides the number of ranks.
 [[nodiscard]] inline std::size_t packs_per_step(std::string_view function, std::size_t index,
                                                 packing_level const& level, std::size_t ranks) {
   auto const sequence = static_cast<std::size_t>(level.sequence);
@@ -181,7 +180,7 @@ template <class Samples, class Demand>
                "must be a divisor of the ", ranks, " ranks");
 }
 
-/// Throws unless each group has a load and the levels cover all groups one after the other.
+/// Throws unless each group has a load and consecutive levels cover all groups.
 inline void check_loads(std::string_view function, level_packing const& packed, std::size_t loads) {
   check_size(function, "loads", loads, packed.groups.size(), "groups");
   std::size_t next = 0;

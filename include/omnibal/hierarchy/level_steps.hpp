@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Global batches of the levels of a hierarchy.
+/// Steps (global batches) of the levels of a hierarchy.
 
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -23,13 +23,13 @@ namespace omnibal::inline v0 {
 
 struct level_steps_fn {
   /// Schedules the groups of each level into steps. If `sequence` ranks share a pack of a level,
-  /// `ranks / sequence` packs run at a time in a step. The `steps` of the level then have `ranks /
-  /// sequence` cells, with one pack in each; rank r runs cell r / sequence. The cells name groups
-  /// of `packed`.
+  /// `ranks / sequence` packs run at the same time in a step. The steps of the level then have
+  /// `ranks / sequence` cells with one pack each; rank r runs cell r / sequence. A cell has the
+  /// index of a group of `packed`.
   ///
-  /// `loads` has the load of every group, a weight or resources. Sums of squares balance the
-  /// attention; `options.max_dist_ratio` sets how balanced, as in `schedule_steps`. With 0 the
-  /// steps are slices of the packs sorted by load.
+  /// `loads` has the load of every group, a weight or resources. Use sums of squares to balance
+  /// attention. `options.max_dist_ratio` limits the imbalance, as in `schedule_steps`. If it is 0,
+  /// the steps are slices of the packs sorted by load.
   ///
   /// Complexity, memory and determinism: the same as `schedule_steps`. Errors: the errors of
   /// `schedule_steps`; `std::invalid_argument` if a degree does not divide the ranks, if the
@@ -66,7 +66,7 @@ struct level_steps_fn {
  private:
   static constexpr std::string_view name = "level_steps";
 
-  /// Returns the same steps with the group numbers increased by `first`.
+  /// Returns the same steps with `first` added to all group indices.
   [[nodiscard]] static steps shifted(steps const& schedule, std::uint32_t first) {
     steps result(schedule.ranks());
     result.reserve(schedule.size(), schedule.cells().item_count());

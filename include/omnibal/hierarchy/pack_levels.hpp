@@ -29,7 +29,8 @@
 
 namespace omnibal::inline v0 {
 
-/// A packer of lengths, called as `pack(lengths, std::identity{}, length of the level)`.
+/// A packer of lengths. It is called as `pack(lengths, std::identity{}, length)` with the length of
+/// a level.
 template <class Pack>
 concept length_packer = packer<Pack, std::span<std::int64_t const>, std::identity, std::int64_t>;
 
@@ -37,8 +38,8 @@ concept length_packer = packer<Pack, std::span<std::int64_t const>, std::identit
 
 namespace omnibal::inline v0::detail {
 
-/// A pool of samples that returns the longest fitting sample, with the lowest index among equal
-/// lengths.
+/// A pool of samples that returns the longest sample that fits; among equal lengths, the sample
+/// with the lowest index.
 class donor_pool {
  public:
   static constexpr std::uint32_t no_sample = std::numeric_limits<std::uint32_t>::max();
@@ -51,7 +52,8 @@ class donor_pool {
     places_.reset(order_.size());
   }
 
-  /// Removes and returns the longest remaining sample of at most `room`, or returns `no_sample`.
+  /// Removes and returns the longest remaining sample of length at most `room`. Returns `no_sample`
+  /// if there is none.
   [[nodiscard]] std::uint32_t take(std::int64_t room) {
     auto const fits =
         std::lower_bound(falling_.begin(), falling_.end(), room, std::greater<std::int64_t>());
@@ -66,15 +68,15 @@ class donor_pool {
   [[nodiscard]] bool is_taken(std::uint32_t sample) const { return is_taken_[sample] != 0; }
 
  private:
-  /// The samples by descending length.
+  /// The samples, in descending order of their lengths.
   std::vector<std::uint32_t> order_;
   std::vector<std::int64_t> falling_;
   remaining_indices places_;
   std::vector<std::uint8_t> is_taken_;
 };
 
-/// Returns the packing of some samples under a capacity that holds each of them. Throws unless
-/// `pack` returns each sample exactly once. Empty groups are dropped.
+/// Returns a packing of the samples `members`. Precondition: each sample is at most as long as
+/// `capacity`. Throws unless `pack` returns each sample exactly once. Empty groups are dropped.
 template <length_packer Pack>
 [[nodiscard]] packing packed_members(std::string_view function, Pack const& pack,
                                      std::span<std::uint32_t const> members,
@@ -109,8 +111,8 @@ template <length_packer Pack>
   return result;
 }
 
-/// Packs the members that levels of greater length have not taken. The result never has more groups
-/// than a packing of all members, although a packer may need more groups for fewer samples.
+/// Packs the members that are not taken by longer levels. The result never has more groups than a
+/// packing of all members, although a packer may return more groups for fewer samples.
 template <length_packer Pack>
 [[nodiscard]] grouping packed_rest(std::string_view function, Pack const& pack,
                                    std::span<std::uint32_t const> members,
@@ -136,7 +138,7 @@ template <length_packer Pack>
 
 namespace omnibal::inline v0 {
 
-/// The use of the room that remains in the packs of a level.
+/// The use of the remaining room in the packs of a level.
 enum class level_fill {
   greedy,  ///< adds samples of shorter levels, the longest fitting sample first
   none,
@@ -160,26 +162,27 @@ struct pack_levels_fn {
   /// Packs samples into packs of several lengths. A sample belongs to the first level that is at
   /// least as long as the sample, and `pack` packs each level. Samples of shorter levels fill the
   /// remaining room of the packs (GreedyFill). Levels are packed from the longest to the shortest,
-  /// so that moved samples require no room elsewhere. No level ever has more packs than without
-  /// filling.
+  /// so samples that fill longer levels are not packed in their own level. No level has more packs
+  /// than without filling.
   ///
   /// The packs of a level are sorted by the sum of the squares of their samples' lengths, the work
-  /// of attention. Therefore consecutive packs form a global batch of similar work, and
-  /// `level_steps` and `level_sampler` turn them into steps. `options.oversized` decides about
-  /// samples that are longer than the last level; by default they are listed.
+  /// of attention. Therefore consecutive packs have similar work and can form a global batch;
+  /// `level_steps` and `level_sampler` create steps from them. `options.oversized` selects the
+  /// treatment of samples that are longer than the last level; by default they are listed in the
+  /// result.
   ///
   /// `demand` returns the tokens of a sample, as integers. `levels` are `packing_level`s or
   /// lengths, ascending. `pack` is called as `pack(lengths, std::identity{}, length)` and may be
   /// any packer.
   ///
-  /// Complexity: the packer, at most twice for each sample, and a binary search for each sample
-  /// that moves. Memory: 48 bytes per sample and the packer's memory, including the result.
-  /// Determinism: portable if the packer is portable. Errors: `std::invalid_argument` if there are
-  /// no levels, if lengths are not positive, not increasing or above `longest_level`, if a demand
-  /// is negative, above the last level with `reject` or above `longest_level` with `own_group`, or
-  /// if the packer loses or duplicates samples or exceeds a length; `std::length_error` if there
-  /// are more than 2^32 - 1 samples; the errors of the packer. Source: Yao et al., "Hierarchical
-  /// balance packing", NeurIPS 2025.
+  /// Complexity: calls of the packer with at most two times the samples, and a binary search for
+  /// each sample that fills another level. Memory: 48 bytes for each sample including the result,
+  /// and the memory of the packer. Determinism: portable if the packer is portable. Errors:
+  /// `std::invalid_argument` if there are no levels, if lengths are not positive, not increasing or
+  /// above `longest_level`, if a demand is negative, above the last level with `reject` or above
+  /// `longest_level` with `own_group`, or if the packer loses or duplicates samples or exceeds a
+  /// length; `std::length_error` if there are more than 2^32 - 1 samples; the errors of the packer.
+  /// Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,
             length_packer Pack = best_fit_decreasing_fn>
     requires detail::token_samples<Samples, Demand>
@@ -194,7 +197,7 @@ struct pack_levels_fn {
     bool const fills = options.fill == level_fill::greedy && settings.size() > 1;
     detail::donor_pool donors(fills ? std::span(lengths) : std::span<std::int64_t const>());
 
-    // The packs of the last level come first here.
+    // In this loop, the packs of the last level come first.
     grouping packs;
     packs.reserve(0, lengths.size());
     std::vector<std::int64_t> attention;
@@ -244,7 +247,7 @@ struct pack_levels_fn {
     return result;
   }
 
-  /// Packs with `best_fit_decreasing`, with the options of the caller.
+  /// Packs samples by `best_fit_decreasing` with the given options.
   template <class Samples, class Demand, level_range Levels>
     requires detail::token_samples<Samples, Demand>
   [[nodiscard]] level_packing operator()(Samples const& samples, Demand const& demand,
@@ -272,7 +275,7 @@ struct pack_levels_fn {
     }
   }
 
-  /// The remaining length of a pack, and the sum of its samples' squares.
+  /// The remaining room of a pack, and the sum of the squares of the lengths of its samples.
   struct open_pack {
     std::int64_t room;
     std::int64_t attention = 0;
@@ -283,7 +286,8 @@ struct pack_levels_fn {
     }
   };
 
-  /// Pushes samples of shorter levels as long as one fits; returns the number of them.
+  /// Adds samples of shorter levels to a pack as long as one fits. Returns the number of added
+  /// samples.
   [[nodiscard]] static std::uint32_t fill(grouping& packs, open_pack& open,
                                           std::int64_t longest_donor, detail::donor_pool& donors,
                                           std::span<std::int64_t const> lengths) {
@@ -298,7 +302,7 @@ struct pack_levels_fn {
     return count;
   }
 
-  /// Appends the packs of a level in their order and updates the first group of the level.
+  /// Appends the packs of a level in the order `order`, and updates the first group of the level.
   static void append_ordered(grouping const& packs, packed_level& level, pack_order order,
                              std::span<std::int64_t const> attention, grouping& result) {
     std::vector<std::uint32_t> places(level.group_count);

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Selection of the lengths, sequence-parallel degrees and checkpoint settings of training.
+/// Selection of lengths, sequence-parallel degrees and checkpoint settings of training.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -29,14 +29,16 @@
 
 namespace omnibal::inline v0 {
 
-/// The free memory of a run that failed and did not report how much memory was missing.
+/// The value of `free_bytes` for a run that failed and did not report how much memory was missing.
 inline constexpr std::int64_t unknown_shortage = std::numeric_limits<std::int64_t>::min();
 
 /// A measurement or an estimate of one full pack, forward and backward.
 struct level_reading {
-  /// The free memory at the peak of the rank with the least; negative if memory is missing.
+  /// The free memory at the peak, on the rank with the least free memory; negative if memory is
+  /// missing.
   std::int64_t free_bytes = 0;
-  /// The time of the pack on all ranks that share the pack. Ignored if memory is missing.
+  /// The time of the pack on the ranks that share it, which run at the same time. Ignored if memory
+  /// is missing.
   std::int64_t nanoseconds = 0;
 
   [[nodiscard]] friend bool operator==(level_reading const&, level_reading const&) = default;
@@ -58,12 +60,12 @@ struct level_search {
   std::int64_t min_checkpointed = 0;
   /// The memory that must stay free.
   std::int64_t reserve_bytes = 0;
-  /// The number of ranks that train; 0: the largest degree. The ranks decide how many packs run at
-  /// a time, and therefore the cost of a level with few packs.
+  /// The number of ranks that train; 0 means the largest degree. This number determines how many
+  /// packs run at the same time, and therefore the time of a level with few packs.
   std::int64_t ranks = 0;
 };
 
-/// A setting and the time of one pack.
+/// A setting, and the time of one full pack with this setting.
 struct timed_level {
   packing_level setting{};
   /// The time of one full pack.
@@ -74,20 +76,21 @@ struct timed_level {
 
 /// The result of `select_levels`.
 struct level_selection {
-  /// Infeasible if no length that is long enough fits with any degree, even if all layers are
-  /// checkpointed. Long enough is the longest length of the search or, if samples are given, any
-  /// length of at least their longest sample that some length of the search holds.
+  /// The status: infeasible if no sufficient length fits with any degree, even if all layers are
+  /// checkpointed. Without samples, only the longest length of the search is sufficient. With
+  /// samples, a length is sufficient if it holds the longest sample that some length of the search
+  /// can hold.
   solve_status status = solve_status::solved;
-  /// The levels, shortest first; empty if infeasible.
+  /// The levels, the shortest first; empty if infeasible.
   std::vector<packing_level> levels{};
-  /// The fastest setting of each length that fits, in ascending order of the lengths.
+  /// The fastest setting of each length that fits, in ascending order of length.
   std::vector<timed_level> fastest{};
-  /// If infeasible, the least memory that the shortest long enough length lacks, or
+  /// If infeasible, the smallest number of bytes that the shortest sufficient length lacks, or
   /// `unknown_shortage` if no reading reported a number.
   std::int64_t missing_bytes = 0;
   /// The estimated time of an epoch; 0 if no samples were given.
   std::int64_t epoch_nanoseconds = 0;
-  /// The number of samples above all lengths of the search; no level can hold them.
+  /// The number of samples that are longer than all lengths of the search; no level can hold them.
   std::uint64_t oversized = 0;
 };
 
@@ -95,8 +98,8 @@ struct level_selection {
 
 namespace omnibal::inline v0::detail {
 
-/// Throws `std::invalid_argument` unless there are values that are positive, at most `most`, and
-/// increase.
+/// Throws `std::invalid_argument` unless there is at least one value and all values are positive,
+/// ascending, and at most `most`.
 inline void check_ascending(std::string_view function, std::string_view argument,
                             std::span<std::int64_t const> values, std::int64_t most) {
   if (values.empty()) throw_invalid(function, argument, " is empty");
@@ -118,7 +121,8 @@ inline void check_search(std::string_view function, level_search const& search) 
   check_between(function, "search.ranks", search.ranks, search.degrees.back(), max_level_degree);
 }
 
-/// Returns true if `left` requires less time of its ranks per token; false if both are equal.
+/// Returns true if `left` requires less time of all its ranks for each token than `right`; false if
+/// both times are equal.
 [[nodiscard]] inline bool is_faster(timed_level const& left, timed_level const& right) {
   auto const rank_time = [](timed_level const& of, std::int64_t length) {
     // The factors are below 2^63, 2^20 and 2^32.
@@ -135,8 +139,8 @@ class level_probe {
   level_probe(std::string_view function, Profile const& profile, level_search const& search)
       : function_(function), profile_(profile), search_(search) {}
 
-  /// Returns the setting with the least time of all its ranks. The lowest degree wins among equal
-  /// times. Returns none if no degree fits.
+  /// Returns the setting of a length with the least time of all its ranks. Among equal times, the
+  /// lowest degree is selected. Returns no value if no degree fits.
   [[nodiscard]] std::optional<timed_level> fastest(std::int64_t length) {
     std::optional<timed_level> best;
     min_missing_ = unknown_shortage;
@@ -148,7 +152,7 @@ class level_probe {
     return best;
   }
 
-  /// Returns the least memory that the length of the last call lacked.
+  /// Returns the smallest number of bytes that the length of the last call lacked.
   [[nodiscard]] std::int64_t min_missing() const { return min_missing_; }
 
  private:
@@ -176,7 +180,7 @@ class level_probe {
   }
 
   /// Returns the setting with the fewest checkpointed layers that leaves the reserve free. A line
-  /// through two readings predicts the setting, and a further reading confirms it.
+  /// through two readings predicts the setting, and one more reading confirms it.
   [[nodiscard]] std::optional<timed_level> min_checkpointed(std::int64_t length,
                                                             std::int64_t degree) {
     packing_level setting{length, degree, search_.min_checkpointed};
@@ -189,7 +193,8 @@ class level_probe {
       note_missing(many.reading);
       return std::nullopt;
     }
-    // If a failed run does not report a shortage, a run with more checkpointed layers may succeed.
+    // If a failed run does not report a shortage, bisect: a run with more checkpointed layers may
+    // succeed.
     while (few.reading.free_bytes == unknown_shortage) {
       std::int64_t const between =
           few.setting.checkpointed_layers +
@@ -202,7 +207,7 @@ class level_probe {
     return confirmed(few, many);
   }
 
-  /// Throws if checkpointing increases the memory instead of decreasing it.
+  /// Throws if a run with more checkpointed layers requires more memory.
   void check_gain(probed const& few, probed const& many) const {
     bool const is_known = many.reading.free_bytes != unknown_shortage;
     if (!is_known || many.reading.free_bytes >= few.reading.free_bytes) return;
@@ -211,8 +216,8 @@ class level_probe {
                   few.setting.checkpointed_layers);
   }
 
-  /// Returns the prediction of the line through two readings, with more layers while a reading
-  /// contradicts the prediction.
+  /// Returns the setting that the line through two readings predicts. Checkpoints more layers as
+  /// long as a reading shows that the setting does not fit.
   [[nodiscard]] timed_level confirmed(probed const& few, probed const& many) const {
     auto const line = two_point_probe({few.setting.checkpointed_layers, few.reading.free_bytes},
                                       {many.setting.checkpointed_layers, many.reading.free_bytes});
@@ -244,7 +249,7 @@ class level_probe {
   std::int64_t min_missing_ = unknown_shortage;
 };
 
-/// Counts the samples, and their tokens, up to each of some lengths and up to half of each length.
+/// Counts the samples and their tokens up to each of some lengths, and up to half of each length.
 class length_census {
  public:
   length_census(std::string_view function, std::span<std::int64_t const> sample_lengths,
@@ -278,8 +283,8 @@ class length_census {
   /// Returns the number of samples that are longer than the longest level.
   [[nodiscard]] std::uint64_t beyond() const { return static_cast<std::uint64_t>(counts_.back()); }
 
-  /// Returns a lower bound on the packs for the samples in (`above`, `length`]: the packs must hold
-  /// all tokens, and two samples of more than half the length do not share a pack.
+  /// Returns a lower bound of the number of packs for the samples in (`above`, `length`]. The packs
+  /// must hold all tokens, and two samples of more than half of the length never share a pack.
   [[nodiscard]] std::int64_t packs(std::int64_t above, std::int64_t length) const {
     std::int64_t const tokens = up_to(tokens_, length) - up_to(tokens_, above);
     std::int64_t const halves =
@@ -299,26 +304,27 @@ class length_census {
   }
 
   std::vector<std::int64_t> limits_;
-  /// The totals up to each limit; the last element counts the samples beyond all limits.
+  /// The sums up to each limit; the last entry of `counts_` is the number of samples beyond all
+  /// limits.
   std::vector<std::int64_t> counts_;
   std::vector<std::int64_t> tokens_;
   std::int64_t longest_ = 0;
 };
 
-/// The levels of an estimate, as indices into the given levels, and the time.
+/// The levels of an estimate, as indices into the given levels, and the estimated time of an epoch.
 struct epoch_estimate {
   std::vector<std::size_t> chosen;
   int128 nanoseconds = 0;
 };
 
 /// Returns the levels with the least time of an epoch if each sample belongs to the first level
-/// that is long enough. The fewest levels win among equal times. The time is a sum over neighboring
-/// levels; therefore the best set is a shortest path. Precondition: the last level holds
-/// `census.longest()`.
+/// that is long enough. Among equal times, the fewest levels are selected. The time is a sum over
+/// pairs of adjacent levels, so the best set of levels is a shortest path. Precondition: the last
+/// level holds `census.longest()`.
 [[nodiscard]] inline epoch_estimate min_epoch(std::span<timed_level const> levels,
                                               length_census const& census, std::int64_t ranks) {
   struct path {
-    /// Nanoseconds first, then the number of levels.
+    /// Paths are compared by nanoseconds, then by the number of levels.
     std::pair<int128, std::size_t> cost;
     std::size_t before = 0;
   };
@@ -355,25 +361,25 @@ struct epoch_estimate {
 namespace omnibal::inline v0 {
 
 struct select_levels_fn {
-  /// Returns the levels of the published rule. Two readings of free memory per length and degree
-  /// give the fewest layers to checkpoint, and one more reading gives the time of that setting.
-  /// Each length keeps the setting with the least time of all its ranks. Let l_best be the length
-  /// with the least time of ranks per token, l_max the longest length, and sp_best and sp_max their
-  /// degrees. The levels are l_best / sp_best, l_best, l_max / sp_max and l_max, as far as they
-  /// increase. Each level has the fastest setting of its length.
+  /// Returns the levels of the published rule. For each length and degree, two readings of free
+  /// memory determine the fewest layers to checkpoint, and one more reading has the time of this
+  /// setting. For each length, the setting with the least time of all its ranks is selected. Let
+  /// l_best be the length with the least time of ranks per token, l_max the longest length, and
+  /// sp_best and sp_max their degrees. The levels are l_best / sp_best, l_best, l_max / sp_max and
+  /// l_max; values that do not increase are left out. Each level has the fastest setting of its
+  /// length.
   ///
-  /// `profile` maps a `packing_level` to a `level_reading`. A profile that does not know how much
-  /// memory a failed run lacks returns `unknown_shortage`; the search then halves the range of
-  /// layers. The search also reads the prediction of the line through two readings and adds layers
-  /// if the prediction does not fit. The lowest degree and the shortest length win among equal
-  /// times.
+  /// `profile` maps a `packing_level` to a `level_reading`. If a profile does not know how much
+  /// memory a failed run lacks, it returns `unknown_shortage`, and the search bisects the number of
+  /// layers. The search reads the predicted setting too, and checkpoints more layers if it does not
+  /// fit. Among equal times, the lowest degree and the shortest length are selected.
   ///
   /// Complexity: three readings for each length and degree, and one more for each layer by which
-  /// memory is not linear. Memory: one element per length. Determinism: portable if the profile is
-  /// portable. Errors: `std::invalid_argument` if lengths or degrees are not positive and
-  /// ascending, if there are no layers, if the profile returns a time that is not positive, or if
-  /// no run fits and the profile returns less memory for more checkpointed layers; any exception of
-  /// `profile`. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  /// the prediction fails. Memory: one element for each length. Determinism: portable if the
+  /// profile is portable. Errors: `std::invalid_argument` if lengths or degrees are not positive
+  /// and ascending, if there are no layers, if the profile returns a time that is not positive, or
+  /// if no run fits and the profile returns less memory for more checkpointed layers; any exception
+  /// of `profile`. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
   template <level_profile Profile>
   [[nodiscard]] level_selection operator()(Profile const& profile,
                                            level_search const& search) const {
@@ -397,16 +403,17 @@ struct select_levels_fn {
   /// samples. A level holds the samples that are longer than the level before it. The number of
   /// packs follows from the tokens and from the samples above half of the length. The number of
   /// steps follows from `search.ranks`; each step costs the time of a full pack. Samples that
-  /// exceed all lengths only count in `oversized`. The fewest levels win among equal times.
+  /// exceed all lengths are only counted in `oversized`. Among equal times, the fewest levels are
+  /// selected.
   ///
-  /// The times are the times of the profile's packs, whatever documents the profile packs. A
-  /// profile that knows the data packs documents of the lengths that the level will receive.
+  /// The times are the times of the packs of the profile. For accurate times, the profile should
+  /// pack documents of the lengths that each level will receive.
   ///
-  /// Complexity: the readings of the overload without samples, linear in the samples and quadratic
-  /// in the lengths. Memory: 8 bytes per sample. Determinism: portable if the profile is portable.
-  /// Errors: the errors of the overload without samples, `std::invalid_argument` if a length is
-  /// negative, `std::overflow_error` if the tokens or the time of an epoch exceed 2^63 - 1,
-  /// `std::length_error` if there are more than 2^32 - 1 samples.
+  /// Complexity: the readings of the overload without samples, and time linear in the samples and
+  /// quadratic in the lengths. Memory: 8 bytes per sample. Determinism: portable if the profile is
+  /// portable. Errors: the errors of the overload without samples, `std::invalid_argument` if a
+  /// length is negative, `std::overflow_error` if the tokens or the time of an epoch exceed 2^63 -
+  /// 1, `std::length_error` if there are more than 2^32 - 1 samples.
   template <level_profile Profile, class Samples, class Length = std::identity>
     requires detail::token_samples<Samples, Length>
   [[nodiscard]] level_selection operator()(Profile const& profile, level_search const& search,
@@ -432,7 +439,8 @@ struct select_levels_fn {
  private:
   static constexpr std::string_view name = "select_levels";
 
-  /// Returns the fastest setting of each length; infeasible if no length of at least `needed` fits.
+  /// Returns the fastest setting of each length; the status is infeasible if no length of at least
+  /// `needed` fits.
   template <class Profile>
   [[nodiscard]] static level_selection probe_lengths(detail::level_probe<Profile>& probe,
                                                      level_search const& search,
@@ -454,7 +462,7 @@ struct select_levels_fn {
     return result;
   }
 
-  /// Returns the fastest setting of a length, which may be outside of the lengths of the search.
+  /// Returns the fastest setting of a length, which may be a length that is not in the search.
   template <class Profile>
   [[nodiscard]] static std::optional<packing_level> setting_of(detail::level_probe<Profile>& probe,
                                                                std::span<timed_level const> fastest,

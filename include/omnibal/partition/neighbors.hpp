@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Cuts near given cuts, the nearest first.
+/// Cuts near given cuts, the nearest cuts first.
 
 #include <omnibal/check.hpp>
 
@@ -17,12 +17,13 @@
 
 namespace omnibal::inline v0 {
 
-/// All boundaries near an anchor, as an input range that creates them one by one. Each interior cut
-/// moves by at most a radius, and every stage keeps a layer. The anchor comes first. The other
-/// boundaries follow by the sum of all moves; equal sums are in lexicographic order.
+/// All boundaries near given boundaries, the anchor, as an input range that creates them one by
+/// one. Each interior cut moves by at most a radius, and every stage keeps at least one layer. The
+/// anchor comes first. The other boundaries follow in ascending order of the sum of all moves;
+/// equal sums are in lexicographic order.
 ///
-/// A step requires at most stages times radius operations and tries no cuts that lead to no
-/// boundaries. Memory: 16 bytes for each cut and position.
+/// Each step of an iterator costs at most stages times radius operations; it never tries cuts that
+/// lead to no boundaries. Memory: 16 bytes for each cut and position.
 class neighborhood {
  public:
   class iterator;
@@ -38,7 +39,7 @@ class neighborhood {
     for (std::size_t cut = stages(); cut-- != 0;) find_distances(cut);
   }
 
-  /// Returns an iterator at the anchor. Iterators are valid as long as this object lives.
+  /// Returns an iterator at the anchor. The iterator is valid as long as this object exists.
   [[nodiscard]] inline iterator begin() const&;
   void begin() const&& = delete;
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
@@ -48,8 +49,8 @@ class neighborhood {
   [[nodiscard]] std::size_t stages() const noexcept { return anchor_.size() - 1; }
   [[nodiscard]] std::size_t radius() const noexcept { return radius_; }
 
-  /// Returns the first position of a boundary; `last_position` returns the last one. The ends of
-  /// the chain do not move.
+  /// Returns the first position of a boundary; `last_position` returns the last position. The ends
+  /// of the chain do not move.
   [[nodiscard]] std::uint32_t first_position(std::size_t boundary) const {
     if (boundary == 0 || boundary == stages()) return anchor_[boundary];
     std::size_t const moved = anchor_[boundary] - std::min<std::size_t>(anchor_[boundary], radius_);
@@ -65,8 +66,8 @@ class neighborhood {
   static constexpr std::string_view name = "neighbors";
   static constexpr std::uint64_t impossible = std::numeric_limits<std::uint64_t>::max();
 
-  /// The range of the sums by which all cuts after one cut move. All sums in between are possible,
-  /// because moves by one lead boundaries back to the nearest boundaries.
+  /// The range of the sums of the moves of all cuts after a cut. Each sum within the range is
+  /// possible, because moves by one position lead from any boundaries back to the nearest ones.
   struct distance_range {
     std::uint64_t least = impossible;
     std::uint64_t most = 0;
@@ -96,7 +97,7 @@ class neighborhood {
     return distances_[boundary * width_ + (position - first_position(boundary))];
   }
 
-  /// Finds `after` for every position of a boundary, from the last to the first position.
+  /// Computes `after` for every position of a boundary, from the distances of the next boundary.
   void find_distances(std::size_t boundary) {
     std::size_t const next = boundary + 1;
     if (next == stages()) {
@@ -125,7 +126,7 @@ class neighborhood {
   std::vector<distance_range> distances_;
 };
 
-/// An iterator over a neighborhood, which must live as long as the iterator.
+/// An iterator over a neighborhood. The neighborhood must exist as long as the iterator.
 class neighborhood::iterator {
  public:
   using value_type = std::vector<std::uint32_t>;
@@ -149,7 +150,7 @@ class neighborhood::iterator {
   }
 
  private:
-  /// Moves to the next boundaries with the same sum of moves; returns false if there are none.
+  /// Moves to the next boundaries with the same sum of moves. Returns false if there are none.
   [[nodiscard]] bool advance() {
     std::uint64_t left = 0;
     for (std::size_t cut = range_->stages(); --cut != 0;) {
@@ -159,13 +160,14 @@ class neighborhood::iterator {
     return false;
   }
 
-  /// Puts the cuts from `cut` on at the first positions whose moves have this sum.
+  /// Places the cuts from `cut` on at the first positions whose moves have the sum `left`.
   void place_first(std::size_t cut, std::uint64_t left) {
     if (cut == range_->stages()) return;
     static_cast<void>(place(cut, std::max(range_->first_position(cut), now_[cut - 1] + 1), left));
   }
 
-  /// Does the same with `cut` at `first` or behind it; returns false if this is impossible.
+  /// Places the cuts from `cut` on in the same way, with `cut` at `first` or after it. Returns
+  /// false if this is impossible.
   bool place(std::size_t cut, std::uint32_t first, std::uint64_t left) {
     for (std::uint32_t p = first; p <= range_->last_position(cut); ++p) {
       std::uint64_t const move = range_->move_of(cut, p);
@@ -187,9 +189,9 @@ class neighborhood::iterator {
 inline neighborhood::iterator neighborhood::begin() const& { return iterator(*this); }
 
 struct neighbors_fn {
-  /// Returns the candidates of OmniBal's search: boundaries with each interior cut moved by at most
-  /// `radius`. The anchor comes first and the furthest boundaries come last. The boundaries are
-  /// created one by one. See `neighborhood`.
+  /// Returns the candidates of the search of OmniBal: all boundaries with each interior cut moved
+  /// by at most `radius`. The anchor comes first and the furthest boundaries come last. The
+  /// boundaries are created one by one; see `neighborhood`.
   ///
   /// Determinism: portable. Errors: `std::invalid_argument` if the boundaries do not begin with
   /// zero or do not increase. Source: Yao et al., OmniBal, ICML 2025.

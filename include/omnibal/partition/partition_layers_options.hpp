@@ -26,7 +26,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// A functor that measures the elements of a range as values of `T` and loses no fraction.
+/// A functor that measures the elements of a range as values of `T` without losing fractions.
 template <class Measure, class T, class Values>
 concept measures_as = cost_function<Measure, sample_reference<Values>> &&
     (std::floating_point<T> || std::integral<demand_result<Measure, sample_reference<Values>>>);
@@ -45,8 +45,8 @@ class weight_list {
   weight_list() = default;
   weight_list(std::initializer_list<T> weights) : weights_(weights) {}
 
-  /// Creates a list of one value. The value applies to all elements if the option says this:
-  /// `.capacity = 80e9`.
+  /// Creates a list of one value, such as `.capacity = 80e9`. If the option says so, the value
+  /// applies to all elements.
   template <scalar_measure Value>
   weight_list(Value value) {
     if constexpr (std::integral<T> && std::floating_point<Value>) {
@@ -81,24 +81,24 @@ class weight_list {
   std::vector<T> weights_;
 };
 
-/// Whether stages may be empty. With `forbidden` every stage has layers; with `allowed` the number
-/// of stages is a maximum.
+/// Whether stages may be empty. With `forbidden` every stage has at least one layer. With `allowed`
+/// the number of stages is a maximum.
 enum class empty_stages { forbidden, allowed };
 
-/// A layer that runs on a certain stage.
+/// A layer that must run on a given stage.
 struct pinned_layer {
   std::uint32_t layer;
   std::uint32_t stage;
 };
 
-/// The layers from `first` to `last`, both included, which must share a stage.
+/// The layers from `first` to `last`, both included, which must be on the same stage.
 struct tied_layers {
   std::uint32_t first;
   std::uint32_t last;
 };
 
-/// Constraints of the stages of a partition; none by default. Lists of one value apply to every
-/// stage.
+/// Constraints on the stages of a partition; none by default. A list with one value applies to
+/// every stage.
 struct partition_constraints {
   empty_stages empty = empty_stages::forbidden;
   /// The memory of each layer in bytes; used with `capacity`.
@@ -122,16 +122,16 @@ struct partition_constraints {
 /// Options of `partition_layers`; `C` is the type of a cost in the result.
 template <scalar_measure C>
 struct partition_layers_options {
-  /// One weight for each layer: the sum over some layers is never more than their cost as a stage.
-  /// A base makes the search short.
+  /// A weight for each layer: the sum over consecutive layers must never exceed their cost as a
+  /// stage. A base makes the search faster.
   weight_list<C> base{};
-  /// One speed for each stage, if stages differ in speed. The sum of `base` over some layers,
-  /// divided by the speed of a stage, is never more than their cost as that stage. The stage cost
-  /// itself is not divided, because the functor of the cost knows the stage.
+  /// A speed for each stage, if stages differ in speed. The sum of `base` over consecutive layers,
+  /// divided by the speed of a stage, must never exceed their cost as that stage. The function does
+  /// not divide the cost itself, because the functor of the cost receives the stage.
   weight_list<double> speeds{};
   partition_constraints constraints{};
-  /// The largest number of partial solutions that a search with `devices` keeps at a time. The
-  /// search becomes inexact if this number does not suffice.
+  /// The largest number of partial solutions that a search with `devices` keeps at the same time.
+  /// If this number does not suffice, the search is not exact.
   std::size_t labels = 100'000;
 };
 
@@ -154,13 +154,13 @@ struct fits_always {
   }
 };
 
-/// A number of layers, or a range of layers of which only the size counts.
+/// A number of layers, or a range of layers of which only the size is used.
 template <class Layers>
 concept layer_chain = std::integral<Layers> || sample_range<Layers>;
 
 namespace detail {
 
-/// Throws unless this number of layers can be cut into this number of stages.
+/// Throws unless `layers` layers can be cut into `stages` stages.
 inline void check_stages(std::string_view function, std::size_t layers, std::size_t stages,
                          empty_stages empty) {
   check_positive(function, "stages", stages);
@@ -170,8 +170,8 @@ inline void check_stages(std::string_view function, std::size_t layers, std::siz
                               " stages a layer each, and empty stages are forbidden");
 }
 
-/// The weight of a stage cost; a type without that concept gets any type, so that an error names
-/// the concept.
+/// The type of a stage cost. Types that are not a `stage_cost` have a default, so that the
+/// compiler's error message names the concept.
 template <class StageCost>
 struct stage_weight {
   using type = std::int64_t;
@@ -204,7 +204,7 @@ template <layer_chain Layers>
 
 }  // namespace detail
 
-/// The stages of a chain that a partition returns. Stage s runs the layers [boundaries[s],
+/// The stages of a chain, as a partition returns them. Stage s runs the layers [boundaries[s],
 /// boundaries[s + 1]).
 template <scalar_measure C>
 struct partition_result {
@@ -219,16 +219,16 @@ struct partition_result {
   /// The minimized value: the bottleneck, or the largest load of a device if devices run several
   /// stages. For `partition_throughput` the value is the time of a step.
   C objective{};
-  /// A lower bound: no stages have a smaller objective.
+  /// A lower bound of the objective: no stages have a smaller objective.
   C lower_bound{};
   /// True if the objective is the smallest possible; if the status is `infeasible`, true if the
   /// missing bytes are the smallest possible.
   bool proven = false;
-  /// The first stage that lacks the most memory, if the status is `infeasible`. If the memory would
-  /// suffice, the first stage that the layers do not reach.
+  /// If the status is `infeasible`, the first stage with the largest shortfall of memory. If the
+  /// memory would suffice, the first stage that the layers do not reach.
   std::uint32_t stage = 0;
-  /// The smallest number of bytes that must be added to every capacity so that some stages satisfy
-  /// all constraints, if the status is `infeasible`. The capacities are those in
+  /// If the status is `infeasible`, the smallest number of bytes that must be added to every
+  /// capacity so that some stages satisfy all constraints. The capacities are the capacities in
   /// `partition_constraints` and in a `memory_rule`. The number is zero if no memory helps, because
   /// the constraints or a predicate that is not a `memory_rule` allow no stages.
   std::int64_t missing_bytes = 0;
@@ -236,10 +236,10 @@ struct partition_result {
   [[nodiscard]] friend bool operator==(partition_result const&, partition_result const&) = default;
 };
 
-/// A stage predicate that also says by how many bytes a stage fails.
-/// `missing_bytes(stage, first, last)` is positive if the stage fails; otherwise the value is the
-/// remaining memory as a negative number. If no stages satisfy such a predicate, a partition says
-/// which stage lacks how many bytes.
+/// A stage predicate that also returns the number of bytes by which a stage exceeds its memory.
+/// `missing_bytes(stage, first, last)` is positive if the stage does not fit; otherwise the value
+/// is the remaining memory as a negative number. If no stages satisfy such a predicate, the result
+/// of a partition has a stage and its missing bytes.
 template <class Predicate>
 concept memory_predicate = stage_predicate<Predicate> &&
     requires(Predicate const& rule, std::size_t number) {
@@ -254,7 +254,7 @@ concept stage_capacity = integral_measure<Capacity> ||
     (std::regular_invocable<Capacity const&, std::size_t>&&
          integral_measure<std::remove_cvref_t<std::invoke_result_t<Capacity const&, std::size_t>>>);
 
-/// A stage cost in whole numbers.
+/// A stage cost in whole numbers of bytes.
 template <class Bytes>
 concept stage_bytes = stage_cost<Bytes> && integral_measure<
     std::remove_cvref_t<std::invoke_result_t<Bytes const&, std::size_t, std::size_t, std::size_t>>>;
@@ -266,9 +266,10 @@ concept stage_bytes = stage_cost<Bytes> && integral_measure<
 /// a partition as its predicate:
 /// `partition_layers(layers, stages, cost, memory_rule{bytes, 80'000'000'000})`.
 ///
-/// The bytes may depend on the stage, as with the micro-batches that 1F1B has in flight, and need
-/// not add up. If the bytes of layers add up, `partition_constraints` makes the search shorter.
-/// Errors of a call: `std::invalid_argument` for bytes or a capacity that is negative or above 2^63
+/// The bytes may depend on the stage, for example on its micro-batches in flight in 1F1B, and need
+/// not be a sum over the layers. If they are a sum, a search with `partition_constraints` is
+/// faster. Errors of a call: `std::invalid_argument` for bytes or a capacity that is negative or
+/// above 2^63
 /// - 1.
 template <detail::stage_bytes Bytes, detail::stage_capacity Capacity = std::int64_t>
 struct memory_rule {

@@ -31,7 +31,7 @@ namespace omnibal::inline v0 {
 namespace detail {
 
 /// The ends of the stages in three probes. A probe ends each stage as far to the right as a limit
-/// allows. The ends at a limit between two other limits are between the ends of these.
+/// allows. If a limit is between two other limits, its ends are between the ends of the other two.
 struct probe_ends {
   std::vector<std::uint32_t> low;   ///< at the largest limit that was too small
   std::vector<std::uint32_t> high;  ///< at the smallest limit that sufficed
@@ -44,8 +44,8 @@ struct probe_ends {
   }
 };
 
-/// Cuts a chain into at most a given number of equally fast stages, by bisection on sums that
-/// occur.
+/// Cuts a chain into at most a given number of equally fast stages, by bisection over sums of
+/// consecutive layers.
 template <class T>
 class equal_speed_partition_minimax {
  public:
@@ -56,8 +56,8 @@ class equal_speed_partition_minimax {
 
   /// Returns the smallest possible bottleneck. `largest` is the largest cost of a layer.
   ///
-  /// A probe ends at the largest load that occurred or at the smallest load that was too large.
-  /// Therefore both ends of the bisection are sums that occur.
+  /// A probe returns the largest load that occurred, or the smallest load that was too large.
+  /// Therefore both ends of the bisection are always possible loads.
   [[nodiscard]] T bottleneck(T largest) {
     T const mean = min_largest(sums_.back(), stages_);
     T low = std::max(largest, mean);
@@ -69,7 +69,7 @@ class equal_speed_partition_minimax {
     return high;
   }
 
-  /// Finds the smallest boundaries with loads up to `limit`. If `fewest` is one, every stage has a
+  /// Finds the leftmost boundaries with loads up to `limit`. If `fewest` is one, every stage has a
   /// layer. Precondition: `limit` is at least the smallest possible bottleneck.
   void cut_leftmost(T limit, std::size_t fewest, std::vector<std::uint32_t>& boundaries) const {
     boundaries.resize(stages_ + 1);
@@ -98,7 +98,8 @@ class equal_speed_partition_minimax {
     return static_cast<T>(sums_[last] - sums_[first]);
   }
 
-  /// Returns a limit that suffices: every stage except the last one is then fuller than the mean.
+  /// Returns a limit that always suffices: with this limit, every stage except the last one has
+  /// more than the mean.
   [[nodiscard]] T greedy_limit(T mean, T largest) const {
     if constexpr (std::floating_point<T>) {
       return (mean + largest) * (1 + 16 * std::numeric_limits<T>::epsilon());
@@ -107,7 +108,7 @@ class equal_speed_partition_minimax {
     }
   }
 
-  /// Returns the number of layers that `limit` allows if all layers cost the same.
+  /// Returns the number of layers that would have the cost `limit` if all layers cost the same.
   [[nodiscard]] std::size_t mean_reach(T limit) const {
     double const share = static_cast<double>(limit) / static_cast<double>(sums_.back());
     return static_cast<std::size_t>(share * static_cast<double>(layers()));
@@ -157,8 +158,8 @@ struct partition_minimax_options {
 
 struct partition_minimax_fn;
 
-/// Memory that calls of `partition_minimax` reuse, and the result of the last call. `T` is the type
-/// of a cost.
+/// The memory that calls of `partition_minimax` reuse, and the result of the last call. `T` is the
+/// type of a cost.
 template <scalar_measure T = std::int64_t>
 class partition_minimax_workspace {
  public:
@@ -178,24 +179,25 @@ class partition_minimax_workspace {
 
 struct partition_minimax_fn {
   /// Partitions a chain into stages with the smallest possible largest cost. The cost of a stage is
-  /// the sum of the costs of its layers. Among all such stages the result has the stages whose
-  /// smallest stage costs the most. Boundaries then move by single layers, in at most four sweeps,
-  /// while the smaller stage next to them grows. If a long chain has very unequal layers, a rule
-  /// balances the stages instead: each stage ends at the mean of the remaining layers. The smallest
-  /// stage can then cost less. Equal layers with a positive cost give stages that differ by at most
-  /// one layer, the longer stages first. `cost` is called once for each layer, in order.
+  /// the sum of the costs of its layers. Among all such partitions the result has the largest
+  /// possible cost of the smallest stage. Boundaries then move by single layers, in at most four
+  /// sweeps, as long as the smaller adjacent stage grows. If a long chain has very unequal layers,
+  /// a simpler rule balances the stages: each stage ends near the mean of the remaining layers. The
+  /// smallest stage can then cost less. If layers have equal positive costs, stages differ by at
+  /// most one layer, the longer stages first. `cost` is called once for each layer, in order.
   ///
   /// Every stage has a layer. With `empty_stages::allowed` a stage may have no layer.
   ///
-  /// The method is a bisection on sums that occur: exact, without a tolerance. The sum of a stage
-  /// is the difference of two sums of first layers, for floating-point costs too.
+  /// The method is a bisection over possible costs of a stage. It is exact and has no tolerance.
+  /// The cost of a stage is the difference of two prefix sums, also for floating-point costs.
   ///
-  /// Complexity: linear for the sums, and about ten to twenty passes over the stages. Each pass
-  /// searches from a stage of the mean length, within the range that earlier passes left open.
-  /// Memory: 20 bytes per layer, 56 bytes per stage, and 6 KiB. Determinism: portable for integers.
-  /// Errors: `std::invalid_argument` for no stages, for a cost that is negative, not finite or
-  /// above 2^63 - 1, and for fewer layers than stages if empty stages are forbidden;
-  /// `std::overflow_error` if the sum of the costs leaves its type; `std::length_error` above 2^32
+  /// Complexity: time linear in the layers for the sums, and about ten to twenty passes over the
+  /// stages. Each pass searches for the end of a stage near the mean length, within the range that
+  /// earlier passes left. Memory: 20 bytes for each layer, 56 bytes for each stage, and 6 KiB.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` for no stages, for a cost
+  /// that is negative, not finite or above 2^63 - 1, and for fewer layers than stages if empty
+  /// stages are forbidden; `std::overflow_error` if the sum of the costs exceeds its type;
+  /// `std::length_error` above 2^32
   /// - 1 layers or stages. Source: Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D
   /// partitioning", JPDC 2004.
   template <sample_range Layers, class Cost = std::identity>
@@ -207,9 +209,9 @@ struct partition_minimax_fn {
     return std::move(workspace.result_);
   }
 
-  /// Partitions a chain by the same rules with memory that is reused. A call allocates nothing if
-  /// an earlier call had at least the same numbers of layers and stages. The result belongs to the
-  /// workspace and lives until the next call with that workspace.
+  /// Partitions a chain by the same rules and reuses the memory of a workspace. A call allocates
+  /// nothing if an earlier call had at least the same numbers of layers and stages. The workspace
+  /// owns the result, which is valid until the next call with this workspace.
   template <sample_range Layers, scalar_measure T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
@@ -234,7 +236,7 @@ struct partition_minimax_fn {
     return result;
   }
 
-  /// Partitions a chain by the same rules with default options and memory that is reused.
+  /// Partitions a chain by the same rules with default options and a workspace.
   template <sample_range Layers, scalar_measure T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
@@ -244,7 +246,7 @@ struct partition_minimax_fn {
     return (*this)(layers, stages, cost, {}, workspace);
   }
 
-  /// Partitions a chain of layers that are their own costs, with memory that is reused.
+  /// Partitions a chain of layers that are their own costs, with default options and a workspace.
   template <sample_range Layers, scalar_measure T>
     requires cost_function<std::identity, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, std::identity>>
@@ -254,9 +256,10 @@ struct partition_minimax_fn {
     return (*this)(layers, stages, std::identity{}, {}, workspace);
   }
 
-  /// Partitions a chain for stages with speeds, one for each stage in order. The cost of a stage is
-  /// the `double` nearest to the sum of its layers divided by its speed. Among several best stages
-  /// the result has the boundaries that are first in lexicographic order.
+  /// Partitions a chain for stages of different speed; `speeds` has one speed for each stage in
+  /// order. The cost of a stage is the `double` nearest to the sum of its layers divided by its
+  /// speed. Among several best partitions the result has the boundaries that are first in
+  /// lexicographic order.
   ///
   /// Complexity and memory: as `partition_layers` with a base. Errors: as above, and
   /// `std::invalid_argument` for a speed that is not positive and finite.

@@ -21,23 +21,23 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Functors with the cost of a chain of layers and with the possible stages, without their types.
+/// The functors for the cost and for the possible stages of a chain, with their types erased.
 struct stage_functions {
   function_ref<std::int64_t(std::size_t, std::size_t, std::size_t)> cost;
   function_ref<bool(std::size_t, std::size_t, std::size_t)> fits;
 };
 
-/// Returns the boundaries that these constraints allow, for other functions, whose names begin the
-/// errors.
+/// Returns the allowed boundaries of a chain under these constraints. Other functions call it;
+/// `function` is the name that begins error messages.
 [[nodiscard]] inline chain_rules rules_for(std::string_view function, std::size_t layers,
                                            std::size_t stages,
                                            partition_constraints const& constraints) {
   return rule_book(function, layers, stages, constraints).rules();
 }
 
-/// Returns the stages of `partition_throughput` for other functions, whose names begin the errors.
-/// If `micro_batches` is zero, returns the stages of `partition_layers`. Memory is left to
-/// `stages.fits`, and the result does not say why there are no stages.
+/// Returns the stages of `partition_throughput`, or of `partition_layers` if `micro_batches` is
+/// zero. Other functions call it; `function` is the name that begins error messages. The caller
+/// checks the memory in `functions.fits`, and the result does not state why no stages exist.
 [[nodiscard]] inline partition_result<std::int64_t> stages_for(
     std::string_view function, std::size_t layers, std::size_t stages,
     stage_functions const& functions, std::size_t micro_batches, std::span<std::int64_t const> base,
@@ -58,31 +58,32 @@ struct stage_functions {
 }  // namespace detail
 
 struct partition_throughput_fn {
-  /// Partitions a chain into stages with the shortest step of a pipeline. A step lasts
+  /// Partitions a chain into stages with the shortest step of a pipeline. The time of a step is
   /// (micro-batches - 1) times the largest cost of a stage plus the sum of all costs. Among several
-  /// such stages the result has the smallest bottleneck, and among these the leftmost cuts as in
-  /// `partition_layers`. All other rules are as in `partition_layers`. `objective` is the time of
-  /// the step. Floating-point costs are added from the last stage to the first.
+  /// such partitions the result has the smallest bottleneck, and among these the leftmost cuts, as
+  /// in `partition_layers`. All other rules are the rules of `partition_layers`. `objective` is the
+  /// time of the step. Floating-point costs are added from the last stage to the first.
   ///
   /// If `options.constraints.devices` is less than `stages`, devices run several stages each by the
-  /// interleaved 1F1B schedule. `objective` is then the time by the load of the busiest device:
-  /// micro-batches times that load, plus (sum - load) / (stages of a device), in which the first
-  /// micro-batch fills the pipeline, rounded up. No step is shorter than micro-batches times that
-  /// load. The schedule requires a multiple of the devices; the search rounds other numbers of
-  /// micro-batches up, and `objective` uses the given number. The stages are the ones with the
-  /// shortest step that a local search finds in the schedule, with a backward pass of two thirds of
-  /// each cost. Among its starts are equal counts of layers, if memory and rules allow them, with
-  /// the longer stages spread, first or last. `lower_bound` holds for `objective` and all cuts, and
-  /// `proven` is false if the stages with the shortest step do not have the smallest objective.
+  /// interleaved 1F1B schedule. `objective` is then an estimate from the load of the busiest
+  /// device. It is micro-batches times this load, plus (sum - load) / (stages of a device) to fill
+  /// the pipeline, rounded up. No step is shorter than micro-batches times this load. The schedule
+  /// requires a multiple of the devices; the search rounds other numbers of micro-batches up, and
+  /// `objective` uses the given number. A local search selects the stages with the shortest
+  /// simulated step; the backward pass is two thirds of each cost. The search starts, among others,
+  /// from equal counts of layers if memory and rules allow them, with the longer stages spread,
+  /// first or last. `lower_bound` holds for `objective` and all cuts, and `proven` is false if the
+  /// stages with the shortest step do not have the smallest objective.
   ///
-  /// The search first finds the smallest bottleneck. Then it finds the smallest sum under limits
-  /// that fall from one bottleneck to the next, as long as lower sums can still pay.
+  /// The search first finds the smallest bottleneck. Then it finds the smallest sum under limits on
+  /// the bottleneck, from higher to lower ones, as long as a smaller sum can still shorten the
+  /// step.
   ///
   /// Complexity: as `partition_layers`, plus a pass over the same windows for each bottleneck that
   /// is tried. A pass examines every end of a stage that the lower bound leaves. Determinism:
   /// portable for integers. Errors: as `partition_layers`, `std::invalid_argument` for no
   /// micro-batches or more than 2^32 - 1, and `std::overflow_error` if the sum of the stages or the
-  /// time of a step leaves its type, or if the sum is the largest value of its type.
+  /// time of a step exceeds its type, or if the sum is the largest value of its type.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},

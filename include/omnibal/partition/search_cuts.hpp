@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A search for cuts that scores candidates cheaply and measures the best ones.
+/// A search for cuts that computes a cheap score for all candidates and measures the best ones.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -30,33 +30,34 @@
 
 namespace omnibal::inline v0 {
 
-/// Weights of the parts of `cut_score`. `variance` is the score of times whose standard deviation
-/// is their mean. `traffic` is the score of cuts that send the average traffic of a layer.
+/// The weights of the two parts of `cut_score`. `variance` is the score of stages whose times have
+/// a standard deviation equal to their mean. `traffic` is the score of cuts that send the average
+/// traffic of a layer.
 struct cut_weights {
   double variance = 1.0;
-  /// The weight of the traffic. The default is the score of times of stages whose standard
-  /// deviation is a hundredth of their mean.
+  /// With the default, average traffic has the same score as times with a standard deviation of a
+  /// hundredth of their mean.
   double traffic = 0.0001;
 };
 
 /// OmniBal's score of cuts, by the variance of the times of the stages and the traffic of the cuts;
 /// lower is better. The variance is divided by the square of the mean time. The mean traffic of the
 /// cuts is divided by the mean traffic of all places where layers can be cut. Each part is
-/// multiplied by the user's weight. Neither part has a unit, so that weights mean the same for
+/// multiplied by the user's weight. Neither part has a unit, so the same weights are suitable for
 /// every model and machine. A call with a stage returns the part of the score that the stage adds.
-/// Therefore the best of very many cuts can be found without trying all of them.
+/// Therefore a search can find the best cuts without trying all of them.
 ///
 /// Determinism: run-to-run. Source: Yao et al., OmniBal, ICML 2025.
 class cut_score {
  public:
   /// Creates the score from `seconds`, the forward time of each layer, and `traffic`, the amount
-  /// that each layer sends to the next layer. The last layer sends nothing, whatever the list says.
-  /// Both lists may have any unit. If all layers have zero time or send nothing, that part of the
-  /// score is zero.
+  /// that each layer sends to the next layer. The traffic of the last layer is ignored. Both lists
+  /// may have any unit. If all layers have zero time or send nothing, that part of the score is
+  /// zero.
   ///
   /// Errors: `std::invalid_argument` for no stages, lists of different lengths, and a value that is
-  /// negative or not finite; `std::overflow_error` if the sum of the times or of the traffic leaves
-  /// its type.
+  /// negative or not finite; `std::overflow_error` if the sum of the times or of the traffic
+  /// exceeds its type.
   cut_score(weight_list<double> const& seconds, weight_list<double> const& traffic,
             std::size_t stages, cut_weights const& weights = {})
       : traffic_(traffic.values().begin(), traffic.values().end()) {
@@ -74,7 +75,8 @@ class cut_score {
     variance_weight_ = mean_ > 0.0 ? weights.variance / static_cast<double>(stages) : 0.0;
   }
 
-  /// Returns the part of a stage: its squared distance from the mean, and its traffic.
+  /// Returns the part of the score of a stage: its squared distance from the mean time, and its
+  /// traffic.
   [[nodiscard]] double operator()(std::size_t, std::size_t first, std::size_t last) const {
     double const sent = last == traffic_.size() || last == first ? 0.0 : traffic_[last - 1];
     if (variance_weight_ == 0.0) return sent;
@@ -85,7 +87,8 @@ class cut_score {
  private:
   static constexpr std::string_view name = "cut_score";
 
-  /// Replaces the traffic of each layer by its part of the score, from the sums of the traffic.
+  /// Replaces the traffic of each layer by its part of the score. Precondition: `sums_` has the
+  /// sums of the traffic.
   void scale_traffic(double weight, std::size_t stages) {
     std::size_t const places = traffic_.empty() ? 0 : traffic_.size() - 1;
     double const mean = sums_[places] / static_cast<double>(std::max<std::size_t>(places, 1));
@@ -101,7 +104,7 @@ class cut_score {
 
 namespace detail {
 
-/// Throws unless the score is finite. Unlike a cost a score may be negative.
+/// Throws unless the score is finite. In contrast to a cost, a score may be negative.
 template <class S>
 void check_score(std::string_view function, S score) {
   if constexpr (std::floating_point<S>) {
@@ -110,7 +113,8 @@ void check_score(std::string_view function, S score) {
   }
 }
 
-/// Adds two scores; throws if an integer leaves its type or a floating-point sum is not finite.
+/// Adds two scores. Throws if an integer sum exceeds its type or if a floating-point sum is not
+/// finite.
 template <class S>
 [[nodiscard]] S add_scores(std::string_view function, S left, S right) {
   if constexpr (std::floating_point<S>) {
@@ -132,13 +136,14 @@ struct scored {
   S score;
 };
 
-/// Enumerates the boundaries of a neighborhood from the lowest score to the highest. Equal scores
+/// Enumerates the boundaries of a neighborhood from the lowest score to the highest; equal scores
 /// are in lexicographic order. The method is best-first search with the exact least score of the
 /// remaining stages. Scores are added from the last stage to the first.
 template <class S>
 class cut_ranking {
  public:
-  /// Calls `score(stage, first, last)` once for each stage that neighbors may have.
+  /// Calls `score(stage, first, last)` once for each stage that boundaries of the neighborhood may
+  /// have.
   template <class Score>
   cut_ranking(std::string_view function, neighborhood const& cuts, Score const& score)
       : function_(function), cuts_(cuts) {
@@ -147,7 +152,7 @@ class cut_ranking {
     open_.push({*left_[0][0], {cuts_.anchor().front()}});
   }
 
-  /// Returns the next best boundaries; none after the last ones.
+  /// Returns the next best boundaries, or no value after the last ones.
   [[nodiscard]] std::optional<scored<S>> next() {
     while (!open_.empty()) {
       node best = open_.top();
@@ -161,7 +166,7 @@ class cut_ranking {
   }
 
  private:
-  /// The first boundaries of some cuts, and the least score to which they lead.
+  /// The first boundaries of a partition, and the least score of any completion.
   struct node {
     S least;
     std::vector<std::uint32_t> boundaries;
@@ -179,11 +184,12 @@ class cut_ranking {
   [[nodiscard]] std::size_t place_of(std::size_t s, std::uint32_t first, std::uint32_t last) const {
     return (first - cuts_.first_position(s)) * width(s + 1) + (last - cuts_.first_position(s + 1));
   }
-  /// Returns the score of stage s from one position to another.
+  /// Returns the score of stage `s` with the layers [first, last).
   [[nodiscard]] S term(std::size_t s, std::uint32_t first, std::uint32_t last) const {
     return terms_[s][place_of(s, first, last)];
   }
-  /// Returns the least score from a position on; none if no boundaries continue from this position.
+  /// Returns the least score of the stages from a position on, or no value if no boundaries
+  /// continue from this position.
   [[nodiscard]] std::optional<S> const& left_from(std::size_t boundary,
                                                   std::uint32_t position) const {
     return left_[boundary][position - cuts_.first_position(boundary)];
@@ -257,7 +263,7 @@ class cut_ranking {
 
 }  // namespace detail
 
-/// A limit for the number of measurements.
+/// The limit on the number of measurements.
 struct search_budget {
   std::size_t measurements = std::numeric_limits<std::size_t>::max();
 };
@@ -274,7 +280,7 @@ template <scalar_measure S, scalar_measure M>
 struct measured_cuts {
   std::vector<std::uint32_t> boundaries{};
   S score{};
-  /// The measured value; infinity, or the largest value of the type, if nothing was measured.
+  /// The measured value; infinity or the largest value of the type if the cuts were not measured.
   M measured{};
 
   [[nodiscard]] friend bool operator==(measured_cuts const&, measured_cuts const&) = default;
@@ -283,11 +289,13 @@ struct measured_cuts {
 /// The result of `search_cuts`.
 template <scalar_measure S, scalar_measure M>
 struct search_result {
-  /// The candidates with the best scores, the best first. The first `measurements` were measured.
+  /// The candidates with the best scores, the best candidate first. The first `measurements`
+  /// candidates were measured.
   std::vector<measured_cuts<S, M>> candidates{};
   std::size_t measurements = 0;
-  /// The index of the candidate with the smallest measured value. Among equal values the candidate
-  /// has the better score. If nothing was measured, the candidate has the best score.
+  /// The index of the candidate with the smallest measured value; among equal values, of the
+  /// candidate with the better score. If nothing was measured, the index of the candidate with the
+  /// best score.
   std::size_t best = 0;
 
   [[nodiscard]] friend bool operator==(search_result const&, search_result const&) = default;
@@ -299,12 +307,13 @@ concept boundaries_score =
     std::regular_invocable<Score const&, std::span<std::uint32_t const>> && scalar_measure<
         std::remove_cvref_t<std::invoke_result_t<Score const&, std::span<std::uint32_t const>>>>;
 
-/// A score of whole boundaries, or a functor (stage, first, last) whose sum over the stages is the
-/// score.
+/// A score of whole boundaries, or a functor (stage, first, last); the sum of the functor over the
+/// stages is then the score.
 template <class Score>
 concept cut_scorer = stage_cost<Score> || boundaries_score<Score>;
 
-/// A functor that runs stages for a while and returns the time.
+/// A functor that runs a pipeline with given boundaries for some time and returns its measured
+/// time.
 template <class Measure>
 concept cut_measurement =
     std::invocable<Measure&, std::span<std::uint32_t const>> && scalar_measure<
@@ -316,7 +325,7 @@ concept cut_range = std::ranges::input_range<Candidates const> &&
     std::convertible_to<std::ranges::range_reference_t<Candidates const>,
                         std::span<std::uint32_t const>>;
 
-/// A predicate that continues to the end of the budget.
+/// A progress predicate that is always true, so that only the budget ends the search.
 struct measure_all {
   template <class Progress>
   [[nodiscard]] constexpr bool operator()(Progress const&) const {
@@ -326,7 +335,8 @@ struct measure_all {
 
 namespace detail {
 
-/// The type of a score: of a stage for a functor of stages, otherwise of boundaries.
+/// The type of a score: the result for a stage if the functor scores stages, otherwise the result
+/// for boundaries.
 template <class Score>
 struct score_result {
   using type =
@@ -344,13 +354,14 @@ template <class Measure>
 using measured_type_of =
     std::remove_cvref_t<std::invoke_result_t<Measure&, std::span<std::uint32_t const>>>;
 
-/// A functor that is called after each measurement and says whether to continue.
+/// A predicate that is called after each measurement and returns true if the search continues.
 template <class GoOn, class Measure>
 concept progress_predicate_of = std::predicate < GoOn&,
         search_progress<measured_type_of<Measure>>
 const& > ;
 
-/// The best of the boundaries that are offered one by one; among equal scores the earlier ones.
+/// The boundaries with the best scores among the boundaries that are offered one by one; among
+/// equal scores, the earlier ones.
 template <class S>
 class best_scored {
  public:
@@ -375,25 +386,27 @@ class best_scored {
 }  // namespace detail
 
 struct search_cuts_fn {
-  /// Searches for the fastest cuts as OmniBal does: scores candidates cheaply, measures the `top_k`
-  /// with the best scores, and returns the fastest. Lower is better for scores and measured values.
+  /// Searches for the fastest cuts as OmniBal does: computes a cheap score of each candidate,
+  /// measures the `top_k` candidates with the best scores, and returns the fastest one. Lower
+  /// scores and lower measured values are better.
   ///
   /// `candidates` is the result of `neighbors` or any range of boundaries. `score` is called with
-  /// (stage, first, last) and returns the part of a stage, as `cut_score` does. Alternatively
-  /// `score` is called with boundaries and returns the whole score. The best neighbors under a
-  /// score of stages are found without examining all of them; equal scores are in lexicographic
-  /// order. Otherwise every candidate is scored, and among equal scores the earlier candidate is
-  /// better. Scores may be negative. `measure` is called with boundaries; infinity means that these
-  /// cuts could not be run. After each call `go_on` receives a `search_progress` and may end the
-  /// search, for instance at a time limit. `budget.measurements` also ends the search.
+  /// (stage, first, last) and returns the part of the score of a stage, as `cut_score` does.
+  /// Alternatively `score` is called with boundaries and returns the whole score. If candidates are
+  /// neighbors and `score` scores stages, the search finds the best neighbors without examining all
+  /// of them; equal scores are in lexicographic order. Otherwise every candidate is scored, and
+  /// among equal scores the earlier candidate is better. Scores may be negative. `measure` is
+  /// called with boundaries; infinity means that these cuts could not be run. After each call
+  /// `go_on` receives a `search_progress` and may end the search, for instance at a time limit.
+  /// `budget.measurements` also ends the search.
   ///
-  /// Complexity: for neighbors and a score of stages (2 radius + 1)^2 calls of `score` for each
-  /// stage and a search of about `top_k` times stages times positions; otherwise a call for each
-  /// candidate. Memory: the memory of the search. Determinism: portable for integer scores and a
-  /// portable `measure`. Errors: `std::invalid_argument` for no `top_k`, scores that are not finite
-  /// and measured values that are NaN; `std::overflow_error` if the sum of integer scores leaves
-  /// its type. Sources: Yao et al., OmniBal, ICML 2025; Lawler, "A procedure for computing the K
-  /// best solutions to discrete optimization problems", Management Science 1972.
+  /// Complexity: for neighbors and a score of stages, (2 radius + 1)^2 calls of `score` for each
+  /// stage, and a search of about `top_k` * stages * positions steps. Otherwise, a call of `score`
+  /// for each candidate. Memory: the memory of the search. Determinism: portable for integer scores
+  /// and a portable `measure`. Errors: `std::invalid_argument` for no `top_k`, scores that are not
+  /// finite and measured values that are NaN; `std::overflow_error` if the sum of integer scores
+  /// exceeds its type. Sources: Yao et al., OmniBal, ICML 2025; Lawler, "A procedure for computing
+  /// the K best solutions to discrete optimization problems", Management Science 1972.
   template <cut_range Candidates, cut_scorer Score, cut_measurement Measure,
             detail::progress_predicate_of<Measure> GoOn = measure_all>
   [[nodiscard]] auto operator()(Candidates const& candidates, Score const& score, std::size_t top_k,
@@ -473,7 +486,8 @@ struct search_cuts_fn {
   }
 };
 
-/// Searches for the fastest cuts: scores them cheaply and measures the best; see `search_cuts_fn`.
+/// Searches for the fastest cuts by cheap scores and measurements of the best candidates; see
+/// `search_cuts_fn`.
 inline constexpr search_cuts_fn search_cuts{};
 
 }  // namespace omnibal::inline v0

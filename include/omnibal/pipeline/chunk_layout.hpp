@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The stages on which the virtual stages of a model lie.
+/// The placement of the virtual stages of a model on stages.
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/schedule.hpp>
@@ -13,13 +13,13 @@
 
 namespace omnibal::inline v0 {
 
-/// The order in which the chunks of a model lie on the stages.
+/// The placement of the chunks of a model on the stages.
 enum class chunk_placement : std::uint8_t {
   /// Chunk c of stage s is the virtual stage c * stages + s, as in interleaved 1F1B.
   looped,
-  /// Chunks with odd numbers lie in descending order of the stages. The model turns at the last
-  /// stage, and with more than two chunks at the first one. Source: ZB-V, DualPipeV; waves (Hanayo)
-  /// if there are more than two chunks.
+  /// Chunks with odd numbers are placed in descending order of the stages, so that the model turns
+  /// at the last stage. With more than two chunks, the model also turns at the first stage. Source:
+  /// ZB-V, DualPipeV; waves (Hanayo) if there are more than two chunks.
   v_shape,
   /// Two copies of the model, one in each direction. Micro-batches with an even number pass the
   /// stages in ascending order, micro-batches with an odd number in descending order. A stage has
@@ -32,28 +32,29 @@ enum class chunk_placement : std::uint8_t {
 struct chunk_layout {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;
-  /// The chunks of a micro-batch on each stage; 1 if the placement is bidirectional.
+  /// The number of chunks that a micro-batch runs through on each stage; 1 if the placement is
+  /// bidirectional.
   std::size_t chunks = 1;
   chunk_placement placement = chunk_placement::looped;
 
   [[nodiscard]] constexpr std::size_t chunk_count() const { return chunks; }
 
-  /// Returns the virtual stage of a unit on a stage.
+  /// Returns the virtual stage in which a unit runs on a stage.
   [[nodiscard]] constexpr std::size_t virtual_stage(std::size_t stage,
                                                     pipeline_unit const& unit) const {
     return unit.chunk * stages + turned(stage, unit);
   }
 
-  /// Returns the stage that has a virtual stage of a micro-batch.
+  /// Returns the stage that runs a virtual stage for a micro-batch.
   [[nodiscard]] constexpr std::size_t stage_of(std::size_t virtual_stage,
                                                std::uint32_t micro_batch) const {
     auto const chunk = static_cast<std::uint32_t>(virtual_stage / stages);
     return turned(virtual_stage % stages, {.chunk = chunk, .micro_batch = micro_batch});
   }
 
-  /// Errors: `std::invalid_argument` if a size is zero and if a bidirectional placement has several
-  /// chunks; `std::length_error` if there are more than 2^32 - 1 virtual stages or units of a
-  /// stage. The messages name `function`.
+  /// Throws unless the sizes are valid. Errors: `std::invalid_argument` if a size is zero and if a
+  /// bidirectional placement has several chunks; `std::length_error` if there are more than 2^32 -
+  /// 1 virtual stages or units of a stage. The messages name `function`.
   void check(std::string_view function) const {
     detail::check_at_least_one(function, "stages", stages);
     detail::check_at_least_one(function, "micro_batches", micro_batches);

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The units of each chunk that the stages of a schedule keep at once.
+/// The maximum units in flight of each chunk of the stages of a schedule.
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/schedule.hpp>
@@ -16,17 +16,18 @@
 
 namespace omnibal::inline v0 {
 
-/// The units that a stage keeps of each of its chunks at the moments that can be its peak. The
-/// bytes of the stage are at most the largest of `sum over chunks of counts * bytes` over these
-/// moments, whatever the bytes of the chunks.
+/// The units that a stage keeps of each of its chunks, at each moment that can be the peak of its
+/// memory. For any bytes of the chunks, the peak of the stage is at most the largest of `sum over
+/// chunks of counts * bytes` over these moments.
 struct chunk_counts {
   std::size_t chunks = 1;
-  /// A row of `chunks` numbers for each moment. No row is below another one in all numbers.
+  /// A row of `chunks` numbers for each moment. No row is dominated: each row exceeds any other row
+  /// in at least one number.
   std::vector<std::int64_t> counts{};
 
   /// Returns the number of rows.
   [[nodiscard]] std::size_t size() const { return counts.size() / chunks; }
-  /// Returns the numbers of a moment.
+  /// Returns the numbers of units of the chunks at a moment.
   [[nodiscard]] std::span<std::int64_t const> operator[](std::size_t moment) const& {
     return std::span(counts).subspan(moment * chunks, chunks);
   }
@@ -36,10 +37,11 @@ struct chunk_counts {
 };
 
 struct chunks_in_flight_fn {
-  /// Returns for each stage the units of each chunk that it keeps at once. A stage keeps a unit as
-  /// in `peak_in_flight`. The numbers are taken after each forward pass, and numbers that are
-  /// nowhere above the numbers of another moment are left out. If the units of a chunk have equal
-  /// bytes, the largest sum over the moments is exactly the peak of `simulate_pipeline`.
+  /// Returns, for each stage, the units of each chunk that the stage keeps at the moments that can
+  /// be its peak. A stage keeps a unit for the same time as in `peak_in_flight`. The function
+  /// counts units after each forward pass, and leaves out counts that another moment exceeds or
+  /// equals in all chunks. If the units of a chunk have equal bytes, the largest sum over the
+  /// moments is exactly the peak of `simulate_pipeline`.
   ///
   /// Complexity: a call of `next` for each operation, and a comparison with each row of the result
   /// for each forward pass. Memory: the result. Determinism: portable. Errors: the errors of the
@@ -88,7 +90,8 @@ struct chunks_in_flight_fn {
                       [](std::int64_t a, std::int64_t b) { return a <= b; });
   }
 
-  /// Adds a row unless another row is nowhere below it, and removes the rows below it.
+  /// Adds a row unless another row is at least as large in all numbers. Removes the rows that the
+  /// new row exceeds or equals in all numbers.
   static void add(std::vector<std::int64_t> const& row, chunk_counts& rows) {
     for (std::size_t i = 0; i != rows.size(); ++i) {
       if (is_below(row, rows[i])) return;
@@ -105,7 +108,7 @@ struct chunks_in_flight_fn {
   }
 };
 
-/// Returns the units of each chunk that each stage keeps at once; see `chunks_in_flight_fn`.
+/// Returns the maximum units in flight of each chunk of each stage; see `chunks_in_flight_fn`.
 inline constexpr chunks_in_flight_fn chunks_in_flight{};
 
 }  // namespace omnibal::inline v0

@@ -20,8 +20,8 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Lists the operations of a stage. A chunk runs its micro-batches in order, and so do the
-/// gradients of the weights that were postponed.
+/// Builds the list of operations of a stage. Each chunk runs its micro-batches in order; postponed
+/// gradients of weights also run in order.
 class dual_pipe_list {
  public:
   void forward(std::uint32_t chunk) {
@@ -39,7 +39,7 @@ class dual_pipe_list {
     list_.push_back({operation_kind::backward, chunk, m});
     postponed_.push_back({operation_kind::weight, chunk, m});
   }
-  /// Appends the oldest gradients of the weights that were postponed, if there are any.
+  /// Appends the oldest postponed gradients of weights, if there are any.
   void weight() {
     if (next_ != postponed_.size()) list_.push_back(postponed_[next_++]);
   }
@@ -59,12 +59,13 @@ class dual_pipe_list {
 struct dual_pipe_v_fn {
   /// Returns the schedule DualPipeV for `batches` micro-batches with two chunks in a V. A stage
   /// runs forward and backward passes of its two chunks in turn, so that a trainer can overlap the
-  /// communication of one with the computation of the other. A pair that overlaps is two operations
-  /// here, the forward pass first: the schedule is the same, but a simulation adds the times of the
-  /// two. Most backward passes are whole: the gradients of the weights follow at once. They are
-  /// postponed when the pipeline fills and drains. A stage keeps at most 2 * stages + 1 units of
-  /// half the size. The order is fixed; `list_schedule` finds one for other times. Source:
-  /// DeepSeek, DualPipe, 2025; Qi et al., "Pipeline parallelism with controllable memory", 2024.
+  /// communication of one pass with the computation of the other. An overlapped pair is two
+  /// operations here, the forward pass first. The order is the same, but a simulation adds the
+  /// times of both passes. In most backward passes the gradients of the weights follow immediately;
+  /// they are postponed when the pipeline fills and drains. A stage keeps at most 2 * stages + 1
+  /// units of half the size. The order does not depend on times; `list_schedule` finds an order for
+  /// given times. Source: DeepSeek, DualPipe, 2025; Qi et al., "Pipeline parallelism with
+  /// controllable memory", 2024.
   ///
   /// Complexity: linear. Memory: 20 bytes for each operation. Determinism: portable. Errors:
   /// `std::invalid_argument` if there are no stages, or fewer micro-batches than twice the stages.
@@ -88,19 +89,19 @@ struct dual_pipe_v_fn {
                                                              std::size_t stage) {
     detail::dual_pipe_list list;
     std::size_t const after = stages - 1 - stage;
-    // The pipeline fills: chunk 0 alone, then both chunks.
+    // The pipeline fills: first chunk 0, then both chunks in turn.
     for (std::size_t i = 0; i != 2 * after; ++i) list.forward(0);
     for (std::size_t i = 0; i != stage + 1; ++i) {
       list.forward(0);
       list.forward(1);
     }
-    // The first gradients come back.
+    // The first gradients arrive.
     for (std::size_t i = 0; i != after; ++i) {
       list.inputs(1);
       list.weight();
       list.forward(1);
     }
-    // Pairs of a forward and a backward pass, until chunk 0 has no forward passes.
+    // Pairs of a forward and a backward pass, until chunk 0 has no forward passes left.
     for (std::size_t i = 0; i != batches - 2 * stages + stage + 1; ++i) {
       list.forward(0);
       list.backward(1);
@@ -112,7 +113,8 @@ struct dual_pipe_v_fn {
       list.forward(1);
       list.backward(0);
     }
-    // The pipeline drains. In the second half only the gradients of the inputs are urgent.
+    // The pipeline drains. In the second half only the gradients of the inputs are urgent, because
+    // other stages wait for them.
     std::size_t const whole = stage + 1;
     for (std::size_t i = 0; i != 2 * (stage + 1); ++i) {
       std::uint32_t const chunk = i % 2 == 0 ? 1 : 0;

@@ -24,20 +24,21 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The times that decide the step of stages with several chunks.
+/// The times of the chunks from which the step is estimated.
 template <class Wide>
 struct chunk_times {
-  /// The largest sum of the chunks of a stage.
+  /// The largest load of a stage: the sum of the times of its chunks.
   Wide load{};
-  /// The sum over the rounds of the largest chunk. A round is all chunks with the same number.
+  /// The sum over the rounds of the time of the longest chunk. A round is all chunks with the same
+  /// number.
   Wide rounds{};
-  /// The largest sum of the chunks of a round.
+  /// The largest total time of the chunks of a round.
   Wide largest_round{};
   Wide sum{};
 };
 
-/// The estimate of a step of stages with several chunks, times `divisor`, so that integers remain
-/// integers. `Wide` is `int128` or a floating-point type.
+/// The estimate of the time of a step of stages with several chunks, times `divisor`, so that an
+/// estimate of integer times is an integer. `Wide` is `int128` or a floating-point type.
 template <class Wide>
 struct chunk_step {
   Wide stages;
@@ -65,11 +66,11 @@ struct chunk_step {
     return batches * fill * (stages * (2 * times.load + times.rounds) + widest) +
            4 * stages * (times.sum - times.load);
   }
-  /// No step is shorter than factor_of_sum * (weight_of_load * load + sum), because `rounds` is at
-  /// least the load and `widest` at least stages * load.
+  /// The time of a step is at least factor_of_sum * (weight_of_load * load + sum), because `rounds`
+  /// is at least the load and `widest` at least stages * load.
   [[nodiscard]] constexpr Wide factor_of_sum() const { return 4 * stages; }
   [[nodiscard]] constexpr Wide weight_of_load() const { return batches * fill - 1; }
-  /// Returns the step from its multiple, rounded up.
+  /// Returns the time of a step from its multiple by `divisor`, rounded up.
   [[nodiscard]] constexpr Wide original(Wide time) const {
     if constexpr (std::floating_point<Wide>) {
       return time / divisor;
@@ -85,14 +86,15 @@ namespace omnibal::inline v0 {
 
 struct estimate_makespan_fn {
   /// Estimates the time of a step: (batch_count - 1) * largest + sum of the times of the stages for
-  /// one micro-batch, forward and backward together. The first micro-batch passes all stages, then
-  /// the slowest stage sets the pace. The estimate is exact for `gpipe` and `one_f_one_b` if stages
-  /// are equal and transfers take no time. It is close if the stages are nearly balanced and the
-  /// micro-batches similar; `simulate_pipeline` is more exact. `time` returns the time of a stage.
+  /// one micro-batch, forward and backward together. The first micro-batch passes all stages; each
+  /// other micro-batch adds the time of the slowest stage. The estimate is exact for `gpipe` and
+  /// `one_f_one_b` if stages are equal and transfers take no time. It is close if the stages are
+  /// nearly balanced and the micro-batches similar; `simulate_pipeline` is more exact. `time`
+  /// returns the time of a stage.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if there are no micro-batches or stages and if times are negative or
-  /// not finite; `std::overflow_error` if the result leaves its type.
+  /// not finite; `std::overflow_error` if the result exceeds its type.
   template <sample_range Stages, class Time = std::identity>
     requires cost_function<Time, sample_reference<Stages>>
   [[nodiscard]] constexpr auto operator()(Stages const& stages, std::size_t batch_count,
@@ -115,19 +117,19 @@ struct estimate_makespan_fn {
   }
 
   /// Estimates the time of a step of stages with several chunks. `virtual_stages` are in the order
-  /// of the model, and `time` returns the time of one for a micro-batch, forward and backward
-  /// together. The estimate is micro-batches * (2 load + rounds + widest) / 4 + fill, rounded up
-  /// for integers. `load` is the largest sum of the chunks of a stage. Stages run chunks with the
-  /// same number, a round, at about the same time. `rounds` is the sum over the rounds of the
-  /// largest chunk. `widest` is the time of a stage if all of its chunks took the average of the
-  /// longest round, and at least the load. `fill` is (sum - load) / chunks, in which the first
-  /// micro-batch reaches the last stage and the last one returns. With the placement `v_shape` the
-  /// fill is a third of this, the forward pass alone.
+  /// of the model, and `time` returns the time of a virtual stage for a micro-batch, forward and
+  /// backward together. The estimate is micro-batches * (2 load + rounds + widest) / 4 + fill,
+  /// rounded up for integers. `load` is the largest sum of the chunks of a stage. Stages run chunks
+  /// with the same number, a round, at about the same time. `rounds` is the sum over the rounds of
+  /// the largest chunk. `widest` is the time of a stage if all of its chunks took the average time
+  /// of the longest round; it is at least the load. `fill` is (sum - load) / chunks: the time in
+  /// which the first micro-batch reaches the last stage and the last micro-batch returns. With the
+  /// placement `v_shape`, `fill` is a third of this, because it has only the forward pass.
   ///
-  /// With one chunk the estimate is the other one. The estimate is exact for `interleaved_1f1b` and
-  /// `zb_v` if all chunks and, for `zb_v`, all passes are equal, transfers take no time, and stages
-  /// divide the micro-batches. If chunks differ by 10 %, the estimate is 2 % below to 8 % above
-  /// `simulate_pipeline`. No step is shorter than micro-batches * load.
+  /// With one chunk the estimate equals the estimate of the other call. The estimate is exact for
+  /// `interleaved_1f1b` and `zb_v` if all chunks and, for `zb_v`, all passes are equal, transfers
+  /// take no time, and stages divide the micro-batches. If chunks differ by 10 %, the estimate is 2
+  /// % below to 8 % above `simulate_pipeline`. No step is shorter than micro-batches * load.
   ///
   /// Complexity: linear. Memory: a number for each stage. Determinism: portable for integers.
   /// Errors: the errors of the other call and of `chunk_layout`; `std::invalid_argument` if there

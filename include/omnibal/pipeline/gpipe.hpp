@@ -11,10 +11,10 @@
 
 namespace omnibal::inline v0 {
 
-/// The schedule of GPipe: every stage runs all micro-batches forward, then all of them backward,
-/// both in ascending order. Each stage keeps all micro-batches in flight. With equal stages the
-/// makespan is (micro_batches + stages - 1) * (forward + backward). Source: Huang et al., "GPipe",
-/// 2019.
+/// The schedule of GPipe: every stage runs the forward passes of all micro-batches, then all
+/// backward passes, both in ascending order. Each stage keeps all micro-batches in flight. With
+/// equal stages the makespan is (micro_batches + stages - 1) * (forward + backward). Source: Huang
+/// et al., "GPipe", 2019.
 struct gpipe {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;

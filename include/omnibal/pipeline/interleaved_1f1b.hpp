@@ -22,14 +22,14 @@ namespace omnibal::inline v0 {
 /// Any number of micro-batches is allowed. The number of groups is micro_batches / group, rounded
 /// down, and at least one. Their sizes differ by at most one, larger groups first. Megatron-LM
 /// makes only the last group smaller; both rules agree if `group` divides the micro-batches. A
-/// group must not be smaller than the stages, because the stages would wait for each other. With
-/// one chunk the schedule is `one_f_one_b`. Source: Narayanan et al., "Efficient large-scale
-/// language model training on GPU clusters using Megatron-LM", 2021.
+/// group must have at least one micro-batch for each stage, because the stages would otherwise wait
+/// for each other. With one chunk the schedule is `one_f_one_b`. Source: Narayanan et al.,
+/// "Efficient large-scale language model training on GPU clusters using Megatron-LM", 2021.
 struct interleaved_1f1b {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;
   std::size_t chunks = 2;
-  /// The micro-batches of a group; 0 means as many as stages.
+  /// The number of micro-batches of a group; 0 means the number of stages.
   std::size_t group = 0;
 
   static constexpr bool splits_backward = false;
@@ -48,7 +48,8 @@ struct interleaved_1f1b {
     auto const batches = static_cast<std::uint32_t>(micro_batches);
     std::uint32_t size = batches / groups;
     std::uint32_t first = 0;
-    // The first groups have one micro-batch more if the micro-batches are no multiple.
+    // If the number of groups does not divide the micro-batches, the first groups have one
+    // micro-batch more.
     if (std::uint32_t const larger = batches - size * groups; larger != 0) {
       std::uint32_t const units = larger * (size + 1) * chunk_total;
       if (index < units) {

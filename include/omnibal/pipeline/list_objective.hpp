@@ -2,18 +2,19 @@
 #pragma once
 
 /// \file
-/// The quantity that a list of operations makes small.
+/// The objective of a search for lists of operations.
 
 #include <omnibal/config.hpp>
 
 namespace omnibal::inline v0 {
 
-/// The quantity that `list_schedule` makes small.
+/// The quantity that `list_schedule` minimizes.
 enum class list_objective {
   /// The end of the last operation.
   makespan,
-  /// The longest time from the first operation of a stage to its last one. This is the time between
-  /// steps if a stage begins the next step as soon as it has finished its own operations.
+  /// The longest time from the begin of the first operation of a stage to the end of its last
+  /// operation. It is the time between steps if each stage begins the next step as soon as it has
+  /// finished its own operations.
   longest_stage
 };
 

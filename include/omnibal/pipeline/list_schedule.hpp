@@ -26,11 +26,11 @@
 
 namespace omnibal::inline v0 {
 
-/// The order in which the stages run the micro-batches of a chunk, the same on all stages.
+/// The order in which the stages run the micro-batches of a chunk. It is the same on all stages.
 enum class list_order : std::uint8_t {
-  /// The function selects the order.
+  /// `list_schedule` selects the order.
   searched,
-  /// In the order of their numbers.
+  /// Micro-batches run in the order of their numbers.
   given
 };
 
@@ -45,9 +45,10 @@ struct list_schedule_result {
   listed_schedule<SplitsBackward> schedule;
   /// The end of the last operation, by `simulate_pipeline`.
   T makespan{};
-  /// The longest time from the first operation of a stage to its last one.
+  /// The longest time from the begin of the first operation of a stage to the end of its last
+  /// operation.
   T longest_stage{};
-  /// No order of the operations within the memory makes the objective smaller than this time.
+  /// A lower bound of the objective for all orders of the operations within the memory.
   T lower_bound{};
 
   [[nodiscard]] friend bool operator==(list_schedule_result const&,
@@ -56,25 +57,26 @@ struct list_schedule_result {
 
 struct list_schedule_fn {
   /// Returns a schedule for the given times of each virtual stage and micro-batch, with a lower
-  /// bound on the objective. Times, transfers and bytes are as in `simulate_pipeline`, with virtual
-  /// stages by `layout`. If the times have a `weight`, the schedule splits the backward pass.
-  /// `memory` has the most activation bytes that each stage may keep; without it the memory is
-  /// unlimited. All stages run the micro-batches of a chunk in the same order.
+  /// bound on the objective. Times, transfers and bytes are given as for `simulate_pipeline`;
+  /// `layout` defines the virtual stages. If the times have a `weight`, the schedule splits the
+  /// backward pass. `memory` has the largest number of activation bytes that each stage may keep;
+  /// if it is empty, the memory is unlimited. All stages run the micro-batches of a chunk in the
+  /// same order.
   ///
   /// The schedule never exceeds the memory. It is never longer than 1F1B and ZB-H1 (one chunk),
   /// interleaved 1F1B (looped chunks) and ZB-V (two chunks in a V) at the same times, if these fit
   /// into the memory. Candidates are orders of passes that repeat a pattern, and orders by four
-  /// rules at several times: equal ones, the averages of the virtual stages, and the given ones.
-  /// The gradients of the weights then fill the gaps at the given times. A local search exchanges
-  /// micro-batches in the best candidates, unless the options keep the given order.
+  /// rules at several times: equal times, the average times of the virtual stages, and the given
+  /// times. The gradients of the weights then fill the gaps at the given times. A local search
+  /// exchanges micro-batches in the best candidates, unless the options keep the given order.
   ///
   /// Complexity: about 10 microseconds for each operation. Memory: about 600 bytes for each virtual
   /// stage and micro-batch. Determinism: portable for integers. Errors: `std::invalid_argument` if
-  /// the layout is refused, if ranges do not have the number of virtual stages, cuts, micro-batches
-  /// or stages, if times, bytes or memory are negative or not finite, and if a micro-batch alone
+  /// the layout is invalid, if ranges do not have the number of virtual stages, cuts, micro-batches
+  /// or stages, if times, bytes or memory are negative or not finite, and if a single micro-batch
   /// exceeds the memory of a stage; `std::overflow_error` if the sum of all times or of the bytes
-  /// of a stage leaves its type, and if 32 bits do not hold five times the number of virtual stages
-  /// and micro-batches.
+  /// of a stage exceeds its type, and if 32 bits do not hold five times the number of virtual
+  /// stages and micro-batches.
   template <stage_times Times, transfer_times Transfers = std::int64_t,
             activation_bytes Bytes = std::int64_t>
   [[nodiscard]] auto operator()(chunk_layout const& layout, Times const& times,
@@ -95,7 +97,7 @@ struct list_schedule_fn {
     auto const measured = detail::replay(problem, result.schedule);
     result.makespan = measured.makespan;
     result.longest_stage = measured.longest_stage;
-    // The sums of floating-point times may be rounded to more than the time of the schedule.
+    // Sums of floating-point times are rounded, so the bound may exceed the time of the schedule.
     result.lower_bound = std::min(search.bound(), measured.of(options.objective));
     return result;
   }
@@ -103,7 +105,7 @@ struct list_schedule_fn {
  private:
   static constexpr std::string_view name = "list_schedule";
 
-  /// Tries the schedules that are known for a layout.
+  /// Proposes the lists of the known schedules for a layout.
   template <bool Splits, class T>
   static void try_known_schedules(detail::list_problem<T> const& problem,
                                   detail::list_search<T>& search) {

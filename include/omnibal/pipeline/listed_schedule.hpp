@@ -31,8 +31,8 @@ struct listed_operation {
 /// The operations of each stage, in the order in which the stage runs them.
 using operation_lists = std::vector<std::vector<listed_operation>>;
 
-/// A schedule that runs the operations of a list on each stage. `SplitsBackward` says whether the
-/// gradients of the weights are operations of their own.
+/// A schedule that runs the operations of a list on each stage. `SplitsBackward` is true if the
+/// gradients of the weights are separate operations.
 ///
 /// Memory: 20 bytes for each operation.
 template <bool SplitsBackward = true>
@@ -41,10 +41,10 @@ struct listed_schedule : chunk_layout {
 
   listed_schedule() = default;
 
-  /// Errors: the errors of `chunk_layout::check`; `std::invalid_argument` unless there is a list
-  /// for each stage that has each operation of each unit once, the backward pass after the forward
-  /// pass and the gradients of the weights after the backward pass. Whether stages wait for each
-  /// other forever is not checked here but in `simulate_pipeline`.
+  /// Creates the schedule from a list for each stage. Errors: the errors of `chunk_layout::check`;
+  /// `std::invalid_argument` unless each stage has one list with each operation of each unit once.
+  /// In the list, the backward pass must follow the forward pass, and the gradients of the weights
+  /// the backward pass. `simulate_pipeline` checks whether stages wait for each other forever.
   listed_schedule(chunk_layout const& layout, operation_lists const& lists) : chunk_layout(layout) {
     chunk_layout::check(name);
     detail::check_size(name, "lists", lists.size(), stages, "stages");
@@ -81,8 +81,8 @@ struct listed_schedule : chunk_layout {
   [[nodiscard]] std::size_t unit_count() const { return micro_batches * chunks; }
   [[nodiscard]] std::size_t operation_count() const { return unit_count() * kinds; }
 
-  /// Appends the list of a stage. `passes` counts the operations that each unit has had; the next
-  /// one must be the kind of this number.
+  /// Appends the list of a stage. `passes` counts the operations that each unit has had; this count
+  /// must equal the number of the kind of the next operation of the unit.
   void append(std::size_t stage, std::vector<listed_operation> const& list) {
     std::vector<std::uint8_t> passes(unit_count(), 0);
     for (std::size_t i = 0; i != list.size(); ++i) {

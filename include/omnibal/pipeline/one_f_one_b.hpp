@@ -11,12 +11,12 @@
 
 namespace omnibal::inline v0 {
 
-/// The schedule 1F1B. A stage runs forward until it has min(micro_batches, stages - stage)
-/// micro-batches in flight. Then the stage alternates between backward and forward, and runs the
-/// rest backward. With equal stages the makespan is the makespan of `gpipe`, with less memory.
-/// Source: Narayanan et al., "PipeDream: generalized pipeline parallelism for DNN training", 2019
-/// (its synchronous form: Narayanan et al., "Memory-efficient pipeline-parallel DNN training",
-/// 2021).
+/// The schedule 1F1B. A stage runs forward passes until it has min(micro_batches, stages - stage)
+/// micro-batches in flight. Then it alternates between backward and forward passes, and ends with
+/// the remaining backward passes. With equal stages the makespan is the makespan of `gpipe`, with
+/// less memory. Source: Narayanan et al., "PipeDream: generalized pipeline parallelism for DNN
+/// training", 2019 (its synchronous form: Narayanan et al., "Memory-efficient pipeline-parallel DNN
+/// training", 2021).
 struct one_f_one_b {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;

@@ -30,8 +30,8 @@ namespace omnibal::inline v0 {
 struct largest_in_middle_fn {
   /// Returns the indices of costs in an order with the largest in the middle: the smallest cost is
   /// first, the second smallest last, the third smallest second, and so on. A pipeline that runs
-  /// its micro-batches in this order fills and drains with small ones. Equal costs keep their
-  /// order.
+  /// its micro-batches in this order fills and drains with small micro-batches. Equal costs keep
+  /// their order.
   ///
   /// Complexity: n log n. Memory: the result and 16 bytes for each cost. Determinism: portable.
   /// Errors: `std::invalid_argument` for a cost that is negative or not finite,
@@ -65,16 +65,16 @@ struct largest_in_middle_fn {
 /// Returns an order of costs with the largest in the middle; see `largest_in_middle_fn`.
 inline constexpr largest_in_middle_fn largest_in_middle{};
 
-/// An order of the micro-batches of a step, and the step that it makes.
+/// An order of the micro-batches of a step, and the times of the step.
 template <scalar_measure T>
 struct micro_batch_order {
-  /// For each place of the schedule the index of the micro-batch that runs there.
+  /// The index of the micro-batch that runs at each place of the schedule.
   std::vector<std::uint32_t> order;
   /// The simulated time of the step.
   T makespan{};
   /// The simulated time with the micro-batches in the given order.
   T given_makespan{};
-  /// No order of the micro-batches makes the step shorter than this time.
+  /// A lower bound of the time of the step for all orders of the micro-batches.
   T lower_bound{};
 
   [[nodiscard]] friend bool operator==(micro_batch_order const&,
@@ -89,7 +89,7 @@ struct order_micro_batches_options {
 
 namespace detail {
 
-/// Times or transfers of the micro-batches in another order.
+/// The times or transfers of the micro-batches in another order.
 template <class Source>
 struct reordered {
   Source const& source;
@@ -100,7 +100,7 @@ struct reordered {
   }
 };
 
-/// Returns the time of the gradients of the weights, zero if it is not known separately.
+/// Returns the time of the gradients of the weights; zero if `Times` has no separate time for them.
 template <class T, class Times>
 [[nodiscard]] T weight_part(Times const& times, std::size_t stage, std::size_t micro_batch) {
   if constexpr (has_weight_time<value_of<Times>>) {
@@ -110,7 +110,8 @@ template <class T, class Times>
   }
 }
 
-/// Returns the time of a virtual stage for a micro-batch, forward and backward.
+/// Returns the time of a virtual stage for a micro-batch: forward, backward and gradients of
+/// weights.
 template <class T, class Times>
 [[nodiscard]] T whole_time(Times const& times, std::size_t stage, std::size_t micro_batch) {
   auto const time = value_at(times, stage, micro_batch);
@@ -118,7 +119,7 @@ template <class T, class Times>
          weight_part<T>(times, stage, micro_batch);
 }
 
-/// The two smallest times of micro-batches.
+/// The two smallest values of a function of the micro-batches, and the index of the smallest value.
 template <class T>
 struct two_smallest {
   T least{};
@@ -140,14 +141,15 @@ struct two_smallest {
   }
 };
 
-/// Returns the least sum of a head and a tail of two different micro-batches.
+/// Returns the least sum of the head of a micro-batch and the tail of another micro-batch.
 template <class T>
 [[nodiscard]] T least_pair(two_smallest<T> const& head, two_smallest<T> const& tail) {
   if (head.index != tail.index) return head.least + tail.least;
   return std::min(head.second + tail.least, head.least + tail.second);
 }
 
-/// The times of all virtual stages before each virtual stage, for a bound on every order.
+/// A lower bound of the time of a step for all orders of the micro-batches. The tables hold the
+/// times of all virtual stages before each virtual stage.
 template <class T, class Schedule, class Times, class Transfers>
 class order_bound {
  public:
@@ -170,8 +172,9 @@ class order_bound {
     }
   }
 
-  /// Returns the largest of two bounds: a micro-batch passes all stages and returns, and a stage
-  /// waits for its first micro-batch, works, and its last micro-batch returns to the first stage.
+  /// Returns the larger one of two bounds. First, each micro-batch passes all stages and returns.
+  /// Second, a stage is idle until its first micro-batch arrives, works, and its last micro-batch
+  /// returns to the first stage.
   [[nodiscard]] T value() {
     T bound{};
     for (std::size_t m = 0; m != batches_; ++m) {
@@ -212,8 +215,9 @@ class order_bound {
 
   [[nodiscard]] T& head(std::size_t v, std::size_t m) { return heads_[v * batches_ + m]; }
   [[nodiscard]] T& tail(std::size_t v, std::size_t m) { return tails_[v * batches_ + m]; }
-  /// Returns the time from the end of the backward pass of a stage to the end of the step. If the
-  /// schedule splits the backward pass, a stage may end with gradients of weights.
+  /// Returns the time from the end of the backward pass of virtual stage `v` to the end of the
+  /// step. If the schedule splits the backward pass, the time is zero, because a stage may end with
+  /// gradients of weights.
   [[nodiscard]] T returning(std::size_t v, std::size_t m) {
     if (!Schedule::splits_backward) return tail(v, m);
     return v == stages_ ? tail(v, m) : T{};
@@ -258,13 +262,14 @@ class order_bound {
 }  // namespace detail
 
 struct order_micro_batches_fn {
-  /// Returns an order of the micro-batches of a step in which the pipeline needs less time, and a
-  /// lower bound for all orders. The result is never slower than the given order or the order of
-  /// `largest_in_middle`. Times and transfers are as in `simulate_pipeline`.
+  /// Returns an order of the micro-batches that shortens the step of a pipeline, and a lower bound
+  /// for all orders. The result is never slower than the given order or the order of
+  /// `largest_in_middle`. Times and transfers are given as for `simulate_pipeline`.
   ///
-  /// The search begins with the better of these two orders. It moves or exchanges two random
-  /// micro-batches and keeps the order unless the step becomes longer. It ends early if the step
-  /// reaches the bound. If all micro-batches take the same time, no order gains anything.
+  /// The search begins with the better of these two orders. Each simulation moves one random
+  /// micro-batch or exchanges two, and the search keeps the new order unless the step becomes
+  /// longer. It ends early if the step reaches the bound. If all micro-batches take the same time,
+  /// all orders take the same time.
   ///
   /// Complexity: `simulations` simulations. Memory: 16 bytes for each virtual stage and
   /// micro-batch, in addition to the memory of `simulate_pipeline`. Determinism: portable for
@@ -283,7 +288,7 @@ struct order_micro_batches_fn {
           .makespan;
     };
     micro_batch_order<time_type> result;
-    // The first simulation takes the sources themselves, so that their sizes are checked.
+    // The first simulation uses the arguments themselves, because it checks their sizes.
     result.given_makespan = simulate_pipeline(schedule, times, transfers, workspace).makespan;
     std::size_t const count = schedule.micro_batches;
     std::vector<time_type> sizes;
@@ -296,7 +301,7 @@ struct order_micro_batches_fn {
       std::iota(result.order.begin(), result.order.end(), std::uint32_t{0});
       result.makespan = result.given_makespan;
     }
-    // The sums of floating-point times may be rounded to more than a makespan.
+    // Sums of floating-point times are rounded, so the bound may exceed a makespan.
     result.lower_bound = std::min(
         detail::order_bound<time_type, Schedule, Times, Transfers>(schedule, times, transfers)
             .value(),
@@ -308,8 +313,8 @@ struct order_micro_batches_fn {
  private:
   static constexpr std::string_view name = "order_micro_batches";
 
-  /// Throws if the micro-batches of a chunk pass different virtual stages on a stage, because then
-  /// an order would change the work of the stages.
+  /// Throws if the micro-batches of a chunk pass different virtual stages on a stage. Then an order
+  /// would change the work of the stages.
   template <class Schedule>
   static void check_places([[maybe_unused]] Schedule const& schedule) {
     if constexpr (detail::places_chunks<Schedule>) {
@@ -355,7 +360,8 @@ struct order_micro_batches_fn {
     }
   }
 
-  /// Exchanges two places, or moves the micro-batch of one place to the other.
+  /// Changes an order: exchanges the micro-batches of two random places, or moves the micro-batch
+  /// of one place to the other place.
   static void order_candidate(rng::engine& random, std::vector<std::uint32_t>& order) {
     std::size_t const count = order.size();
     std::size_t const from = rng::below(random, count);

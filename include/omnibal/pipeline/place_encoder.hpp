@@ -22,30 +22,32 @@
 namespace omnibal::inline v0 {
 
 struct place_encoder_options {
-  /// The number of moves that the local search simulates; 0 means only the candidates.
+  /// The number of moves that the local search simulates; 0 means that only the candidates are
+  /// simulated.
   std::size_t simulations = 2000;
 };
 
 struct place_encoder_fn {
-  /// Returns lists in which the devices of a pipeline run an encoder while the language model
-  /// waits. Each device keeps the order of the schedule and runs forward and backward passes of the
-  /// encoder in between. `memory` has the most bytes of each device, or is empty if the memory is
-  /// unlimited. The other arguments are as in `simulate_encoder`.
+  /// Returns lists in which the devices of a pipeline run an encoder in the idle time of the
+  /// language model. Each device keeps the order of the schedule and runs forward and backward
+  /// passes of the encoder in between. `memory` has the largest number of bytes of each device; if
+  /// it is empty, the memory is unlimited. The other arguments are the arguments of
+  /// `simulate_encoder`.
   ///
-  /// The step is never longer than `before_makespan`, if those lists fit into the memory. The
-  /// candidates are placements in the idle times of the step without the encoder, and placements by
-  /// rules: how many micro-batches the encoder may be ahead, and whether it goes before the
-  /// language model. A local search then moves random pieces of the best candidate, and keeps a
-  /// move unless the step becomes longer. The search ends early if the step reaches the bound. With
-  /// more pieces the encoder fits into shorter idle times.
+  /// The step is never longer than `before_makespan`, if the lists of that step fit into the
+  /// memory. The candidates are placements in the idle times of the step without the encoder, and
+  /// placements by rules. The rules state how many micro-batches the encoder may be ahead, and
+  /// whether it has priority over the language model. A local search then moves random pieces of
+  /// the best candidate, and keeps a move unless the step becomes longer. The search ends early if
+  /// the step reaches the bound. With more pieces the encoder fits into shorter idle times.
   ///
   /// Complexity: a simulation for each candidate and for each move. There are up to 16 candidates
   /// for each doubling of the number of micro-batches, 89 for 32 micro-batches, and
-  /// `options.simulations` moves. Memory: about 200 bytes for each operation, and 8 for
-  /// each operation and stage. Determinism: portable for integers. Errors: the errors of
+  /// `options.simulations` moves. Memory: about 200 bytes for each operation, and 8 bytes for each
+  /// pair of an operation and a stage. Determinism: portable for integers. Errors: the errors of
   /// `simulate_encoder`; `std::invalid_argument` if `memory` does not have an entry for each
-  /// device, if an entry is negative, if the language model alone exceeds it, and if no candidate
-  /// fits into the memory.
+  /// device, if an entry is negative, if the language model without the encoder exceeds an entry,
+  /// and if no candidate fits into the memory.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes, scalar_measure T>
   [[nodiscard]] encoder_placement<encoder_time<Times, Transfers, T>> operator()(

@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// Schedules of a pipeline, their peak of micro-batches in flight, and the input and result
-/// of a simulation.
+/// Schedules of a pipeline, their peak of micro-batches in flight, and the inputs and results of a
+/// simulation.
 
 #include <omnibal/check.hpp>
 #include <omnibal/resources.hpp>
@@ -27,10 +27,11 @@ inline void check_at_least_one(std::string_view function, std::string_view argum
 
 namespace omnibal::inline v0 {
 
-/// The work of a stage on a micro-batch.
+/// The kind of an operation of a stage on a micro-batch.
 enum class operation_kind : std::uint8_t {
   forward,
-  /// The whole backward pass, or, in schedules that split it, the gradients of the inputs.
+  /// The whole backward pass; in schedules that split the backward pass, only the gradients of the
+  /// inputs.
   backward,
   /// The gradients of the weights, in schedules that split the backward pass.
   weight
@@ -45,7 +46,7 @@ struct stage_progress {
   [[nodiscard]] friend bool operator==(stage_progress const&, stage_progress const&) = default;
 };
 
-/// The subject of an operation: a micro-batch in one of the chunks of the model that a stage has.
+/// The unit of an operation, a micro-batch in one of the chunks of the model on a stage.
 struct pipeline_unit {
   std::uint32_t chunk = 0;
   std::uint32_t micro_batch = 0;
@@ -70,14 +71,14 @@ concept has_units = has_units_of_stages<Schedule> ||
   { schedule.unit(kind, index) } -> std::same_as<pipeline_unit>;
 };
 
-/// A schedule that places its chunks itself.
+/// A schedule that defines the placement of its chunks.
 template <class Schedule>
 concept places_chunks = requires(Schedule const& schedule, std::size_t stage,
                                  pipeline_unit const& unit) {
   { schedule.virtual_stage(stage, unit) } -> std::same_as<std::size_t>;
 };
 
-/// Returns the subject of the operation number `index` of a kind on a stage.
+/// Returns the unit of operation number `index` of a kind on a stage.
 template <class Schedule>
 [[nodiscard]] constexpr pipeline_unit unit_of(Schedule const& schedule,
                                               [[maybe_unused]] std::size_t stage,
@@ -94,17 +95,18 @@ template <class Schedule>
 namespace omnibal::inline v0 {
 
 /// A schedule for `stages` stages, each with `chunk_count()` chunks of the model, and
-/// `micro_batches` micro-batches. The model is cut into `stages * chunk_count()` virtual stages. A
-/// schedule with the member `virtual_stage(stage, unit)` says which virtual stage a unit on a stage
-/// is; each micro-batch must meet each virtual stage once. Without this member chunk c of stage s
-/// is the virtual stage `c * stages + s`. With one chunk, the virtual stages are then the stages.
+/// `micro_batches` micro-batches. The model is cut into `stages * chunk_count()` virtual stages. If
+/// a schedule has the member `virtual_stage(stage, unit)`, it returns the virtual stage of a unit
+/// on a stage; each micro-batch must run through each virtual stage once. Without this member,
+/// chunk c of stage s is the virtual stage `c * stages + s`. With one chunk, the virtual stages are
+/// then the stages.
 ///
 /// `next(stage, done)` is the kind of the next operation on a stage that has begun the operations
-/// in `done`. Every unit goes forward once, then backward once. If `splits_backward`, every unit
-/// then goes through the gradients of the weights once. `unit(kind, index)` is the subject of the
-/// operation number `index` of a kind, the same on all stages. A schedule whose stages differ has
-/// `unit(stage, kind, index)` instead. `check()` throws `std::invalid_argument` if there is no such
-/// schedule.
+/// in `done`. Every unit has one forward pass and then one backward pass. If `splits_backward` is
+/// true, every unit then has one operation for the gradients of the weights. `unit(kind, index)` is
+/// the unit of operation number `index` of a kind, the same on all stages. A schedule whose stages
+/// differ has `unit(stage, kind, index)` instead. `check()` throws `std::invalid_argument` if the
+/// sizes of the schedule are invalid.
 template <class Schedule>
 concept pipeline_schedule = std::copyable<Schedule> && detail::has_units<Schedule> &&
     requires(Schedule const& schedule, std::size_t stage, stage_progress const& done) {
@@ -117,7 +119,7 @@ concept pipeline_schedule = std::copyable<Schedule> && detail::has_units<Schedul
 };
 
 struct virtual_stage_of_fn {
-  /// Returns the virtual stage of the model that a unit on a stage of a schedule is.
+  /// Returns the virtual stage in which a unit runs on a stage of a schedule.
   ///
   /// Complexity, memory: constant. Determinism: portable. Errors: the errors of the schedule.
   template <pipeline_schedule Schedule>
@@ -136,7 +138,7 @@ inline constexpr virtual_stage_of_fn virtual_stage_of{};
 
 namespace detail {
 
-/// Calls `visit(kind, unit)` for the operations of a stage in their order.
+/// Calls `visit(kind, unit)` for the operations of a stage, in the order of the schedule.
 template <pipeline_schedule Schedule, class Visit>
 void for_each_operation(Schedule const& schedule, std::size_t stage, Visit const& visit) {
   std::size_t const units = schedule.micro_batches * schedule.chunk_count();
@@ -153,11 +155,11 @@ void for_each_operation(Schedule const& schedule, std::size_t stage, Visit const
 }  // namespace detail
 
 struct peak_in_flight_fn {
-  /// Returns for each stage the most units whose activations it keeps at once. A unit is a
-  /// micro-batch in one chunk of the model. The stage keeps activations from the forward pass to
-  /// the end of the backward pass. If the schedule splits the backward pass, the stage keeps them
-  /// to the end of the gradients of the weights. With one chunk the result is
-  /// `plan_pipeline_options::in_flight`.
+  /// Returns, for each stage, the maximum number of units whose activations the stage keeps at the
+  /// same time. A unit is a micro-batch in one chunk of the model. The stage keeps activations from
+  /// the forward pass to the end of the backward pass. If the schedule splits the backward pass,
+  /// the stage keeps activations to the end of the gradients of the weights. With one chunk the
+  /// result can be passed as `plan_pipeline_options::in_flight`.
   ///
   /// Complexity: a call of `next` for each operation. Memory: the result. Determinism: portable.
   /// Errors: the errors of the schedule.
@@ -193,7 +195,8 @@ struct peak_in_flight_fn {
   }
 };
 
-/// Returns the most micro-batches that each stage of a schedule keeps; see `peak_in_flight_fn`.
+/// Returns the maximum number of units in flight of each stage of a schedule; see
+/// `peak_in_flight_fn`.
 inline constexpr peak_in_flight_fn peak_in_flight{};
 
 /// The times of a stage for one micro-batch, in any unit, such as nanoseconds. This is an
@@ -215,7 +218,8 @@ template <scalar_measure... T>
 stage_time(T...)
 ->stage_time<detail::working_weight<T...>>;
 
-/// The time to send a micro-batch from a stage to the next one, and the gradients back.
+/// The times to send the activations of a micro-batch from a stage to the next stage, and the
+/// gradients back.
 template <scalar_measure T = std::int64_t>
 struct transfer_time {
   T forward{};
@@ -240,7 +244,7 @@ struct split_bytes {
   [[nodiscard]] friend bool operator==(split_bytes const&, split_bytes const&) = default;
 };
 
-/// An operation and its begin and end.
+/// An operation, and the times of its begin and end.
 template <scalar_measure T>
 struct timed_operation {
   operation_kind kind = operation_kind::forward;
@@ -258,13 +262,14 @@ template <scalar_measure T>
 struct simulation {
   /// The end of the last operation.
   T makespan{};
-  /// The share of the time of all stages that they spend idle.
+  /// The idle time of all stages as a share of their total time.
   double bubble_share = 0;
   /// The time that each stage works.
   std::vector<T> busy;
-  /// The most activation bytes that each stage keeps at once.
+  /// The largest number of activation bytes that each stage keeps at the same time.
   std::vector<std::int64_t> peak_bytes;
-  /// All operations, for each stage in the order in which it runs them; empty unless recorded.
+  /// All operations, ordered by stage and within a stage in the order in which they run; empty
+  /// unless recorded.
   std::vector<timed_operation<T>> timeline;
 
   [[nodiscard]] friend bool operator==(simulation const&, simulation const&) = default;

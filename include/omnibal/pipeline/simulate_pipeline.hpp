@@ -31,7 +31,7 @@ concept indexed_range =
 template <class Source>
 concept operation_functor = std::regular_invocable<Source const&, std::size_t, std::size_t>;
 
-/// Returns the value for a stage and a micro-batch.
+/// Returns the value of `source` for a stage and a micro-batch.
 template <class Source>
 [[nodiscard]] constexpr auto value_at(Source const& source, std::size_t stage,
                                       std::size_t micro_batch) {
@@ -69,7 +69,7 @@ concept has_split_bytes = requires(Value const& value) {
   requires std::integral<std::remove_cvref_t<decltype(value.weight)>>;
 };
 
-/// Returns the bytes that a unit keeps up to the end of the gradients of the inputs.
+/// Returns the bytes that a unit keeps until the end of the gradients of the inputs.
 template <class Value>
 [[nodiscard]] constexpr auto all_bytes(Value const& value) {
   if constexpr (has_split_bytes<Value>) {
@@ -78,7 +78,7 @@ template <class Value>
     return value;
   }
 }
-/// Returns the bytes that a unit keeps up to the end of the gradients of the weights.
+/// Returns the bytes that a unit keeps until the end of the gradients of the weights.
 template <class Value>
 [[nodiscard]] constexpr auto weight_bytes(Value const& value) {
   if constexpr (has_split_bytes<Value>) {
@@ -122,8 +122,8 @@ void check_value_count(std::string_view function, std::string_view argument, Sou
   }
 }
 
-/// Out of line, because inline code would keep the loop over the operations from being compiled
-/// into one function.
+/// Throws for an invalid value. Not inlined, because otherwise the compiler does not compile the
+/// loop over the operations into one function.
 template <scalar_measure T>
 [[noreturn, gnu::noinline]] void throw_value(std::string_view function, std::string_view name,
                                              std::size_t stage, std::size_t micro_batch, T value) {
@@ -131,7 +131,7 @@ template <scalar_measure T>
                 ", must be finite, not negative and below 2^63");
 }
 
-/// Returns `value` as a number to compute with. Throws if the value is negative, not finite or too
+/// Returns `value` converted to `Working`. Throws if the value is negative, not finite or too
 /// large.
 template <class Working, scalar_measure T>
 [[nodiscard]] constexpr Working checked_value(std::string_view function, std::string_view name,
@@ -143,8 +143,8 @@ template <class Working, scalar_measure T>
   return result;
 }
 
-/// Returns the bytes of a unit as numbers to compute with. Throws if one of them is negative or too
-/// large, or if the gradients of the weights need more than there is.
+/// Returns the bytes of a unit as integers. Throws if a number is negative or too large, or if the
+/// gradients of the weights keep more bytes than the unit has.
 template <class Value>
 [[nodiscard]] constexpr split_bytes checked_bytes(std::string_view function, std::size_t stage,
                                                   std::size_t micro_batch, Value const& value) {
@@ -168,9 +168,10 @@ template <class Value>
 template <class T>
 class arrival_table {
  public:
-  /// No arrivals yet.
+  /// Sets all arrivals to `missing`.
   void reset(std::size_t stages, std::size_t micro_batches) {
-    // An odd number of cache lines, because rows a power of two apart would share few of them.
+    // The stride is an odd number of cache lines: rows whose distance is a power of two would share
+    // few cache sets.
     constexpr std::size_t line = 64 / sizeof(T);
     stride_ = ((micro_batches + line - 1) / line | 1) * line;
     times_.assign(stages * stride_, missing);
@@ -181,7 +182,7 @@ class arrival_table {
   }
 
   static constexpr T missing = -1;
-  /// The operation has run.
+  /// The operation that needs the input has run.
   static constexpr T used = -2;
   /// Both the backward operation and the operation for the gradients of the weights have run.
   static constexpr T used_twice = -3;
@@ -191,7 +192,7 @@ class arrival_table {
   std::vector<T> times_;
 };
 
-/// The state of a stage: the operations it has begun and the time up to which it works.
+/// The state of a stage: the operations that it has begun, and the time at which the last one ends.
 template <class T>
 struct stage_state {
   stage_progress done{};
@@ -213,7 +214,7 @@ template <class... Why>
                 ", micro-batch ", unit.micro_batch, why...);
 }
 
-/// The sizes of a schedule, read once. The memory of a run depends on them.
+/// The sizes of a schedule, read once. The size of the memory of a run depends on them.
 struct pipeline_shape {
   std::size_t stages;
   std::size_t chunks;
@@ -248,13 +249,14 @@ class pipeline_run {
     for (std::size_t m = 0; m != shape.micro_batches; ++m) memory_.forward(0, m) = T{};
   }
 
-  /// Fills `timeline` unless it is null.
+  /// Runs all operations. Writes them to `timeline` unless it is null.
   void run(timed_operation<T>* timeline) {
     timeline_ = timeline;
     std::size_t left = shape_.stages * operations_of_stage();
     while (left != 0) {
       std::size_t const before = left;
-      // Forward operations advance in ascending order of stages, backward ones in descending order.
+      // Forward operations advance from the first stage to the last, backward operations from the
+      // last stage to the first.
       for (std::size_t stage = 0; stage != shape_.stages; ++stage) left -= advance(stage);
       for (std::size_t stage = shape_.stages; stage-- != 0;) left -= advance(stage);
       if (left == before) throw_deadlock();
@@ -267,7 +269,7 @@ class pipeline_run {
   }
 
  private:
-  /// Runs the operations that can run on a stage. Returns the number of operations.
+  /// Runs the operations that can run on a stage, in order. Returns their number.
   [[nodiscard]] std::size_t advance(std::size_t stage) {
     stage_state<T>& state = memory_.stages[stage];
     std::size_t const before = begun(state.done);
@@ -289,7 +291,7 @@ class pipeline_run {
   [[nodiscard]] pipeline_unit unit_at(std::size_t stage, operation_kind kind,
                                       std::uint32_t index) const {
     pipeline_unit const unit = unit_of(schedule_, stage, kind, index);
-    // The comparison with zero is removed if the schedule has no other chunk.
+    // The compiler removes the comparison with zero if the schedule has only one chunk.
     bool const is_chunk = unit.chunk == 0 || unit.chunk < shape_.chunks;
     if (!is_chunk || unit.micro_batch >= shape_.micro_batches) [[unlikely]] {
       throw_unknown_unit(stage, kind, index);
@@ -314,7 +316,7 @@ class pipeline_run {
                   last_stage_ + 1, " virtual stages");
   }
 
-  /// Returns true if a stage has a virtual stage of a micro-batch too.
+  /// Returns true if a stage also runs this virtual stage for the micro-batch of `unit`.
   [[nodiscard]] bool lies_on(std::size_t stage, std::size_t virtual_stage,
                              pipeline_unit unit) const {
     if constexpr (places_chunks<Schedule>) {
@@ -327,7 +329,7 @@ class pipeline_run {
     }
   }
 
-  // These functions compute the unit again, which costs less than to keep it for them.
+  // The functions that throw compute the unit again, which costs less than keeping it in the loop.
   [[noreturn, gnu::noinline]] void throw_unknown_unit(std::size_t stage, operation_kind kind,
                                                       std::uint32_t index) const {
     throw_unit(function_, kind, index, unit_of(schedule_, stage, kind, index), ", there are ",
@@ -339,7 +341,8 @@ class pipeline_run {
                ", which another index is too");
   }
 
-  /// Returns false: the input has not arrived. Errors: `std::invalid_argument` if it has been used.
+  /// Returns false, because the input has not arrived. Errors: `std::invalid_argument` if the input
+  /// has already been used.
   [[nodiscard, gnu::noinline]] bool wait(std::size_t stage, operation_kind kind,
                                          std::uint32_t index, T arrival) const {
     if (arrival == arrival_table<T>::missing) return false;
@@ -356,7 +359,7 @@ class pipeline_run {
     }
   }
 
-  /// Names the inputs that the first stages wait for.
+  /// Throws with a message that names the inputs that the first stages wait for.
   [[noreturn, gnu::noinline]] void throw_deadlock() const {
     constexpr std::size_t max_named = 4;
     std::string text("the schedule does not end, its stages wait for each other: ");
@@ -464,8 +467,8 @@ class pipeline_run {
                   unit.micro_batch, " in chunk ", unit.chunk, " before its backward has run");
   }
 
-  /// Returns the end of an operation of duration `time` that starts at its arrival or now,
-  /// whichever is later.
+  /// Runs an operation of duration `time` at `arrival` or at the current time of the stage,
+  /// whichever is later. Returns the end of the operation.
   T work(std::size_t stage, stage_state<T>& state, operation_kind kind, pipeline_unit unit,
          T arrival, T time) {
     T const begin = std::max(state.now, arrival);
@@ -480,7 +483,7 @@ class pipeline_run {
     return end;
   }
 
-  /// Returns the time at which a virtual stage next to the one of a unit has the data of the unit.
+  /// Returns the time at which the data of a unit arrives at an adjacent virtual stage.
   template <class Way>
   [[nodiscard]] T arrival_at(std::size_t stage, std::size_t virtual_stage,
                              pipeline_unit const& unit, T end, std::size_t cut,
@@ -515,8 +518,8 @@ class pipeline_run {
     }
   }
 
-  /// Wraps if the functor returns other bytes than before, so that the subtraction is no undefined
-  /// behavior.
+  /// Subtracts bytes. The subtraction wraps around if a functor returns other bytes than before,
+  /// because an overflow of signed integers would be undefined behavior.
   template <class Number>
   static void free_bytes(stage_state<T>& state, Number bytes) {
     state.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.bytes) -
@@ -537,23 +540,24 @@ class pipeline_run {
 
 }  // namespace detail
 
-/// Whether a simulation lists its operations.
+/// Whether a simulation records its operations.
 enum class timeline_policy { none, recorded };
 
 struct simulate_pipeline_options {
   timeline_policy timeline = timeline_policy::none;
 };
 
-/// Times of stages for micro-batches: a value with `forward`, `backward` and optionally `weight`,
-/// such as `stage_time`, for all stages. Alternatives are a range of values, one for each virtual
-/// stage, or a range of such ranges, with one for each micro-batch. Another alternative is a
-/// functor of a virtual stage and a micro-batch.
+/// The times of stages for micro-batches, in one of four forms. One value with `forward`,
+/// `backward` and optionally `weight`, such as `stage_time`, applies to all stages and
+/// micro-batches. A range has a value for each virtual stage. A range of ranges has a value for
+/// each virtual stage and micro-batch. A functor of a virtual stage and a micro-batch returns the
+/// value.
 template <class Times>
 concept stage_times = detail::has_both_ways<detail::value_of<Times>>;
 
-/// Times of transfers: a weight, or a value with `forward` and `backward`, such as `transfer_time`,
-/// for all cuts. Alternatives are ranges or a functor as in `stage_times`. Cut c is between the
-/// virtual stages c and c + 1.
+/// The times of transfers over cuts, in the same forms as `stage_times`. A value is a weight, or it
+/// has `forward` and `backward`, such as `transfer_time`. Cut c is between the virtual stages c and
+/// c + 1.
 template <class Times>
 concept transfer_times =
     scalar_measure<detail::value_of<Times>> || detail::has_both_ways<detail::value_of<Times>>;
@@ -572,7 +576,7 @@ using simulated_time =
     detail::working_weight<typename detail::time_type_of<detail::value_of<Times>>::type,
                            typename detail::time_type_of<detail::value_of<Transfers>>::type>;
 
-/// The memory of `simulate_pipeline`, and its last result, kept from step to step.
+/// The reusable memory of `simulate_pipeline`, and its last result.
 template <scalar_measure T = std::int64_t>
 class simulate_pipeline_workspace {
  public:
@@ -588,23 +592,23 @@ class simulate_pipeline_workspace {
 };
 
 struct simulate_pipeline_fn {
-  /// Simulates a step of a pipeline. Each stage runs its operations in the order of the schedule,
-  /// each as soon as the stage is free and its inputs have arrived. Transfers delay their receiver
-  /// and occupy no stage. Between two virtual stages on the same stage nothing is transferred. A
-  /// stage keeps the activation bytes of a micro-batch from the begin of its forward pass to the
-  /// end of its backward pass. If the schedule splits the backward pass, the stage keeps them to
-  /// the end of the gradients of the weights. With `split_bytes` it frees a part of them at the end
-  /// of the gradients of the inputs.
+  /// Simulates a step of a pipeline. Each stage runs its operations in the order of the schedule.
+  /// An operation begins as soon as the stage is free and the inputs have arrived. Transfers delay
+  /// their receiver, but no stage is busy during a transfer. There is no transfer between two
+  /// virtual stages on the same stage. A stage keeps the activation bytes of a micro-batch from the
+  /// begin of its forward pass to the end of its backward pass. If the schedule splits the backward
+  /// pass, the stage keeps the bytes to the end of the gradients of the weights. With `split_bytes`
+  /// the stage frees a part of the bytes at the end of the gradients of the inputs.
   ///
   /// Complexity: a few steps for each operation, in addition to the calls of the functors. Memory:
-  /// 16 bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. A
-  /// workspace that has been used for a step of at least the same size avoids allocations.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` if the schedule refuses
-  /// its sizes, if the schedule runs a unit twice or a unit that does not exist, if its order is
-  /// impossible, if the schedule waits forever (the message names the stage and its missing input),
-  /// if ranges do not have the number of virtual stages, cuts or micro-batches, and if times or
-  /// bytes are negative or not finite; `std::overflow_error` if a time or the bytes of a stage
-  /// leave their type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
+  /// 16 bytes for each pair of a virtual stage and a micro-batch; 32 bytes for each operation of a
+  /// timeline. A workspace that has been used for a step of at least the same size avoids
+  /// allocations. Determinism: portable for integers. Errors: `std::invalid_argument` if the sizes
+  /// of the schedule are invalid, if the schedule runs a unit twice or a unit that does not exist,
+  /// if its order is impossible, if the schedule waits forever (the message names the stage and its
+  /// missing input), if ranges do not have the number of virtual stages, cuts or micro-batches, and
+  /// if times or bytes are negative or not finite; `std::overflow_error` if a time or the bytes of
+  /// a stage exceed their type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes>
   simulation<simulated_time<Times, Transfers>> const& operator()(
@@ -628,8 +632,8 @@ struct simulate_pipeline_fn {
     return result;
   }
 
-  /// Simulates a step in a new workspace. Transfers take no time and activations no bytes unless
-  /// they are given.
+  /// Simulates a step in a new workspace. If transfers or activation bytes are not given, they are
+  /// zero.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers = std::int64_t,
             activation_bytes Bytes = std::int64_t>
   [[nodiscard]] auto operator()(Schedule const& schedule, Times const& times,

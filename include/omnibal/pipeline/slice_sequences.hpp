@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Slices of sequences that take the same time in a pipeline.
+/// Slices of sequences that take equal times in a pipeline.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -25,11 +25,11 @@
 namespace omnibal::inline v0 {
 
 struct slice_options {
-  /// Slices end at multiples of this number of tokens, or at the end of their sequence.
+  /// Slices end at multiples of this number of tokens or at the end of their sequence.
   std::int64_t block = 128;
 };
 
-/// The tokens of a sequence from `first` up to `last`, without `last`.
+/// The tokens [first, last) of a sequence.
 struct sequence_part {
   std::uint32_t sequence = 0;
   std::int64_t first = 0;
@@ -43,17 +43,17 @@ template <class T>
 struct sequence_slices {
   /// The parts of each slice: one part of a long sequence, or several whole short sequences.
   std::vector<std::vector<sequence_part>> slices;
-  /// The number of slices of each long sequence, and 1 for each slice of short sequences. This is
-  /// the argument of `sliced_1f1b`.
+  /// The number of slices of each long sequence, followed by a 1 for each slice of short sequences.
+  /// This list is the argument of `sliced_1f1b`.
   std::vector<std::uint32_t> slice_counts;
-  /// The largest cost of a slice.
+  /// The cost of the most expensive slice.
   T largest{};
 
   [[nodiscard]] friend bool operator==(sequence_slices const&, sequence_slices const&) = default;
 };
 
-/// A functor from a number of tokens to the cost of the first tokens of a sequence, such as
-/// `layer.sample_cost()`. The cost of more tokens must not be smaller.
+/// A functor that returns the cost of the first n tokens of a sequence, such as
+/// `layer.sample_cost()`. The cost must not decrease with n.
 template <class Cost>
 concept prefix_cost = std::regular_invocable<Cost const&, std::int64_t> &&
     scalar_measure<std::remove_cvref_t<std::invoke_result_t<Cost const&, std::int64_t>>>;
@@ -73,7 +73,8 @@ template <prefix_cost Cost>
   return value;
 }
 
-/// Cuts a sequence into slices of equal cost. Returns the bottleneck and the ends in tokens.
+/// Cuts a sequence into slices of nearly equal cost. Returns the largest cost of a slice and the
+/// ends of the slices in tokens.
 template <prefix_cost Cost>
 [[nodiscard]] std::pair<prefix_cost_type<Cost>, std::vector<std::int64_t>> cut_sequence(
     std::string_view function, std::int64_t length, std::size_t slices, Cost const& cost,
@@ -104,10 +105,10 @@ inline void check_slice_options(std::string_view function, slice_options const& 
 }  // namespace detail
 
 struct slice_sequence_fn {
-  /// Cuts a sequence into `slices` slices whose largest cost is as small as possible, and returns
+  /// Cuts a sequence into `slices` slices so that the largest cost of a slice is smallest. Returns
   /// the places of the cuts in tokens, from 0 to `length`. There are fewer slices if the sequence
-  /// has fewer blocks. `cost(n)` is the cost of the first n tokens, so that the cost of a slice is
-  /// the difference of two values: a later slice is shorter, because its tokens attend to more
+  /// has fewer blocks. `cost(n)` is the cost of the first n tokens, so the cost of a slice is the
+  /// difference of two values. Later slices have fewer tokens, because their tokens attend to more
   /// keys.
   ///
   /// Complexity: a call of `cost` and a few steps for each block. Memory: 20 bytes for each block.
@@ -132,18 +133,18 @@ struct slice_sequence_fn {
 inline constexpr slice_sequence_fn slice_sequence{};
 
 struct slice_sequences_fn {
-  /// Makes slices of at most the cost `limit` for a pipeline with the schedule `sliced_1f1b`. A
-  /// sequence above the limit is cut into the fewest slices of equal cost that are below the limit.
-  /// Shorter sequences are packed into slices by `best_fit_decreasing`. The slices of long
-  /// sequences come first, in the order of the sequences.
+  /// Creates slices whose cost is at most `limit` for a pipeline with the schedule `sliced_1f1b`. A
+  /// sequence above the limit is cut into the fewest slices of nearly equal cost within the limit.
+  /// Other sequences are packed into slices by `best_fit_decreasing`. The slices of long sequences
+  /// come first, in the order of the sequences.
   ///
-  /// A smaller limit makes more slices, so that the pipeline fills and drains in less time; kernels
-  /// become less efficient if slices are very short.
+  /// With a smaller limit there are more slices, and the pipeline fills and drains in less time.
+  /// Kernels become less efficient if slices are very short.
   ///
-  /// Complexity: as `slice_sequence` for long sequences, a few times if blocks are large, and as
-  /// `best_fit_decreasing` for the others. Memory: the result. Determinism: portable for integers.
-  /// Errors: `std::invalid_argument` if a length, the limit or the block is not positive, if a
-  /// block alone exceeds the limit, and the errors of `slice_sequence`.
+  /// Complexity: a call of `slice_sequence` for each long sequence, a few calls if blocks are
+  /// large, and a call of `best_fit_decreasing` for the others. Memory: the result. Determinism:
+  /// portable for integers. Errors: `std::invalid_argument` if a length, the limit or the block is
+  /// not positive, if a single block exceeds the limit, and the errors of `slice_sequence`.
   template <sample_range Lengths, prefix_cost Cost>
     requires std::integral<std::ranges::range_value_t<Lengths const>>
   [[nodiscard]] sequence_slices<detail::prefix_cost_type<Cost>> operator()(
@@ -215,7 +216,7 @@ struct slice_sequences_fn {
   }
 };
 
-/// Makes slices of equal cost from sequences; see `slice_sequences_fn`.
+/// Cuts and packs sequences into slices of nearly equal cost; see `slice_sequences_fn`.
 inline constexpr slice_sequences_fn slice_sequences{};
 
 }  // namespace omnibal::inline v0

@@ -17,15 +17,15 @@
 namespace omnibal::inline v0 {
 
 /// The schedule 1F1B whose micro-batches are slices of sequences. A slice attends to the keys and
-/// values of the earlier slices of its sequence, so that the slices go forward in order and
-/// backward in reverse. The first backward pass is of the last slice of the first sequence. A stage
-/// keeps at most as many slices as the sequence in its backward pass has, and one more for each
-/// later stage; this includes the keys and values that later slices need.
+/// values of the earlier slices of its sequence, so the forward passes of slices run in order and
+/// the backward passes in reverse order. The first backward pass is the pass of the last slice of
+/// the first sequence. A stage keeps at most the number of slices of the sequence in its backward
+/// pass, plus one for each later stage. This includes the keys and values that later slices need.
 ///
-/// If all slices take the same time, the step takes 1 + (stages - 1) / micro_batches of the work of
-/// a stage, with `micro_batches` slices in all. `slice_sequences` makes slices of equal time.
-/// Source: Sun et al., "Seq1F1B: efficient sequence-level pipeline parallelism for large language
-/// model training", 2024.
+/// If all slices take the same time, the time of the step is 1 + (stages - 1) / micro_batches times
+/// the work of a stage; `micro_batches` is the number of all slices. `slice_sequences` cuts slices
+/// of nearly equal time. Source: Sun et al., "Seq1F1B: efficient sequence-level pipeline
+/// parallelism for large language model training", 2024.
 struct sliced_1f1b {
   static constexpr bool splits_backward = false;
 
@@ -35,9 +35,9 @@ struct sliced_1f1b {
 
   sliced_1f1b() : sliced_1f1b(1, std::vector<std::uint32_t>{1}) {}
 
-  /// Creates a schedule for the numbers of slices of sequences. Errors: `std::invalid_argument` if
-  /// there are no stages or no sequences, or if a sequence has no slices; `std::length_error` above
-  /// 2^32 - 1 slices.
+  /// Creates a schedule from the number of slices of each sequence. Errors: `std::invalid_argument`
+  /// if there are no stages or no sequences, or if a sequence has no slices; `std::length_error` if
+  /// there are more than 2^32 - 1 slices.
   sliced_1f1b(std::size_t stage_count, std::span<std::uint32_t const> slices)
       : stages(stage_count), micro_batches(0) {
     for (std::size_t i = 0; i != slices.size(); ++i) {
@@ -72,9 +72,9 @@ struct sliced_1f1b {
   [[nodiscard]] friend bool operator==(sliced_1f1b const&, sliced_1f1b const&) = default;
 
  private:
-  /// The slice of each backward pass.
+  /// The slice of each backward pass, in the order of the passes.
   std::vector<std::uint32_t> backward_;
-  /// The forward passes of the last stage before each backward pass.
+  /// The number of forward passes that the last stage runs before each backward pass.
   std::vector<std::uint32_t> needed_;
 };
 

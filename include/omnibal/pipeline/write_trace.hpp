@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A timeline as a file for Perfetto and chrome://tracing.
+/// Output of a timeline for Perfetto and chrome://tracing.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/put_text.hpp>
@@ -44,7 +44,8 @@ inline constexpr bool is_timed_operation<timed_operation<T>> = true;
   return result.append("\"");
 }
 
-/// Returns `value`, not negative, times ten to the power of `shift`; exact for integers.
+/// Returns `value` times ten to the power of `shift` as a decimal; exact for integers.
+/// Precondition: `value` is not negative.
 template <class T>
 [[nodiscard]] std::string shifted_decimal(T value, int shift) {
   if constexpr (std::floating_point<T>) {
@@ -73,7 +74,7 @@ enum class time_unit { nanoseconds, microseconds, milliseconds, seconds };
 
 struct write_trace_options {
   time_unit unit = time_unit::nanoseconds;
-  /// The name of the pipeline in the viewer; any text in UTF-8.
+  /// The name of the pipeline in the viewer, in UTF-8.
   std::string process = "pipeline";
   /// The process id, which distinguishes pipelines that are shown together.
   std::uint32_t process_id = 0;
@@ -84,7 +85,7 @@ template <class Range>
 concept timeline_range = std::ranges::input_range<Range const> &&
     detail::is_timed_operation<std::ranges::range_value_t<Range const>>;
 
-/// A functor from a stage to its name.
+/// A functor that returns the name of a stage.
 template <class Function>
 concept stage_namer = std::regular_invocable<Function const&, std::uint32_t> &&
     std::convertible_to<std::invoke_result_t<Function const&, std::uint32_t>, std::string>;
@@ -165,7 +166,7 @@ struct write_trace_fn {
         ",\"args\":{\"micro_batch\":", operation.micro_batch, ",\"chunk\":", operation.chunk, "}}");
   }
 
-  /// Converts a time to the unit of the format.
+  /// Converts a time to microseconds, the unit of the format.
   template <class T>
   [[nodiscard]] static std::string microseconds(T time, time_unit unit) {
     int const digits = 3 * (static_cast<int>(unit) - static_cast<int>(time_unit::microseconds));

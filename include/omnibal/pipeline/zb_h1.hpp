@@ -13,8 +13,9 @@ namespace omnibal::inline v0 {
 
 /// The schedule ZB-H1: 1F1B with a split backward pass. The gradients of the inputs come first,
 /// because other stages wait for them. Stage s postpones the gradients of the weights of s
-/// micro-batches until it would be idle at the end. No stage keeps more micro-batches in flight
-/// than the first stage of 1F1B. The idle time of every stage is (stages - 1) * (forward + backward
+/// micro-batches to its idle time at the end of the step. No stage keeps more micro-batches in
+/// flight than the first stage of 1F1B. The idle time of every stage is (stages - 1) * (forward +
+/// backward
 /// - weight) under three conditions: stages are equal, the micro-batches are no fewer than the
 /// stages, and weight is no larger than forward and no larger than backward. Source: Qi et al.,
 /// "Zero bubble pipeline parallelism", 2023.

@@ -20,9 +20,9 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Returns the best lists for two chunks in a V if all passes take the same time and a stage keeps
-/// at most `units` units. They come from the search of `list_schedule`, which then compares them
-/// with its own lists at other times.
+/// Returns the best lists found for two chunks in a V if all passes take the same time and a stage
+/// keeps at most `units` units. The lists come from the search of `list_schedule`, which compares
+/// them with its own lists if times differ.
 [[nodiscard]] inline listed_schedule<> v_schedule(std::string_view function, std::size_t stages,
                                                   std::size_t batches, std::size_t units) {
   chunk_layout const layout{stages, batches, 2, chunk_placement::v_shape};
@@ -39,11 +39,11 @@ namespace detail {
 
 struct zb_v_fn {
   /// Returns a schedule for `batches` micro-batches with two chunks in a V and a split backward
-  /// pass. Each stage keeps as many activations as the first stage of 1F1B, that is, at most 2 *
-  /// stages units of half the size. If forward, backward and weight take the same time in all
-  /// chunks and there are at least as many micro-batches as stages, no stage waits after its first
-  /// operation. If they take other times, `list_schedule` finds a shorter schedule. Source: Qi et
-  /// al., "Pipeline parallelism with controllable memory", 2024.
+  /// pass. Each stage keeps at most the activations of the first stage of 1F1B, that is, 2 * stages
+  /// units of half the size. If forward, backward and weight take the same time in all chunks and
+  /// there are at least as many micro-batches as stages, no stage is idle between its operations.
+  /// For other times, `list_schedule` finds a shorter schedule. Source: Qi et al., "Pipeline
+  /// parallelism with controllable memory", 2024.
   ///
   /// Complexity: a few microseconds for each operation. Memory: about 200 bytes for each virtual
   /// stage and micro-batch. Determinism: portable. Errors: `std::invalid_argument` if a size is
@@ -57,8 +57,8 @@ struct zb_v_fn {
 inline constexpr zb_v_fn zb_v{};
 
 struct v_half_fn {
-  /// Returns a schedule as `zb_v` with about half of its activations: at most stages + 2 units on a
-  /// stage. Complexity, memory, determinism and errors as `zb_v`.
+  /// Returns a schedule like `zb_v` that keeps about half of its activations: at most stages + 2
+  /// units on a stage. Complexity, memory, determinism and errors: as `zb_v`.
   [[nodiscard]] listed_schedule<> operator()(std::size_t stages, std::size_t batches) const {
     return detail::v_schedule("v_half", stages, batches, stages + 2);
   }
@@ -68,8 +68,8 @@ struct v_half_fn {
 inline constexpr v_half_fn v_half{};
 
 struct v_min_fn {
-  /// Returns a schedule as `zb_v` with about a third of its activations: at most (2 * stages + 2) /
-  /// 3 + 2 units on a stage. Complexity, memory, determinism and errors as `zb_v`.
+  /// Returns a schedule like `zb_v` that keeps about a third of its activations: at most (2 *
+  /// stages + 2) / 3 + 2 units on a stage. Complexity, memory, determinism and errors: as `zb_v`.
   [[nodiscard]] listed_schedule<> operator()(std::size_t stages, std::size_t batches) const {
     return detail::v_schedule("v_min", stages, batches, (2 * stages + 2) / 3 + 2);
   }

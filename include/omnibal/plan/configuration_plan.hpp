@@ -18,13 +18,14 @@ namespace omnibal::inline v0 {
 /// The samples of a training step: sequences of one length, or samples of a data set that are
 /// packed into micro-batches.
 struct step_data {
-  /// Sequences of a step, of all ranks together. If `lengths` is not empty, samples of a step.
+  /// The number of sequences of a step, over all ranks. If `lengths` is not empty, the number of
+  /// samples of a step.
   std::int64_t sequences = 0;
   /// The tokens of a sequence; 0 if `lengths` is not empty.
   std::int64_t tokens = 0;
   /// The tokens of a packed document; 0 means that a sequence is one document.
   std::int64_t document_tokens = 0;
-  /// The tokens of each sample of the data set. Steps are as the data set is on average.
+  /// The tokens of each sample of the data set. A planned step has the averages of the data set.
   std::vector<std::int64_t> lengths{};
   /// The image tiles of each sample; empty if there are none.
   std::vector<std::int64_t> tiles{};
@@ -37,37 +38,42 @@ enum class stage_cuts {
 };
 
 /// The devices, the space and the software of `plan_configuration`. Members that list values
-/// restrict the search to these values; if they are empty, the search chooses among all values.
+/// restrict the search to these values; if a list is empty, the search chooses among all values.
 struct plan_configuration_options {
   /// The number of devices; all of them are used.
   std::int64_t devices = 0;
-  /// The bytes of the memory of a device, and the bytes of it that are reserved for other uses: the
-  /// CUDA context, buffers of communication, the cache of the allocator.
+  /// The bytes of the memory of a device, and the part of these bytes that is reserved for other
+  /// uses: the CUDA context, buffers of communication, the cache of the allocator.
   std::int64_t memory_bytes = 0;
   std::int64_t reserve_bytes = 0;
-  /// Degrees; without values the divisors of the devices that the model allows. A tensor degree is
-  /// then at most the devices of a node.
+  /// The degrees of each kind of parallelism. If a list of degrees is empty, the search tries the
+  /// divisors of `devices` that the model allows; it then tries tensor degrees up to the devices of
+  /// a node.
   std::vector<std::int64_t> tensor_parallel{};
   std::vector<std::int64_t> pipeline_parallel{};
-  /// Chunks of the model on a stage; 1 is 1F1B. More require that the stages divide the
-  /// micro-batches.
+  /// The numbers of chunks of the model on a stage; 1 is 1F1B. A number above 1 requires that the
+  /// number of stages divides the number of micro-batches.
   std::vector<std::int64_t> virtual_pipeline{};
-  /// Twice the degree divides the tokens of a sequence or the capacity.
+  /// The degrees of context parallelism. Twice the degree must divide the tokens of a sequence, or
+  /// the capacity if samples are packed.
   std::vector<std::int64_t> context_parallel{};
   std::vector<std::int64_t> expert_parallel{};
-  /// Sequences of a micro-batch; must be empty if `lengths` are given.
+  /// The numbers of sequences of a micro-batch; must be empty if `lengths` are given.
   std::vector<std::int64_t> micro_batch_sizes{};
-  /// Tokens of a micro-batch that is packed from `lengths`; must be empty without them. Without
-  /// values the longest sample, rounded up to a multiple of 256, times 1, 1.5, 2, 3, 4, 6 up to 64.
+  /// The capacities, in tokens, of micro-batches that are packed from `lengths`; must be empty
+  /// without `lengths`. If the list is empty, the search tries the longest sample, rounded up to a
+  /// multiple of 256, times 1, 1.5, 2, 3, 4, 6 up to 64.
   std::vector<std::int64_t> token_capacities{};
   std::vector<recompute_choice> recompute{};
-  /// Without values all choices except `gradients`, whose repeated reductions `predict_step` does
-  /// not time.
+  /// If the list is empty, the search tries all choices except `gradients`, because `predict_step`
+  /// does not time its repeated reductions.
   std::vector<sharded_state> sharding{};
-  /// Without values `split` if there is more than one tensor-parallel rank.
+  /// If the list is empty, the search tries only `split` if there is more than one tensor-parallel
+  /// rank.
   std::vector<norm_regions> norms{};
   std::vector<stage_cuts> cuts{};
-  /// The software, which the search does not choose, as in `training_step`.
+  /// The numbers of the software, which the search does not choose; see the members of the same
+  /// names of `training_step`.
   matmul_precision precision = matmul_precision::bf16;
   byte_sizes bytes{};
   std::int64_t reduced_bytes = 2;
@@ -75,9 +81,10 @@ struct plan_configuration_options {
   std::int64_t bucket_bytes = 500'000'000;
   communication layer_communication = communication::blocking;
   communication gradient_communication = communication::overlapped;
-  /// The number of configurations with other degrees that are returned behind the best one.
+  /// The number of configurations with other degrees that are returned in addition to the best one.
   std::size_t runners_up = 4;
-  /// The most steps that are simulated. If they do not suffice, the result is not proven.
+  /// The largest number of steps that are simulated. If the search needs more, the result is not
+  /// proven.
   std::int64_t predictions = 1'000'000;
 };
 
@@ -85,10 +92,10 @@ struct plan_configuration_options {
 struct planned_configuration {
   /// The step; `predict_step` returns the seconds of `prediction` for it.
   training_step step{};
-  /// A micro-batch that is as large as one can be; the bytes of `prediction` are its bytes. It is
+  /// The largest micro-batch of the step; `prediction` has the bytes of this micro-batch. It equals
   /// the micro-batch of `step` unless samples are packed.
   micro_batch_work largest{};
-  /// The capacity of packed micro-batches; 0 without packing.
+  /// The capacities of packed micro-batches in tokens and in tiles; 0 without packing.
   std::int64_t token_capacity = 0;
   std::int64_t tile_capacity = 0;
   /// The share of the model FLOPs of the step that are spent on padding.
@@ -96,7 +103,7 @@ struct planned_configuration {
   step_prediction prediction{};
 };
 
-/// The choices of a configuration by which families are told apart.
+/// The choices of a configuration that define families of configurations.
 enum class configuration_choice {
   tensor_parallel,
   pipeline_parallel,
@@ -108,8 +115,9 @@ enum class configuration_choice {
   sharding,     ///< the value is a `sharded_state`
 };
 
-/// The reason why a family loses: no member fits into the memory, or the part of the step that
-/// exceeds the part of the best configuration by the most seconds.
+/// The reason why a family is slower than the best configuration. Either no member fits into the
+/// memory, or the reason is a part of the step: the part that exceeds the same part of the best
+/// configuration by the most seconds.
 enum class loss_reason {
   memory,
   computation,  ///< products, attention, memory-bound work, launches and the optimizer
@@ -118,15 +126,16 @@ enum class loss_reason {
   padding,
 };
 
-/// All configurations with one value of a choice that the best configuration does not have.
+/// All configurations that share one value of a choice, if the best configuration has another
+/// value.
 struct configuration_family {
   configuration_choice choice{};
   std::int64_t value = 0;
   loss_reason reason = loss_reason::memory;
   /// The best configuration of the family, unless the reason is `memory`.
   planned_configuration best{};
-  /// If the reason is `memory`, a lower bound of the bytes of its configurations, without the
-  /// reserve.
+  /// If the reason is `memory`, a lower bound of the bytes that any configuration of the family
+  /// needs on a device, without the reserve.
   std::int64_t min_bytes = 0;
 };
 
@@ -136,18 +145,20 @@ struct configuration_plan {
   /// ended before it found one.
   solve_status status = solve_status::solved;
   planned_configuration best{};
-  /// The best configurations of other degrees, from the fastest.
+  /// The best configurations with other degrees, the fastest first.
   std::vector<planned_configuration> runners_up{};
-  /// The families without the best configuration, in the order of `configuration_choice`. A search
-  /// that ends early may lack some of them.
+  /// The families that do not contain the best configuration, in the order of
+  /// `configuration_choice`. If the search ends early, some families may be absent.
   std::vector<configuration_family> families{};
-  /// No configuration of the space that fits has a shorter step.
+  /// A lower bound of the seconds of a step: no configuration of the space that fits is faster.
   double lower_bound = 0;
-  /// True if no configuration is better, also among runners-up and in families.
+  /// True if the search proves that `best`, `runners_up` and the best configuration of each family
+  /// are optimal.
   bool proven = false;
   /// If infeasible, a lower bound of the bytes that a device needs, without the reserve.
   std::int64_t min_bytes = 0;
-  /// The number of configurations in the space, and of simulated ones.
+  /// The number of configurations in the space, and the number of configurations that were
+  /// simulated.
   std::int64_t configurations = 0;
   std::int64_t predictions = 0;
   /// The FLOPs of the model for the samples of a step, without recomputation and padding. The model

@@ -13,7 +13,7 @@
 
 namespace omnibal::inline v0 {
 
-/// The numbers of layers between embedding and head, and of virtual stages.
+/// The number of layers between embedding and head, and the number of virtual stages.
 struct staged_layers {
   std::int64_t layers = 1;
   std::int64_t stages = 1;
@@ -21,9 +21,10 @@ struct staged_layers {
 
 struct even_boundaries_fn {
   /// Returns boundaries of virtual stages over `layers + 2` units: embedding, layers, head. If the
-  /// stages divide the layers, each has the same number, and embedding and head are additional.
-  /// Otherwise the first stages after the embedding have one layer more. If the stages divide the
-  /// units, embedding and head thus count as layers (Llama 3, DeepSeek-V3, BLOOM).
+  /// number of stages divides the number of layers, each stage has the same number of layers; the
+  /// first stage also has the embedding, and the last stage the head. Otherwise the first stages
+  /// after the embedding have one layer more. If the number of stages divides the number of units,
+  /// each stage thus has the same number of units, as in Llama 3, DeepSeek-V3 and BLOOM.
   ///
   /// Complexity: linear in the stages. Memory: the result. Determinism: portable. Errors:
   /// `std::invalid_argument` if a number is not positive or if there are more stages than units.

@@ -41,13 +41,13 @@ struct offload_lever {
 /// The links between the devices of a pipeline and the memory to which they offload, an argument of
 /// `plan_pipeline`: `plan_pipeline(layers, machine, offload_links{.bytes_per_time = 25}, options)`.
 struct offload_links {
-  /// The bytes that a link transfers in one unit of time in each direction, both at once: one
-  /// number for all links, or one for each. Zero means no link.
+  /// The bytes that a link transfers in one unit of time in each direction, both directions at
+  /// once: one number for all links, or a list by link. Zero means no link.
   weight_list<double> bytes_per_time{0.0};
   /// The neighboring stages whose devices share a link: stage s uses link s / stages_per_link.
   std::size_t stages_per_link = 1;
-  /// The share of its link of each stage, in proportion to the other stages of the link. If the
-  /// list is empty, the shares are equal.
+  /// The share of each stage in the rate of its link, relative to the shares of the other stages of
+  /// the link. If the list is empty, the shares are equal.
   weight_list<double> shares{};
 
   /// Returns the link of each stage, with its share of the rate.
@@ -87,17 +87,18 @@ struct offload_links {
   /// micro-batches in flight. The sum is never above the memory. A stage without layers fits any
   /// memory.
   ///
-  /// The search is the search of `plan_pipeline`. The least time of a stage is bounded from below
-  /// as if only two limits held: its memory for all micro-batches at the end of the forward pass,
-  /// and the bytes that the link transfers in all its passes. `select_activations` solves the
-  /// stages between the cuts, and the search raises their bounds. If stages share a link, the
-  /// result is the best one for the given shares.
+  /// The search is the search of `plan_pipeline`. The lower bound of the time of a stage considers
+  /// only two limits: its memory for all micro-batches at the end of the forward pass, and the
+  /// bytes that the link transfers in all its passes. `select_activations` solves the stages
+  /// between the cuts, and the search raises their bounds. If stages share a link, the result is
+  /// the best one for the given shares.
   ///
-  /// Complexity: about 100 steps for each run of layers that can be a stage of a good plan and each
-  /// stage that it can be; `partition_throughput` and `select_activations` for each round. Memory:
-  /// 8 bytes for each of these runs and stage, 1600 for each layer and module. Determinism: as
-  /// `select_activations`. Errors: as `plan_pipeline`, `of_stages` and `select_activations`.
-  /// Too little memory is no error: the status says so. A stage has one chunk.
+  /// Complexity: about 100 steps for each pair of a stage and consecutive layers that the stage can
+  /// have in a good plan; each round calls `partition_throughput` and `select_activations`. Memory:
+  /// 8 bytes for each of these pairs, 1600 bytes for each layer and module. Determinism: as
+  /// `select_activations`. Errors: as `plan_pipeline`, `of_stages` and `select_activations`. If the
+  /// memory is too small, the function does not throw; the status is infeasible. A stage has one
+  /// chunk.
   [[nodiscard]] offload_plan plan(std::span<offload_layer const> layers,
                                   pipeline_machine const& machine,
                                   plan_pipeline_options const& options) const {
@@ -120,9 +121,9 @@ struct offload_links {
                             : infeasible(stages, options.constraints);
   }
 
-  /// Plans the layers of all micro-batches with links and simulates the plan: the last lever of
-  /// `plan_training` with links. The modules are the modules of `offload_layers`, and the plan
-  /// never exceeds the memory for any micro-batch of the data.
+  /// Plans the layers of all micro-batches with links and simulates the plan. This is the last
+  /// lever of `plan_training` with links. The modules are the modules of `offload_layers`, and the
+  /// plan never exceeds the memory for any micro-batch of the data.
   ///
   /// Complexity, memory and determinism: as `plan` and `simulate_offload`. Errors: as
   /// `offload_shape_costs`, `plan` and `simulate_offload`.

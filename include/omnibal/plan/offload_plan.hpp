@@ -13,9 +13,10 @@
 
 namespace omnibal::inline v0 {
 
-/// A layer to plan whose modules are kept, recomputed or offloaded.
+/// A layer of a plan whose modules are kept, recomputed or offloaded.
 struct offload_layer {
-  /// The modules. The link transfers during the times of the passes in this member.
+  /// The modules of the layer. The link transfers during the times of the forward and backward pass
+  /// in this member.
   activation_layer<> activations{};
   /// The time of the forward and backward pass of a micro-batch, without recomputation.
   std::int64_t time = 0;
@@ -29,11 +30,11 @@ struct offload_layer {
 struct offload_stage {
   /// The time of a micro-batch: forward, backward and recomputation together.
   std::int64_t time = 0;
-  /// The most bytes of its memory that the stage uses, the reserve included.
+  /// The peak of the bytes that the stage uses in its memory, including the reserve.
   std::int64_t bytes = 0;
-  /// The number of micro-batches that keep their activations at once.
+  /// The maximum number of micro-batches whose activations the stage keeps at the same time.
   std::int64_t in_flight = 0;
-  /// The bytes of a micro-batch that the stage offloads.
+  /// The bytes that the stage offloads for each micro-batch.
   std::int64_t offloaded_bytes = 0;
 
   [[nodiscard]] friend bool operator==(offload_stage const&, offload_stage const&) = default;
@@ -42,9 +43,9 @@ struct offload_stage {
 /// The stages of a model and the choice for each module: stage s runs the layers [boundaries[s],
 /// boundaries[s + 1]).
 struct offload_plan {
-  /// The status of the plan: infeasible if a stage lacks memory whatever the cuts and choices.
+  /// The status of the plan: infeasible if no cuts and choices fit the memory of all stages.
   solve_status status = solve_status::solved;
-  /// The boundaries of the stages, one more than stages; empty unless solved.
+  /// The boundaries of the stages, one more than the number of stages; empty unless solved.
   std::vector<std::uint32_t> boundaries{};
   /// The choice of each module of each layer; empty unless solved.
   std::vector<std::vector<activation_choice>> choices{};
@@ -56,10 +57,11 @@ struct offload_plan {
   std::int64_t lower_bound = 0;
   /// True if the step is the shortest possible.
   bool proven = false;
-  /// The first stage that lacks the most memory with the best cuts, if infeasible.
+  /// If infeasible, the first stage with the largest shortfall of memory, for the cuts whose
+  /// largest shortfall is smallest.
   std::uint32_t stage = 0;
-  /// The least bytes that must be added to the memory of every stage, if infeasible. The value is
-  /// zero if the memory suffices, but no cuts satisfy the constraints.
+  /// If infeasible, the smallest number of bytes that must be added to the memory of every stage.
+  /// The value is zero if the memory suffices, but no cuts satisfy the constraints.
   std::int64_t missing_bytes = 0;
 
   [[nodiscard]] friend bool operator==(offload_plan const&, offload_plan const&) = default;

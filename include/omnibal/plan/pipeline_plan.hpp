@@ -25,8 +25,8 @@
 
 namespace omnibal::inline v0 {
 
-/// The devices of a pipeline, one for each stage. A list of one value holds for every stage. A
-/// device has one chunk of the model or several; see `stage_chunks`.
+/// The devices of a pipeline, one for each stage. A list with one value applies to every stage. A
+/// device has one or several chunks of the model; see `stage_chunks`.
 struct pipeline_machine {
   std::size_t stages = 1;
   weight_list<std::int64_t> memory_bytes{};
@@ -35,37 +35,37 @@ struct pipeline_machine {
   weight_list<std::int64_t> reserve_bytes{0};
   /// The device that converts work to times, for layers that are given as `layer_cost`.
   device_model device{};
-  /// The bytes per second between neighboring stages, used by `simulate_training`. The default is
-  /// that transfers take no time.
+  /// The bytes per second between neighboring stages, used by `simulate_training`. With the
+  /// default, transfers take no time.
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };
 
 struct plan_pipeline_options {
   /// The number of micro-batches of a step; must be positive.
   std::size_t micro_batches = 0;
-  /// The number of micro-batches that keep their activations at once, on each stage or on all. If
-  /// the list is empty, the numbers are as in 1F1B: the number of stages from this one to the last,
-  /// or all micro-batches if there are fewer. `peak_in_flight` returns the numbers of any schedule.
+  /// The maximum number of micro-batches whose activations a stage keeps at the same time: a list
+  /// by stage, or one value for all. If the list is empty, the numbers are the numbers of 1F1B: the
+  /// number of stages from this stage to the last, but at most the number of micro-batches.
+  /// `peak_in_flight` returns the numbers of any schedule.
   weight_list<std::int64_t> in_flight{};
-  /// The constraints on the cuts, without bytes, capacity and devices. With several chunks, their
-  /// stages are the virtual stages.
+  /// The constraints on the cuts; members for bytes, capacity and devices must not be set. With
+  /// several chunks, the stages of the constraints are the virtual stages.
   partition_constraints constraints{};
-  /// The effort of the search; a number below that is set takes precedence.
+  /// The effort of the search; `states` and `rounds` take precedence if they are set.
   omnibal::effort effort = omnibal::effort::normal;
   /// The most partial solutions that are kept for the solution of a stage; see
   /// `select_recompute_options`.
   std::optional<std::size_t> states = {};
-  /// The number of times that solutions of stages replace lower bounds of these stages: 4, 16 or 64
-  /// by effort if not set. With several chunks, the number of prices of bytes and devices that are
-  /// tried for the lower bound.
+  /// The number of rounds in which solutions of stages replace lower bounds: 4, 16 or 64 by effort
+  /// if not set. With several chunks, the number of price vectors that the lower bound evaluates.
   std::optional<std::size_t> rounds = {};
   /// The gap at which the search ends: the share of the best step by which the lower bound may be
   /// below the best step.
   double max_gap = 0.0001;
 };
 
-/// A layer to plan: its choices, and its memory whatever the choice. `state_bytes` are the bytes of
-/// parameters, gradients and optimizer.
+/// A layer of a plan: its choices, and the bytes that it needs with any choice. `state_bytes` are
+/// the bytes of parameters, gradients and optimizer.
 template <scalar_measure Time = std::int64_t>
 struct plan_layer {
   std::vector<activation_option<Time>> choices;
@@ -91,8 +91,8 @@ template <class Layers>
 concept plannable_range =
     sample_range<Layers> && plannable_layer<std::ranges::range_value_t<Layers const>>;
 
-/// A further part of the machine of a pipeline, such as `offload_links`, that plans layers by its
-/// own rules.
+/// An additional part of the machine of a pipeline, such as `offload_links`, that plans layers by
+/// its own rules.
 template <class Part, class Layers>
 concept pipeline_part = requires(Part const& part, Layers const& layers,
                                  pipeline_machine const& machine,
@@ -126,29 +126,29 @@ template <scalar_measure Time>
 struct planned_stage {
   /// The time of a micro-batch in all chunks: forward, backward and recomputation together.
   Time time{};
-  /// The most bytes of its memory that the stage uses, the reserve included.
+  /// The peak of the bytes that the stage uses in its memory, including the reserve.
   std::int64_t bytes = 0;
-  /// The number of micro-batches that keep their activations at once; with several chunks, the
-  /// number of units, each a micro-batch in a chunk.
+  /// The maximum number of micro-batches whose activations the stage keeps at the same time; with
+  /// several chunks, the number of units. A unit is a micro-batch in a chunk.
   std::int64_t in_flight = 0;
 
   [[nodiscard]] friend bool operator==(planned_stage const&, planned_stage const&) = default;
 };
 
-/// The stages of a model and how each layer runs: stage s runs the layers [boundaries[s],
-/// boundaries[s + 1]). With several chunks these are the virtual stages, and `layout_of` says on
-/// which stage each of them lies.
+/// The stages of a model and the choice of each layer: stage s runs the layers [boundaries[s],
+/// boundaries[s + 1]). With several chunks the boundaries belong to virtual stages, and `layout_of`
+/// maps virtual stages to stages.
 template <scalar_measure Time>
 struct pipeline_plan {
-  /// The status of the plan: infeasible if a stage lacks memory whatever the cuts and choices. With
-  /// several chunks, `not_found` if the search found no plan and no proof that there is none.
+  /// The status of the plan: infeasible if no cuts and choices fit the memory of all stages. With
+  /// several chunks, `not_found` if the search found neither a plan nor a proof that there is none.
   solve_status status = solve_status::solved;
-  /// The boundaries of the virtual stages, one more than these stages, from zero to the number of
-  /// layers; empty unless solved.
+  /// The boundaries of the virtual stages, from zero to the number of layers; one more than the
+  /// number of virtual stages; empty unless solved.
   std::vector<std::uint32_t> boundaries{};
-  /// The number of the choice of each layer; empty unless solved.
+  /// The index of the choice of each layer; empty unless solved.
   std::vector<std::uint32_t> choices{};
-  /// The stages, each with all of its chunks.
+  /// The stages; each entry sums up all chunks of the stage.
   std::vector<planned_stage<Time>> stages{};
   /// The time of a step by `estimate_makespan`: with one chunk, (micro-batches - 1) times the
   /// largest time of a stage plus the sum of the times.
@@ -157,13 +157,13 @@ struct pipeline_plan {
   Time lower_bound{};
   /// True if the step is the shortest possible.
   bool proven = false;
-  /// The first stage that lacks the most memory with the best cuts, if infeasible.
+  /// If infeasible, the first stage with the largest shortfall of memory, for the best cuts found.
   std::uint32_t stage = 0;
-  /// The least bytes that must be added to the memory of every stage, if infeasible. The value is
-  /// zero if the memory suffices, but no cuts satisfy the constraints. If `proven` is false, or if
-  /// the status is `not_found`, fewer bytes may suffice.
+  /// If infeasible, the smallest number of bytes that must be added to the memory of every stage.
+  /// The value is zero if the memory suffices, but no cuts satisfy the constraints. If `proven` is
+  /// false, or if the status is `not_found`, fewer bytes may suffice.
   std::int64_t missing_bytes = 0;
-  /// The number of chunks of each stage, and their order on the stages.
+  /// The number of chunks of each stage, and the placement of the chunks on the stages.
   std::size_t chunks = 1;
   chunk_placement placement = chunk_placement::looped;
 

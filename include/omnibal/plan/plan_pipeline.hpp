@@ -48,24 +48,25 @@ struct plan_pipeline_fn {
   /// `select_recompute` solves the stages between the cuts, and the search raises their bounds. The
   /// search ends when the bound proves the best plan or after `options.rounds` rounds.
   ///
-  /// If plans are equal, the first one found is kept. Floating-point times are compared as whole
-  /// numbers of 2^-59 of their sum times the micro-batches. Bound and proof hold up to one of these
-  /// units for each layer and micro-batch and up to the rounding of sums. Integers are exact: the
-  /// largest times may add up to 2^63 - 2, and the time of a step may be 2^63 - 1.
+  /// If plans are equal, the first one found is kept. Floating-point times are rounded to whole
+  /// numbers of a unit: 2^-59 of their sum times the micro-batches. The bound and the proof are
+  /// exact except for one unit for each layer and micro-batch and for the rounding of sums.
+  /// Integers are exact: the largest times may add up to 2^63 - 2, and the time of a step may be
+  /// 2^63 - 1.
   ///
-  /// Complexity: about 100 steps for each run of layers that can be a stage of a good plan and each
-  /// stage that it can be; `partition_throughput` and `select_recompute` for each round. Memory: 8
-  /// bytes for each of these runs and stage, 1600 for each layer. Determinism: portable for
-  /// integers. Errors: `std::invalid_argument` if there are no stages or micro-batches, if lists
-  /// have the wrong length, if a layer has no choices, if times are negative or not finite, if
-  /// bytes are negative, if micro-batches in flight or states are below 1, and if constraints
-  /// contradict each other or have bytes, capacity or devices; `std::overflow_error` if the largest
-  /// times, the reserve and state bytes, the time of a step or the missing bytes exceed these
-  /// limits; `std::length_error` if there are more than 2^32 - 1 layers or stages. Too little
-  /// memory is no error: the status says so. Source: the objective is from Tarnawski, Narayanan,
-  /// Phanishayee, "Piper: multidimensional planner for DNN parallelization", NeurIPS 2021; the
-  /// bounds are from Fisher, "The Lagrangian relaxation method for solving integer programming
-  /// problems", 1981.
+  /// Complexity: about 100 steps for each pair of a stage and consecutive layers that the stage can
+  /// have in a good plan; each round calls `partition_throughput` and `select_recompute`. Memory: 8
+  /// bytes for each of these pairs, 1600 bytes for each layer. Determinism: portable for integers.
+  /// Errors: `std::invalid_argument` if there are no stages or micro-batches, if lists have the
+  /// wrong length, if a layer has no choices, if times are negative or not finite, if bytes are
+  /// negative, if micro-batches in flight or states are below 1, and if constraints contradict each
+  /// other or have bytes, capacity or devices; `std::overflow_error` if the largest times, the
+  /// reserve and state bytes, the time of a step or the missing bytes exceed these limits;
+  /// `std::length_error` if there are more than 2^32 - 1 layers or stages. If the memory is too
+  /// small, the function does not throw; the status is infeasible. Source: the objective is from
+  /// Tarnawski, Narayanan, Phanishayee, "Piper: multidimensional planner for DNN parallelization",
+  /// NeurIPS 2021; the bounds are from Fisher, "The Lagrangian relaxation method for solving
+  /// integer programming problems", 1981.
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 plan_pipeline_options const& options) const {
@@ -84,9 +85,9 @@ struct plan_pipeline_fn {
 
   /// Plans stages that have several chunks of the model each; include
   /// `omnibal/plan/stage_chunks.hpp` to call it. The time of a step is the result of
-  /// `estimate_makespan` for the layout of the chunks. A stage keeps the most bytes of any moment:
-  /// the sum over its chunks of the units in flight times the bytes of the layers. With one chunk
-  /// the plan is the same as without `chunks`.
+  /// `estimate_makespan` for the layout of the chunks. The bytes of a stage are the largest of any
+  /// moment: the sum over its chunks of the units in flight times the bytes of the layers. With one
+  /// chunk the plan is the same as without `chunks`.
   ///
   /// A local search finds the cuts and solves the choices of the stages greedily;
   /// `select_recompute` improves them. The search tries all cuts if they are few. The lower bound
@@ -97,29 +98,30 @@ struct plan_pipeline_fn {
   /// simulated operations; each move solves the stages that it changes. Memory: the solved stages.
   /// Determinism: portable for integers. Errors: as above, and `std::invalid_argument` if the
   /// placement is bidirectional, if a placement other than looped has no units in flight, if units
-  /// are negative or of another number of chunks, and if `options.in_flight` is set for several
-  /// chunks or `chunks.in_flight` for one.
+  /// are negative or belong to another number of chunks, and if `options.in_flight` is set for
+  /// several chunks or `chunks.in_flight` for one.
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 stage_chunks const& chunks,
                                 plan_pipeline_options const& options) const;
 
-  /// Plans layers by the rules of a further part of the machine, such as `offload_links`; see the
-  /// member `plan` of the part.
+  /// Plans layers by the rules of an additional part of the machine, such as `offload_links`; see
+  /// the member `plan` of the part.
   template <class Layers, pipeline_part<Layers> Part>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 Part const& part, plan_pipeline_options const& options) const {
     return part.plan(layers, machine, options);
   }
 
-  /// Refuses chunks together with a further part of the machine: bytes that wait for a link while
-  /// passes of other chunks run have no limit of their own. Plan with one of the two arguments.
+  /// Rejects chunks together with an additional part of the machine. With chunks, bytes can stay on
+  /// the device for a link while passes of other chunks run, and no plan limits these bytes. Plan
+  /// with one of the two arguments.
   template <class Layers, pipeline_part<Layers> Part>
   void operator()(Layers const& layers, pipeline_machine const& machine, stage_chunks const& chunks,
                   Part const& part, plan_pipeline_options const& options) const = delete;
 
-  /// Plans cuts and choices from the costs of layers, with their times on `machine.device` in
-  /// nanoseconds. The choices are the choices of `recompute_choice`.
+  /// Plans cuts and choices from the costs of layers. The times are nanoseconds on
+  /// `machine.device`. The choices are the choices of `recompute_choice`.
   template <layer_cost_range Costs>
   [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
                                                        pipeline_machine const& machine,
@@ -149,7 +151,7 @@ struct plan_pipeline_fn {
                          options.constraints.empty);
   }
 
-  /// Calls `plan` with the choices of the layers and with the same choices in whole numbers.
+  /// Calls `plan` with the choices of the layers and with the same choices as whole numbers.
   template <class Layers, class Plan>
   [[nodiscard]] static auto with_integers(Layers const& layers, detail::stage_budgets const& rooms,
                                           plan_pipeline_options const& options, Plan const& plan) {

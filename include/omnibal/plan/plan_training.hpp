@@ -31,18 +31,19 @@
 
 namespace omnibal::inline v0 {
 
-/// The layers of a model for micro-batches of one shape, such as the groups of a level of length.
+/// The layers of a model for micro-batches of one shape, such as the groups of one level of length.
 template <scalar_measure Time = std::int64_t>
 struct shape_layers {
-  /// The number of micro-batches of this shape, or any numbers in proportion.
+  /// The number of micro-batches of this shape, or any number in proportion to it.
   std::int64_t count = 1;
   std::vector<plan_layer<Time>> layers;
 };
 
 struct combine_shapes_fn {
-  /// Combines layers of several shapes of micro-batches for a plan that all of them run with. The
-  /// times are the averages over the micro-batches, integers rounded up. The bytes are the largest
-  /// of all shapes, so that no order of the micro-batches exceeds the memory.
+  /// Combines layers for several shapes of micro-batches into the layers of one plan that runs all
+  /// shapes. The times are the averages over the micro-batches; averages of integers are rounded
+  /// up. The bytes are the largest of all shapes, so that no order of the micro-batches exceeds the
+  /// memory.
   ///
   /// Complexity: linear. Memory: the result. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if there are no shapes, if counts are negative or all zero, if the
@@ -111,7 +112,7 @@ struct combine_shapes_fn {
 /// Combines layers for micro-batches of several shapes; see `combine_shapes_fn`.
 inline constexpr combine_shapes_fn combine_shapes{};
 
-/// The levers of `plan_training`; each lever includes the previous ones.
+/// The levers of `plan_training`; each lever includes the previous levers.
 enum class training_lever {
   baseline,  ///< the first data, stages of equal parameters, everything recomputed
   data,      ///< the second data
@@ -119,7 +120,7 @@ enum class training_lever {
   memory     ///< cuts and kept activations together
 };
 
-/// A plan and its simulated time. If no plan fits, there is no estimate.
+/// The plan of a lever and its simulated time. If no plan fits, `estimate` is empty.
 struct lever_result {
   pipeline_plan<std::int64_t> plan;
   training_estimate estimate;
@@ -140,8 +141,8 @@ struct training_plan {
   }
 };
 
-/// The result of `plan_training` with a further part of the machine, such as `offload_links`: the
-/// levers without the part, and the last lever with it.
+/// The result of `plan_training` with an additional part of the machine, such as `offload_links`:
+/// the levers without the part, and one more lever with the part.
 template <class MicroBatch, class Lever>
 struct extended_training_plan : training_plan<MicroBatch> {
   Lever extended;
@@ -170,9 +171,9 @@ struct shape_costs_fn {
 inline constexpr shape_costs_fn shape_costs{};
 
 struct plan_by_parameters_fn {
-  /// Plans stages with the most even numbers of parameters and all activations recomputed, as
+  /// Plans stages with nearly equal numbers of parameters and all activations recomputed, as
   /// trainers cut models by default. With several chunks on each stage, the virtual stages have
-  /// even numbers. The plan has no times, and its memory is not checked.
+  /// nearly equal numbers of parameters. The plan has no times, and its memory is not checked.
   ///
   /// Complexity, memory, determinism and errors: as `partition_minimax`.
   template <layer_cost_range Costs>
@@ -205,7 +206,8 @@ struct plan_training_fn {
   /// `simulate_training`.
   ///
   /// The plans of `model` and `memory` never exceed the memory of the machine for any micro-batch
-  /// of the balanced data. If no plan fits, the status says so and the plan is not simulated.
+  /// of the balanced data. If no plan fits, the status of the plan is not `solved`, and the plan is
+  /// not simulated.
   ///
   /// Complexity and memory: as the parts. Determinism: portable if the functors are, except for
   /// `waiting_share`. Errors: `std::invalid_argument` if data has no micro-batches; the errors of
@@ -218,8 +220,8 @@ struct plan_training_fn {
     return apply(samples, machine, first, balanced, cost, stage_chunks{}, plan, one_f_one_b{});
   }
 
-  /// Applies the levers to stages that have several looped chunks of the model each, in the
-  /// schedule `interleaved_1f1b`.
+  /// Applies the levers to stages that have several looped chunks of the model. The schedule is
+  /// `interleaved_1f1b`.
   ///
   /// Errors: as above, and `std::invalid_argument` if chunks are not looped.
   template <class Samples, class First, class Balanced, class Cost>
@@ -242,10 +244,12 @@ struct plan_training_fn {
                  interleaved_1f1b{.chunks = chunks.count});
   }
 
-  /// Applies the same levers, and one more with a further part of the machine. With `offload_links`
-  /// the last lever is cuts, kept, recomputed and offloaded activations together.
+  /// Applies the same levers, and one more lever with an additional part of the machine. With
+  /// `offload_links` this lever chooses cuts and kept, recomputed and offloaded activations
+  /// together.
   ///
-  /// Complexity, memory, determinism and errors: as the call without the part and as its `train`.
+  /// Complexity, memory, determinism and errors: as the call without the part and as the member
+  /// `train` of the part.
   template <class Samples, class Part, class First, class Balanced, class Cost>
   [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
                                 Part const& part, First const& first, Balanced const& balanced,
@@ -300,7 +304,7 @@ struct plan_training_fn {
     return result;
   }
 
-  /// Plans the cuts if all activations of all layers are recomputed.
+  /// Plans the cuts for layers whose activations are all recomputed.
   template <class Plan>
   [[nodiscard]] static pipeline_plan<std::int64_t> plan_recomputed(std::vector<plan_layer<>> layers,
                                                                    Plan const& plan) {

@@ -22,12 +22,12 @@
 namespace omnibal::inline v0 {
 
 struct predict_step_fn {
-  /// Predicts the seconds and bytes of a training step. The passes of each layer are timed by
-  /// `pieces` on the machine: matrix products by their shapes, attention, memory-bound bytes of
-  /// `layer_cost`, collectives, and at least `launch_seconds`. A 1F1B or interleaved schedule runs
-  /// them (`simulate_pipeline`). The reduction of gradients and the optimizer follow. Ranks have
-  /// consecutive numbers in the order tensor, sequence, data, pipeline. Norms, activations and sums
-  /// of the backward pass move as many bytes as in the forward pass.
+  /// Predicts the seconds and bytes of a training step. `pieces` returns the times of the parts of
+  /// a pass on the machine: matrix products by their shapes, attention, memory-bound bytes of
+  /// `layer_cost`, and collectives. A pass takes at least `launch_seconds`. `simulate_pipeline`
+  /// runs the passes in a 1F1B or interleaved schedule. The reduction of gradients and the
+  /// optimizer follow. Ranks have consecutive numbers in the order tensor, sequence, data,
+  /// pipeline. Norms, activations and sums move the same number of bytes in both passes.
   ///
   /// A model visits an `embedding`, `transformer` layers, `prediction_layer`s, a `language_head`
   /// and the parts of a vision tower: `patch_embedding`, `vision_transformer`, `tower_norm` and

@@ -36,7 +36,7 @@ enum class cost_module {
 struct offload_layers_fn {
   /// Returns the layers of a micro-batch with their modules, as `cost_module` lists them, and with
   /// times on a device in nanoseconds. Transient bytes are the bytes of `recompute_choice::none`,
-  /// because `measure_activations` adds recomputed bytes by itself.
+  /// because `measure_activations` adds the recomputed bytes.
   ///
   /// Complexity: linear. Memory: the result. Determinism: portable. Errors: as `device_model`.
   template <layer_cost_range Costs>
@@ -74,8 +74,8 @@ inline constexpr offload_layers_fn offload_layers{};
 
 namespace detail {
 
-/// Layers for a plan of several micro-batches: the largest bytes, the shortest times for the link,
-/// and the sums of all other times.
+/// Combines the layers of several micro-batches for one plan: the largest bytes, the shortest times
+/// of passes for the transfers of the link, and the sums of all other times.
 class combined_layers {
  public:
   explicit combined_layers(std::string_view function) : function_(function) {}
@@ -91,7 +91,7 @@ class combined_layers {
   }
 
   [[nodiscard]] std::int64_t count() const { return count_; }
-  /// The layers with the average times, rounded up.
+  /// Returns the layers with average times, rounded up.
   [[nodiscard]] std::vector<offload_layer> averages() const {
     auto result = sums_;
     for (offload_layer& layer : result) {
@@ -157,13 +157,13 @@ inline constexpr offload_shape_costs_fn offload_shape_costs{};
 
 struct simulate_offload_fn {
   /// Simulates every step and rank with the real times of each micro-batch on each stage of the
-  /// plan, as `simulate_training` does in 1F1B. The choices are the choices of the modules of
-  /// `offload_layers`. The bytes of a stage in a step are the peak of `measure_activations` for the
-  /// largest bytes and the shortest passes of its micro-batches; `links` has the link of each
-  /// stage, as `offload_links::of_stages` returns it.
+  /// plan, as `simulate_training` does in 1F1B. The modules are the modules of `offload_layers`.
+  /// The bytes of a stage in a step are the peak of `measure_activations` for the largest bytes and
+  /// the shortest passes of its micro-batches. `links` holds the link of each stage, as
+  /// `offload_links::of_stages` returns them.
   ///
-  /// Complexity: two calls of `cost` for each micro-batch, `simulate_training`, and linear in the
-  /// modules for each rank and step. Memory: as `simulate_training`. Determinism: as
+  /// Complexity: two calls of `cost` for each micro-batch, a call of `simulate_training`, and time
+  /// linear in the modules for each rank and step. Memory: as `simulate_training`. Determinism: as
   /// `measure_activations` and `simulate_training`. Errors: `std::invalid_argument` if the plan is
   /// infeasible, if links or choices do not match the stages or the costs; the errors of
   /// `simulate_training`.
@@ -213,7 +213,7 @@ struct simulate_offload_fn {
     }
   }
 
-  /// Sets the first choice to the recomputation of the recomputed modules.
+  /// Sets the first choice of `cost` to the work of the recomputed modules.
   static void set_extra(std::vector<activation_choice> const& choices, layer_cost& cost) {
     auto const is_recomputed = [&](cost_module part) {
       return choices[static_cast<std::size_t>(part)] == activation_choice::recompute;

@@ -28,7 +28,7 @@
 
 namespace omnibal::inline v0 {
 
-/// Micro-batches, and the step and the data-parallel rank that run each of them.
+/// Micro-batches, and the schedule that assigns each of them to a step and a data-parallel rank.
 template <class MicroBatch>
 struct training_data {
   std::vector<MicroBatch> batches;
@@ -43,12 +43,13 @@ concept micro_batch_cost = std::regular_invocable<Function const&, MicroBatch co
 /// The result of `simulate_training`.
 struct training_estimate {
   std::size_t steps = 0;
-  /// The time of all steps together; the time of a step is the time of its slowest rank.
+  /// The time of all steps together. The time of a step is the time of its slowest rank.
   std::int64_t nanoseconds = 0;
-  /// The share of the time of all stages and ranks that they spend waiting for other stages or for
-  /// the slowest rank.
+  /// The idle time of all stages and ranks, as a share of their total time. A stage is idle when it
+  /// waits for another stage or for the slowest rank.
   double waiting_share = 0;
-  /// The most bytes of its memory that each stage uses in any step, the reserve included.
+  /// The peak of the bytes that each stage uses in its memory over all steps, including the
+  /// reserve.
   std::vector<std::int64_t> peak_bytes;
 
   [[nodiscard]] friend bool operator==(training_estimate const&,
@@ -57,19 +58,19 @@ struct training_estimate {
 
 struct simulate_training_fn {
   /// Simulates every step and rank with the real times and bytes of each micro-batch on each stage
-  /// of the plan. The schedule is 1F1B or any schedule with the chunks of the plan; its stages and
-  /// micro-batches are set for each rank. The time of a stage is the time of its layers on
-  /// `machine.device`, forward, then backward with the recomputed activations. If a schedule splits
-  /// the backward pass, the gradients of the weights have zero time. Between two stages the bytes
-  /// at the cut are transferred at `machine.link_bytes_per_second` in both directions, in parallel
+  /// of the plan. The schedule is 1F1B or any schedule with the chunks of the plan; the function
+  /// sets its stages and micro-batches for each rank. The time of a stage is the time of its layers
+  /// on `machine.device`; the backward pass includes the recomputation. If a schedule splits the
+  /// backward pass, the gradients of the weights have zero time. Between two stages the bytes at
+  /// the cut are transferred at `machine.link_bytes_per_second` in both directions, in parallel
   /// with the work of stages.
   ///
   /// Complexity: a call of `cost` for each micro-batch and `simulate_pipeline` for each rank and
-  /// step. Memory: 48 bytes for each micro-batch and stage. Determinism: portable, except for the
-  /// share. Errors: `std::invalid_argument` if the plan is infeasible, if a schedule has other
-  /// chunks or places them otherwise, if costs do not have the number of layers of the plan, if
-  /// choices do not exist in the costs, and if micro-batches do not exist; the errors of
-  /// `device_model` and `simulate_pipeline`.
+  /// step. Memory: 48 bytes for each pair of a micro-batch and a stage. Determinism: portable,
+  /// except for `waiting_share`. Errors: `std::invalid_argument` if the plan is infeasible, if the
+  /// chunks of a schedule or their placement differ from the plan, if costs do not have the number
+  /// of layers of the plan, if choices do not exist in the costs, and if micro-batches do not
+  /// exist; the errors of `device_model` and `simulate_pipeline`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost,
             pipeline_schedule Schedule = one_f_one_b>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,
@@ -116,7 +117,7 @@ struct simulate_training_fn {
  private:
   static constexpr std::string_view name = "simulate_training";
 
-  /// A micro-batch on a virtual stage.
+  /// The times and bytes of a micro-batch on a virtual stage.
   struct measured_stage {
     stage_time<> time;
     /// The time of the transfer to the next stage.
@@ -136,7 +137,8 @@ struct simulate_training_fn {
                                     " stages" + chunks);
   }
 
-  /// Throws unless the schedule has the virtual stages of the plan on the same stages.
+  /// Throws unless the schedule places the virtual stages of the plan on the same stages as the
+  /// plan.
   template <class Schedule>
   static void check_placement(pipeline_plan<std::int64_t> const& plan, Schedule const& schedule) {
     if (plan.chunks == 1) return;

@@ -33,9 +33,10 @@ struct stage_chunks {
   std::size_t count = 1;
   /// The order in which the chunks lie on the stages; not bidirectional.
   chunk_placement placement = chunk_placement::looped;
-  /// The units of each chunk that each stage keeps at once, as `chunks_in_flight` returns them for
-  /// any schedule. If the list is empty, they are the units of `interleaved_1f1b`; other placements
-  /// require them. One chunk has `plan_pipeline_options::in_flight` instead.
+  /// The maximum number of units of each chunk that each stage keeps at the same time, as
+  /// `chunks_in_flight` returns it for any schedule. If the list is empty, the numbers are the
+  /// numbers of `interleaved_1f1b`; other placements require a list. With one chunk, set
+  /// `plan_pipeline_options::in_flight` instead.
   std::vector<chunk_counts> in_flight{};
 };
 
@@ -66,7 +67,7 @@ inline void check_chunks(std::string_view name, stage_chunks const& chunks,
   }
 }
 
-/// The plan of a search for stages with several chunks.
+/// Returns the plan that a search for stages with several chunks has found.
 template <class Time, class Search>
 [[nodiscard]] pipeline_plan<Time> planned_chunks(std::string_view name, Search const& search,
                                                  choice_table<Time> const& table,

@@ -14,7 +14,7 @@
 
 namespace omnibal::inline v0 {
 
-/// The relation of communication to computation.
+/// The relation of communication and computation in time.
 enum class communication {
   blocking,    ///< the device waits
   overlapped,  ///< other work runs meanwhile, as far as there is any
@@ -22,56 +22,59 @@ enum class communication {
 
 /// The configuration of a training step.
 struct training_step {
-  /// Sequences of a micro-batch, and the tokens of each.
+  /// The number of sequences of a micro-batch, and the tokens of each sequence.
   std::int64_t sequences = 1;
   std::int64_t tokens = 0;
   /// The tokens of a packed document; 0 means that a sequence is one document.
   std::int64_t document_tokens = 0;
-  /// A micro-batch of any documents, tiles and images. If it is not empty, it replaces the three
-  /// members before it, which then must have their defaults.
+  /// A micro-batch of any documents, tiles and images. If it is not empty, it replaces `sequences`,
+  /// `tokens` and `document_tokens`, which must then have their defaults.
   micro_batch_work work{};
-  /// Micro-batches of a data-parallel rank.
+  /// The number of micro-batches of a data-parallel rank.
   std::int64_t micro_batches = 1;
   parallel_degrees degrees{};
-  /// Chunks of the model on a stage; more than one are interleaved.
+  /// The number of chunks of the model on a stage; if it is above 1, the schedule is interleaved.
   std::int64_t chunks = 1;
   recompute_choice recomputed = recompute_choice::none;
   matmul_precision precision = matmul_precision::bf16;
   byte_sizes bytes{};
-  /// Bytes of a gradient when ranks add it up, and of a parameter when they gather it.
+  /// The bytes of a gradient in a reduction, and of a parameter in a gather.
   std::int64_t reduced_bytes = 2;
   std::int64_t gathered_bytes = 2;
-  /// Data-parallel ranks that share the state; 0 means all of them.
+  /// The number of data-parallel ranks that share the state; 0 means all of them.
   std::int64_t state_ranks = 0;
-  /// Bytes that one call of a reduction carries.
+  /// The bytes that one call of a reduction sends.
   std::int64_t bucket_bytes = 500'000'000;
-  /// Collectives of tensor parallelism in the backward pass, which can overlap the gradients of
-  /// weights, and the transfers of an interleaved pipeline.
+  /// The overlap of two kinds of communication. Collectives of tensor parallelism in the backward
+  /// pass can overlap the gradients of weights. Transfers of an interleaved pipeline can overlap
+  /// passes.
   communication layer_communication = communication::blocking;
-  /// The reduction of gradients. If `degrees.sharding` is `parameters`, layers are always gathered
-  /// while other layers compute.
+  /// The overlap of the reduction of gradients. If `degrees.sharding` is `parameters`, layers are
+  /// always gathered while other layers compute.
   communication gradient_communication = communication::overlapped;
-  /// The boundaries of virtual stages over embedding, layers and head, one more than `pipeline *
-  /// chunks`; if empty, `even_boundaries` chooses them.
+  /// The boundaries of virtual stages over embedding, layers and head; one more than `pipeline *
+  /// chunks`. If the list is empty, `even_boundaries` chooses them.
   std::vector<std::int64_t> boundaries{};
 };
 
-/// The seconds of the parts of a step. All of them are of the slowest stage; their sum is the step.
+/// The seconds of the parts of a step, for the slowest stage. Their sum is the time of the step.
 struct step_seconds {
   double matmul = 0;
   double attention = 0;
   double memory = 0;
-  /// Exposed collectives of tensor, context and expert parallelism.
+  /// The time of collectives of tensor, context and expert parallelism that does not overlap
+  /// computation.
   double tensor = 0;
   double context = 0;
   double expert = 0;
-  /// Exposed transfers between stages.
+  /// The time of transfers between stages that does not overlap computation.
   double transfer = 0;
-  /// The time in which the device waits for the host.
+  /// The time in which the device is idle until the host launches kernels.
   double launch = 0;
-  /// The time in which the slowest stage waits for other stages.
+  /// The idle time of the slowest stage, because of other stages.
   double bubble = 0;
-  /// Exposed reductions of gradients and gathers of parameters.
+  /// The time of reductions of gradients and gathers of parameters that does not overlap
+  /// computation.
   double gradients = 0;
   double optimizer = 0;
 
@@ -99,10 +102,11 @@ struct step_seconds {
 /// The result of `predict_step`.
 struct step_prediction {
   step_seconds seconds{};
-  /// The seconds of a micro-batch on each virtual stage, transfers included. `simulate_pipeline`
-  /// with them returns the timeline of the passes; gradients and optimizer follow.
+  /// The seconds of a micro-batch on each virtual stage, including transfers. `simulate_pipeline`
+  /// returns the timeline of the passes for these times. The reduction of gradients and the
+  /// optimizer follow the passes.
   std::vector<stage_time<double>> passes{};
-  /// The most bytes that each stage has at once: state, kept and transient activations.
+  /// The peak of the bytes of each stage: state, kept and transient activations.
   std::vector<std::int64_t> peak_bytes{};
 
   [[nodiscard]] double total() const { return seconds.total(); }

@@ -26,7 +26,8 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Throws unless the boundaries of a plan begin with zero, never descend and end with its choices.
+/// Throws unless the boundaries of a plan begin with zero, never descend, and end with the number
+/// of layers that have choices.
 inline void check_offload_plan(std::string_view function, offload_plan const& plan) {
   std::uint32_t before = 0;
   for (std::size_t s = 0; s != plan.boundaries.size(); ++s) {
@@ -42,7 +43,7 @@ inline void check_offload_plan(std::string_view function, offload_plan const& pl
                 " choices, its boundaries end with ", before);
 }
 
-/// Throws unless each layer of a plan has as many modules as there are names.
+/// Throws unless each layer of a plan has one module for each name.
 inline void check_module_names(std::string_view function, offload_plan const& plan,
                                std::span<std::string_view const> names) {
   for (std::size_t l = 0; l != plan.choices.size(); ++l) {
@@ -59,10 +60,10 @@ inline void check_module_names(std::string_view function, offload_plan const& pl
 }  // namespace detail
 
 struct activation_lists_fn {
-  /// Returns for each stage of a plan the layers whose module number `module` has this choice, in
-  /// order: lists for trainers that name the layers that recompute or offload. Layers have the
-  /// numbers of the model. Layers without this module are in no list. If the plan is infeasible,
-  /// the result has no stages.
+  /// Returns, for each stage of a plan, the layers whose module number `module` has the choice
+  /// `choice`, in order. Trainers that list the layers to recompute or offload accept such lists.
+  /// Layers are numbered over the whole model. Layers without this module are in no list. If the
+  /// plan is infeasible, the result has no stages.
   ///
   /// Complexity: linear. Memory: the result. Determinism: portable. Errors: `std::invalid_argument`
   /// if boundaries do not begin with zero, descend, or do not end with the number of choices.
@@ -137,10 +138,10 @@ inline constexpr write_offload_plan_fn write_offload_plan{};
 
 struct write_checkpoint_policies_fn {
   /// Writes the policies of selective activation checkpointing in PyTorch as one JSON object to an
-  /// output iterator of `char` and returns its end: `{"layers":[{"attention":"MUST_SAVE"}]}` has
-  /// for each layer and each name the enumerator of `torch.utils.checkpoint.CheckpointPolicy`.
-  /// `names` are the names of the modules. `examples/python/checkpoint_policy.py` reads the file
-  /// and makes the policy of a layer.
+  /// output iterator of `char` and returns its end: the object
+  /// `{"layers":[{"attention":"MUST_SAVE"}]}` maps, for each layer, each name to an enumerator of
+  /// `torch.utils.checkpoint.CheckpointPolicy`. `names` are the names of the modules.
+  /// `examples/python/checkpoint_policy.py` reads the file and creates the policy of a layer.
   ///
   /// Complexity: linear. Memory: the text. Determinism: portable. Errors: `std::invalid_argument`
   /// if a layer does not have one module for each name, or if a name has a quote, a backslash or a
@@ -178,13 +179,13 @@ inline constexpr write_checkpoint_policies_fn write_checkpoint_policies{};
 
 /// The flags of fine-grained activation offloading in Megatron-LM.
 struct megatron_offload {
-  /// `--offload-modules`: the modules that are offloaded in some layer.
+  /// `--offload-modules`: the modules that are offloaded in at least one layer.
   std::vector<std::string> modules;
-  /// `--activation-offload-fraction`: the share of the groups of a stage, in forward order, that
-  /// are offloaded. A group is a module of a layer.
+  /// `--activation-offload-fraction`: the share of the groups of a stage that are offloaded, the
+  /// first groups in forward order. A group is a module of a layer.
   double fraction = 1;
-  /// `--delta-offload-bytes-across-pp-ranks`: stage s keeps its first groups until they have this
-  /// number of bytes times s.
+  /// `--delta-offload-bytes-across-pp-ranks`: stage s keeps its first groups until their bytes
+  /// reach `delta_bytes` times s.
   std::int64_t delta_bytes = 0;
 
   /// Returns the arguments of the command line; empty if nothing is offloaded.
@@ -204,11 +205,11 @@ struct megatron_offload_flags_fn {
   /// Returns the flags of Megatron-LM that offload the modules of a plan. `names` are the names of
   /// the modules in Megatron-LM, such as `core_attn`; a name is empty if Megatron-LM has none.
   ///
-  /// The flags express few plans. Megatron-LM offloads a module in all layers of a stage, with
-  /// three exceptions: the last layer of a stage with the module keeps it; stage s keeps its first
-  /// groups until they have s times `delta_bytes`; and of the other groups only the first ones are
-  /// offloaded, by `fraction`. A group is a module of a layer with bytes. `layer_input` is allowed
-  /// only if all other modules of all layers are recomputed.
+  /// The flags can express only few plans. Megatron-LM offloads a module in all layers of a stage,
+  /// with three exceptions. The last layer of a stage that has the module keeps it. Stage s keeps
+  /// its first groups until their bytes reach `delta_bytes` times s. Only the share `fraction` of
+  /// the remaining groups is offloaded, the first groups first. A group is a module of a layer with
+  /// bytes. `layer_input` is allowed only if all other modules of all layers are recomputed.
   ///
   /// Complexity: linear. Memory: a few numbers for each group. Determinism: portable. Errors:
   /// `std::invalid_argument` if the plan and the layers do not match, if a layer does not have one
@@ -253,12 +254,12 @@ struct megatron_offload_flags_fn {
     bool is_offloaded;
   };
 
-  /// The values of the flags that all stages allow.
+  /// The ranges of flag values that express the plan on all stages.
   struct flag_ranges {
-    /// The bytes from `least` to `most`.
+    /// The range of `delta_bytes`, both ends included.
     std::int64_t least_delta = 0;
     std::int64_t most_delta = std::numeric_limits<std::int64_t>::max();
-    /// The shares of groups that are disabled, from `least` to below `most`.
+    /// The range of the share of groups that are not offloaded, without its upper end.
     double least_disabled = 0;
     double most_disabled = 1;
 
@@ -312,7 +313,7 @@ struct megatron_offload_flags_fn {
     }
   }
 
-  /// The groups of a stage in forward order, without the last one of each module.
+  /// Returns the groups of a stage in forward order, without the last group of each module.
   [[nodiscard]] static std::vector<group> groups_of(offload_plan const& plan,
                                                     std::span<offload_layer const> layers,
                                                     std::span<std::string_view const> names,
@@ -339,7 +340,7 @@ struct megatron_offload_flags_fn {
     return result;
   }
 
-  /// Narrows the flags to the values with which a stage offloads its groups.
+  /// Narrows the ranges to the flag values with which a stage offloads its groups as planned.
   static void add_stage(std::vector<group> const& groups, std::size_t stage, flag_ranges& ranges) {
     auto const is_offloaded = [](group const& one) { return one.is_offloaded; };
     auto const begin = std::find_if(groups.begin(), groups.end(), is_offloaded);

@@ -45,9 +45,9 @@ void check_boundaries(std::string_view function, Boundaries const& boundaries) {
 namespace omnibal::inline v0 {
 
 struct recompute_lists_fn {
-  /// Returns for each stage of a plan the layers that run with the choice number `choice`, in
-  /// order. Layers have the numbers of the model. The number in the stage is this number minus
-  /// `plan.boundaries[stage]`. If the plan is infeasible, the result has no stages.
+  /// Returns, for each stage of a plan, the layers that run with choice number `choice`, in order.
+  /// Layers are numbered over the whole model. Subtract `plan.boundaries[stage]` to get the number
+  /// within the stage. If the plan is infeasible, the result has no stages.
   ///
   /// Complexity: linear. Memory: the result. Determinism: portable. Errors: `std::invalid_argument`
   /// if boundaries do not begin with zero, if boundaries descend, or if they do not end with the
@@ -101,14 +101,14 @@ struct language_model_letters {
 
 struct write_megatron_layout_fn {
   /// Writes the argument of `--pipeline-model-parallel-layout` to an output iterator of `char` and
-  /// returns its end. The text is a letter for each layer, `|` between the stages, and `t*7` for
+  /// returns its end. The text has a letter for each layer and `|` between the stages; `t*7` means
   /// seven equal letters. `boundaries` are the boundaries of a plan, with virtual stages in the
   /// order of the model.
   ///
   /// Complexity: linear. Memory: a few strings. Determinism: portable. Errors:
   /// `std::invalid_argument` if the boundaries do not start at zero or are not ascending, if a
-  /// letter is not E, t, m or L, and if Megatron-LM cannot run the order of the letters: it has one
-  /// E first, then t, then all m on one stage, and one L last. Source: Megatron-LM,
+  /// letter is not E, t, m or L, and if Megatron-LM cannot run the order of the letters: one E
+  /// first, then t, then all m on one stage, and one L last. Source: Megatron-LM,
   /// megatron/core/transformer/pipeline_parallel_layer_layout.py.
   template <sample_range Boundaries, layer_letter Letter, std::output_iterator<char> Out>
   requires std::integral<std::ranges::range_value_t<Boundaries const>> Out
@@ -145,8 +145,8 @@ struct write_megatron_layout_fn {
     return static_cast<std::ptrdiff_t>(index);
   }
 
-  /// Throws unless Megatron-LM can run layers with these letters, the whole model or some layers in
-  /// a row.
+  /// Throws unless Megatron-LM can run layers with this sequence of letters. The letters may be the
+  /// whole model or some consecutive layers.
   template <class Boundaries, class Letter>
   static void check_order(Boundaries const& boundaries, Letter const& letter) {
     std::size_t const stages = std::ranges::size(boundaries) - 1;
@@ -223,9 +223,9 @@ struct write_plan_fn {
   /// Writes a plan as one JSON object to an output iterator of `char` and returns its end. The
   /// object has `status`, `boundaries`, `choices`, `stages` (each with `time`, `bytes` and
   /// `in_flight`), `step_time`, `lower_bound` and `proven`. With several chunks it also has
-  /// `chunks` and `placement`, and virtual stages have the boundaries. If there is no plan, the
-  /// object has `status`, `stage` and `missing_bytes` instead. Numbers read back as the same
-  /// numbers; integers require a reader that supports all 64 bits.
+  /// `chunks` and `placement`, and the boundaries are the boundaries of virtual stages. If there is
+  /// no plan, the object has `status`, `stage` and `missing_bytes` instead. A reader that supports
+  /// 64-bit integers restores the same numbers.
   ///
   /// Complexity: linear. Memory: the text. Determinism: portable for integers. Errors: the errors
   /// of the iterator.

@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// Choices of activations for several budgets whose times and peaks are in the order of the
-/// budgets.
+/// Choices of activations for several budgets, with times and peaks that are monotone in the
+/// budget.
 
 #include <omnibal/recompute/activation_layer.hpp>
 #include <omnibal/recompute/activations_result.hpp>
@@ -21,27 +21,28 @@
 namespace omnibal::inline v0 {
 
 struct activation_frontier_fn {
-  /// Selects choices for each of several budgets, as `select_activations` does. From each budget
-  /// that suffices to a larger one, the added time and its lower bound never rise, and the peak
-  /// never falls. The result has one element for each budget, in the order of `budgets`.
+  /// Selects choices for each of several budgets, as `select_activations` does. From a feasible
+  /// budget to a larger budget, the added time and its lower bound never rise, and the peak never
+  /// falls. The result has one element for each budget, in the order of `budgets`.
   ///
-  /// The budgets are solved in ascending order. A budget keeps the choices of the budget before it
-  /// unless its own choices are better: they add less time, or the same time with fewer offloaded
-  /// bytes, or both are equal and the peak is lower. If better choices have a lower peak than
-  /// choices of smaller budgets, they fit these budgets too, and replace those choices. The lower
-  /// bound of a budget is the largest one of all budgets that are not smaller. Therefore each
-  /// added time is at most the added time of `select_activations` for the same budget, each bound
-  /// is at least the bound there, and more results may be proven. Unlike there, a module that fits
-  /// may be recomputed or offloaded.
+  /// The budgets are solved in ascending order. A budget inherits the choices of the previous
+  /// budget unless its own choices are better: they add less time, or the same time with fewer
+  /// offloaded bytes, or both are equal and the peak is lower. If better choices have a lower peak
+  /// than the choices of smaller budgets, they fit these budgets too and replace their choices. The
+  /// lower bound of a budget is the largest lower bound of this budget and all larger ones.
+  /// Therefore each added time is at most the added time of `select_activations` for the same
+  /// budget, each lower bound is at least its lower bound, and more results may be proven. In
+  /// contrast to `select_activations`, a module that fits may still be recomputed or offloaded.
   ///
-  /// A call of `select_activations` for one budget knows no other budget. Choices with the least
-  /// time and, among these, with the lowest peak would be in the same order, but no search finds
-  /// them in time for all inputs.
+  /// Separate calls of `select_activations` do not guarantee this order, because each call sees
+  /// only one budget. Optimal choices with the lowest peak would be in this order, but no search
+  /// finds them in reasonable time for all inputs.
   ///
-  /// Complexity: `select_activations` for each budget, and a comparison with each smaller budget
-  /// whose choices are replaced. Memory: as `select_activations`, and the results. Determinism: as
-  /// `select_activations`. Errors: as `select_activations`; without budgets the layers are not
-  /// checked. A budget that is too small is no error: its status says so.
+  /// Complexity: a call of `select_activations` for each budget, and a comparison with each smaller
+  /// budget whose choices are replaced. Memory: as `select_activations`, and the results.
+  /// Determinism: as `select_activations`. Errors: as `select_activations`; without budgets the
+  /// layers are not checked. If a budget is too small, the function does not throw; the status of
+  /// its result is infeasible.
   template <activation_layer_range Layers>
   [[nodiscard]] std::vector<activations_result<detail::activation_time<Layers>>> operator()(
       Layers const& layers, std::span<std::int64_t const> budgets, offload_link const& link,
@@ -79,7 +80,7 @@ struct activation_frontier_fn {
            std::tie(right.added_time, right.offloaded_bytes, right.peak_bytes);
   }
 
-  /// Gives a budget the choices of another one. Its bound remains.
+  /// Replaces the result of a budget by the result of another budget, but keeps its lower bound.
   template <class Result>
   static void replace(Result const& from, Result& to) {
     auto const bound = to.lower_bound;
@@ -87,7 +88,7 @@ struct activation_frontier_fn {
     to.lower_bound = bound;
   }
 
-  /// A bound of a larger budget holds for each smaller one.
+  /// Raises lower bounds: a lower bound of a budget also holds for each smaller budget.
   template <class Result>
   static void raise_bounds(std::vector<std::size_t> const& order, std::vector<Result>& results) {
     for (std::size_t k = order.size(); k-- != 0;) {
@@ -102,7 +103,7 @@ struct activation_frontier_fn {
   }
 };
 
-/// Selects choices for several budgets, with times and peaks in their order; see
+/// Selects choices for several budgets, with times and peaks that are monotone in the budget; see
 /// `activation_frontier_fn`.
 inline constexpr activation_frontier_fn activation_frontier{};
 

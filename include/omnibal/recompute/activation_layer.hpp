@@ -24,20 +24,20 @@ enum class activation_choice : std::uint8_t {
   offload,    ///< The activations are sent over the link and fetched before the backward pass.
 };
 
-/// Whether a module may drop its activations.
+/// Whether a module may be recomputed.
 enum class module_need : std::uint8_t {
   optional,  ///< Any choice is possible.
   required,  ///< Recomputation starts from these activations, which are kept or offloaded.
 };
 
-/// A part of a layer whose activations have one choice.
+/// A part of a layer with one choice for its activations.
 template <scalar_measure Time = std::int64_t>
 struct activation_module {
   /// The bytes of activations of one micro-batch.
   std::int64_t bytes = 0;
-  /// The time that recomputation of the module adds, in the unit of all times.
+  /// The time that the recomputation of the module takes, in the unit of all times.
   Time recompute_time{};
-  /// Whether the module may be recomputed. The time of a required module is ignored.
+  /// Whether the module may be recomputed. If the module is required, `recompute_time` is ignored.
   module_need need = module_need::optional;
 
   [[nodiscard]] friend bool operator==(activation_module const&,
@@ -48,16 +48,16 @@ struct activation_module {
 template <scalar_measure Time = std::int64_t>
 struct activation_layer {
   std::vector<activation_module<Time>> modules;
-  /// The times of the passes of one micro-batch, without recomputation. The link transfers during
-  /// these times.
+  /// The times of the forward and the backward pass of one micro-batch, without recomputation. The
+  /// link transfers during these times.
   Time forward_time{};
   Time backward_time{};
-  /// Additional bytes while the forward or the backward pass of the layer runs.
+  /// The additional bytes on the device while the forward or the backward pass of the layer runs.
   std::int64_t forward_transient_bytes = 0;
   std::int64_t backward_transient_bytes = 0;
   /// Other bytes, such as parameters or states of the optimizer, that the link starts to send when
   /// the forward pass of the layer begins, and to fetch when its backward pass begins. They precede
-  /// the activations. Bytes that are left continue during the next passes.
+  /// the activations on the link. Remaining bytes are transferred during the next passes.
   std::int64_t forward_traffic_bytes = 0;
   std::int64_t backward_traffic_bytes = 0;
 
@@ -66,26 +66,26 @@ struct activation_layer {
 
 /// The link between a device and the memory to which activations are offloaded.
 struct offload_link {
-  /// The bytes that the link transfers in one unit of time in each direction, both at once. If
-  /// several devices share the link, this is the share of one device. Zero means no link.
+  /// The bytes that the link transfers in one unit of time in each direction, both directions at
+  /// once. If several devices share the link, this is the share of one device. Zero means no link.
   double bytes_per_time = 0;
   /// Other bytes that the link sends during the forward passes of all layers and fetches during
-  /// their backward passes, spread evenly over the times of these passes. Traffic of a step is
-  /// divided by its micro-batches.
+  /// their backward passes, spread evenly over the times of these passes. For traffic of a whole
+  /// step, divide its bytes by the number of micro-batches.
   std::int64_t forward_traffic_bytes = 0;
   std::int64_t backward_traffic_bytes = 0;
 };
 
-/// A type with `bytes`, an integer, and `recompute_time`, a number. The type may also have `need`;
-/// if it has none, every module is optional.
+/// A type with an integer `bytes` and a number `recompute_time`. The type may also have `need`;
+/// without `need`, every module is optional.
 template <class Module>
 concept any_activation_module = requires(Module const& part) {
   { part.bytes } -> detail::member_integer;
   { part.recompute_time } -> detail::member_weight;
 };
 
-/// A type with the members of `activation_layer`; `modules` is any range of modules. Members for
-/// traffic may be missing; the layer then has no traffic.
+/// A type with the members of `activation_layer`; `modules` is any range of modules. If the type
+/// has no members for traffic, the layer has no traffic.
 template <class Layer>
 concept any_activation_layer = requires(Layer const& layer) {
   requires std::ranges::input_range<decltype((layer.modules))>;
@@ -123,7 +123,7 @@ using activation_time_of =
                    std::remove_cvref_t<decltype(std::declval<Layer const&>().backward_time)>,
                    std::remove_cvref_t<decltype(std::declval<module_of<Layer>>().recompute_time)>>;
 
-/// The type in which the times of such layers are added.
+/// The type of the sum of the times of such layers.
 template <class Layers>
 using activation_time =
     activation_time_of<std::remove_cvref_t<std::ranges::range_reference_t<Layers const>>>;

@@ -22,23 +22,25 @@
 namespace omnibal::inline v0 {
 
 struct measure_activations_options {
-  /// The number of micro-batches that hold activations at once.
+  /// The number of micro-batches whose activations the device keeps at the same time.
   std::int64_t in_flight = 1;
 };
 
-/// The memory and the time of choices.
+/// The memory and the added time of given choices.
 template <scalar_measure Time>
 struct activation_usage {
   /// The sum of the recomputation times of the recomputed modules.
   Time added_time{};
-  /// The largest bytes on the device.
+  /// The peak of the bytes on the device.
   std::int64_t peak_bytes = 0;
-  /// The bytes of one micro-batch that are kept and that are offloaded.
+  /// The bytes of one micro-batch that are kept, and that are offloaded.
   std::int64_t kept_bytes = 0;
   std::int64_t offloaded_bytes = 0;
-  /// The bytes of one micro-batch on the device between its passes, kept and in a queue.
+  /// The bytes of one micro-batch that are on the device between its passes: kept bytes and bytes
+  /// in a queue.
   std::int64_t held_bytes = 0;
-  /// The largest bytes on the device during the forward and the backward pass of each layer.
+  /// The peak of the bytes on the device during the forward pass and during the backward pass of
+  /// each layer.
   std::vector<std::int64_t> forward_bytes;
   std::vector<std::int64_t> backward_bytes;
 
@@ -52,26 +54,26 @@ struct measure_activations_fn {
   /// Layers run in order, then their backward passes in reverse order. Let `kept(i)` and
   /// `offloaded(i)` be the bytes of layer i with these choices, and F(i) and B(i) the whole bytes
   /// of activations that the link transfers during its forward and backward pass. Other traffic of
-  /// the link reduces them: even traffic reduces the rate, and traffic of a layer precedes all
-  /// activations from the beginning of its pass on. The bytes not sent after layer i are
-  /// `q(i) = max(0, q(i - 1) + offloaded(i) - F(i))`. The backward pass of layer i requires all its
-  /// offloaded bytes when it begins. Fetches are as late as possible, so then
-  /// `p(i) = offloaded(i) + max(0, p(i - 1) - B(i))` offloaded bytes of layers 1 to i are on the
-  /// device. Bytes that cannot be sent and fetched in time stay on the device: after the forward
-  /// pass of layer i the queue has at least p(i) - B(i + 1) - ... - B(n) bytes, and before its
-  /// backward pass at least q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
+  /// the link reduces F and B. Even traffic reduces the rate. Traffic of a layer precedes all
+  /// activations from the beginning of its pass on. The bytes not sent after layer i are `q(i) =
+  /// max(0, q(i - 1) + offloaded(i) - F(i))`. The backward pass of layer i requires all its
+  /// offloaded bytes when it begins. Fetches are as late as possible. Then `p(i) = offloaded(i) +
+  /// max(0, p(i - 1) - B(i))` offloaded bytes of layers 1 to i are on the device at this time.
+  /// Bytes that cannot be sent and fetched in time stay on the device: after the forward pass of
+  /// layer i the queue has at least p(i) - B(i + 1) - ... - B(n) bytes, and before its backward
+  /// pass at least q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
   ///
   /// The peak is the largest sum of kept bytes of layers 1 to i, queued bytes, and transient bytes.
   /// The transient bytes of a layer are added to the larger sum at the begin and at the end of its
-  /// pass. When its backward pass begins, its recomputed bytes are on the device too. Each other
-  /// micro-batch in flight adds the bytes kept by all layers and the larger queue at the end of the
-  /// forward pass. Offloading never adds time, because nothing waits for the link.
+  /// pass. When the backward pass of a layer begins, its recomputed bytes are on the device too.
+  /// Each other micro-batch in flight adds the bytes kept by all layers and the larger queue at the
+  /// end of the forward pass. Offloading never adds time, because no pass waits for the link.
   ///
   /// Complexity: linear in the number of modules. Memory: about 100 bytes for each layer.
   /// Determinism: portable; F and B are products of floating-point numbers. Errors:
   /// `std::invalid_argument` for choices that do not match the layers or have no valid value, for
   /// numbers that are negative or not finite, and for an in_flight below 1; `std::overflow_error`
-  /// if the bytes of all micro-batches or the sum of the times leave their type.
+  /// if the bytes of all micro-batches or the sum of the times exceed their type.
   template <activation_layer_range Layers>
   [[nodiscard]] activation_usage<detail::activation_time<Layers>> operator()(
       Layers const& layers, std::vector<std::vector<activation_choice>> const& choices,

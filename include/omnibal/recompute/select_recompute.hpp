@@ -25,7 +25,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// The type in which the times of such choices are added.
+/// The type of the sum of the times of such choices.
 template <class Choices>
 using time_of = working_weight<
     std::remove_cvref_t<decltype(std::declval<std::ranges::range_reference_t<Choices>>().time)>>;
@@ -39,33 +39,35 @@ struct select_recompute_fn {
   /// choices of a layer, any number of them in any order. The functor is called once for each
   /// layer, in order.
   ///
-  /// The problem is a multiple-choice knapsack problem. The linear relaxation gives a first
-  /// solution, which swaps of choices between two layers improve. Reduced costs then fix most
+  /// The problem is a multiple-choice knapsack problem. The linear relaxation yields a first
+  /// solution, and swaps of the choices of two layers improve it. Reduced costs then fix most
   /// choices. Equal layers become one layer, for which only the number of layers with each choice
   /// is left to decide. Label search finds the best solution of the remaining problem. It drops
-  /// partial solutions that require more bytes and time than another one, or that cannot lead to a
-  /// better solution by the linear relaxation. It merges similar solutions if too many remain.
-  /// Therefore the solution may miss the best; the lower bound limits the difference.
+  /// partial solutions that require more bytes and time than another partial solution, or that
+  /// cannot lead to a better solution according to the linear relaxation. It merges similar
+  /// solutions if too many remain. Therefore the solution may miss the best; the lower bound limits
+  /// the difference.
   ///
-  /// If choices of a layer are equal, the first one is selected; of equal layers the first ones
-  /// have the first choices. The order of the layers has no influence on the time. Floating-point
-  /// times are compared as whole numbers of at most 2^-61 of the sum of the largest times. Bound
-  /// and proof hold up to one of these units for each layer and up to the rounding of sums. They
-  /// hold exactly for whole numbers that add up to less than 2^53. All integers are exact, up to
-  /// the largest sums.
+  /// If choices of a layer are equal, the first one is selected; among equal layers, the first
+  /// layers have the first choices. The order of the layers has no influence on the time.
+  /// Floating-point times are rounded to whole numbers of a unit of at most 2^-61 of the sum of the
+  /// largest times. The bound and the proof are exact except for one unit for each layer and for
+  /// the rounding of sums. They are exact for whole numbers that add up to less than 2^53, and for
+  /// all integers.
   ///
-  /// Complexity: states * choices for each layer and layers^2 * choices. This is the cost for each
-  /// number of transient bytes, or range of such numbers, that may lead to the best solution.
-  /// Memory: 8 bytes for each layer and state, 400 for each choice. Determinism: portable for
-  /// integers. Errors: `std::invalid_argument` if a layer has no choices, if times are negative or
-  /// not finite, if bytes or the reserve are negative, if in_flight or states is below 1, and if
-  /// `max_gap` is not from 0 to below 1; `std::overflow_error` if the largest times or the fewest
-  /// bytes of all layers add up to more than 2^63 - 1, or if, when infeasible, the bytes of the
-  /// result exceed it; `std::length_error` if there are more than 2^32 - 1 layers. A budget that is
-  /// too small, or negative, is no error: the status says so. Sources: Pisinger, "A minimal
-  /// algorithm for the multiple-choice knapsack problem", 1995; Fisher, "The Lagrangian relaxation
-  /// method for solving integer programming problems", 1981; Bergman et al., "Decision diagrams for
-  /// optimization", 2016, for the merging of states.
+  /// Complexity: states * choices steps for each layer, and layers^2 * choices steps. The search
+  /// does this work for each value of the transient bytes, or range of values, that may lead to the
+  /// best solution. Memory: 8 bytes for each layer and state, 400 bytes for each choice.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` if a layer has no choices,
+  /// if times are negative or not finite, if bytes or the reserve are negative, if in_flight or
+  /// states is below 1, and if `max_gap` is not from 0 to below 1; `std::overflow_error` if the
+  /// largest times or the fewest bytes of all layers add up to more than 2^63 - 1, or if, when
+  /// infeasible, the bytes of the result exceed it; `std::length_error` if there are more than 2^32
+  /// - 1 layers. If the budget is too small or negative, the function does not throw; the status is
+  ///   infeasible. Sources: Pisinger, "A minimal algorithm for the multiple-choice knapsack
+  ///   problem", 1995; Fisher, "The Lagrangian relaxation method for solving integer programming
+  ///   problems", 1981; Bergman et al., "Decision diagrams for optimization", 2016, for the merging
+  ///   of states.
   template <std::ranges::input_range Layers, class Choices>
     requires activation_option_function<Choices, std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, Choices const& choices, std::int64_t budget,

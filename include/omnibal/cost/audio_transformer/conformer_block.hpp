@@ -19,7 +19,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Two feed-forward parts around attention and a convolution.
+/// A Conformer layer: two feed-forward parts around attention and a convolution.
 struct conformer_block {
   std::string_view function;
   std::int64_t hidden = 0;

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// One attention with its projections.
+/// An attention with its projections.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -16,17 +16,17 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The tokens of an attention and the pairs that its mask leaves, of one sequence-parallel rank.
+/// The tokens of an attention and its pairs of tokens, on one sequence-parallel rank.
 struct attended_tokens {
   int128 rows = 0;
   int128 context_rows = 0;
-  /// The pairs of the attention, half of which a causal mask hides.
+  /// The number of pairs of tokens; a causal mask hides half of them.
   int128 pairs = 0;
-  /// The pairs of an indexer, which scores the whole sequence.
+  /// The number of pairs of tokens for an indexer, which scores the whole sequence.
   int128 indexed_pairs = 0;
 };
 
-/// One attention with its projections, without the norms around it.
+/// An attention with its projections, without the norms around it.
 struct attention {
   std::int64_t hidden = 0;
   /// The width of the tokens from which keys and values are computed.
@@ -34,7 +34,7 @@ struct attention {
   std::int64_t heads = 0;
   std::int64_t key_value_heads = 0;
   std::int64_t head_size = 0;
-  /// Numbers of a value; 0 means as many as of a key.
+  /// The size of a value of one head; 0 means the size of a key.
   std::int64_t value_size = 0;
   latent_attention latent{};
   sparse_indexer indexer{};
@@ -80,7 +80,8 @@ struct attention {
     }
   }
 
-  /// Adds the attention. Queries, keys and values are kept as the kernel needs them.
+  /// Adds the attention. The layer keeps queries, keys and values in the form that the kernel
+  /// needs.
   void add_to(layer_tally& tally, attended_tokens const& tokens) const {
     int128 const queries = query_width();
     int128 const output_width = int128{heads} * size_of_value();
@@ -107,7 +108,7 @@ struct attention {
     add_split_rows(tally, tokens.rows, output_width, hidden, output_bias);
   }
 
-  /// Returns the numbers of all queries of a token.
+  /// Returns the size of the queries of all heads of a token.
   [[nodiscard]] int128 query_width() const { return int128{heads} * key_size(); }
 
  private:
@@ -115,7 +116,7 @@ struct attention {
   [[nodiscard]] std::int64_t size_of_head() const {
     return head_size == 0 ? hidden / heads : head_size;
   }
-  /// Returns the numbers of a query or key of one head.
+  /// Returns the size of a query or key of one head.
   [[nodiscard]] std::int64_t key_size() const {
     return size_of_head() + (is_latent() ? latent.rope_size : 0);
   }
@@ -123,12 +124,13 @@ struct attention {
     std::int64_t const own = is_latent() ? latent.value_size : value_size;
     return own > 0 ? own : size_of_head();
   }
-  /// Returns the key heads, including copies if there are more ranks than heads.
+  /// Returns the number of key heads, including copies if there are more tensor-parallel ranks than
+  /// heads.
   [[nodiscard]] int128 key_heads(layer_tally const& tally) const {
     return std::max(is_latent() ? heads : key_value_heads, tally.tensor());
   }
 
-  /// Returns the numbers of keys and values of a token that the layer computes itself.
+  /// Returns the size of the keys and values of a token that the layer computes itself.
   [[nodiscard]] int128 own_width(int128 key_width, int128 value_width) const {
     return source == key_value_source::earlier_layer ? int128{0} : key_width + value_width;
   }
@@ -142,8 +144,8 @@ struct attention {
     add_split_columns(tally, tokens.context_rows, context_width, value_width, input_bias);
   }
 
-  /// Adds the projections of latent attention: every rank projects down and normalizes its tokens,
-  /// and projects up its heads.
+  /// Adds the projections of latent attention. Every rank projects its tokens down and normalizes
+  /// them; then it projects them up for its own heads.
   void add_latent_inputs(layer_tally& tally, int128 rows, int128 context_rows) const {
     if (latent.query_rank > 0) {
       add_whole(tally, rows, hidden, latent.query_rank, false);
@@ -188,10 +190,10 @@ struct attention {
                recomputed_tensors::scores, {0, 2 * scores + masks});
   }
 
-  /// Adds the indexer of sparse attention. Small heads score all earlier tokens, and attention
-  /// reads the tokens with the largest scores. Every rank has the whole indexer. Queries of the
-  /// indexer come from the latent queries, if there are any. The indexer sends no gradients to its
-  /// inputs. Its loss covers the selected tokens only.
+  /// Adds the indexer of sparse attention. Its small heads score all earlier tokens, and attention
+  /// reads the tokens with the largest scores. Every rank has the whole indexer. The queries of the
+  /// indexer are computed from the latent queries, if there are any. The indexer sends no gradients
+  /// to its inputs. Its loss covers only the selected tokens.
   void add_indexer(layer_tally& tally, attended_tokens const& tokens) const {
     std::int64_t const inputs = latent.query_rank > 0 ? latent.query_rank : hidden;
     int128 const width = int128{indexer.heads} * indexer.head_size;
@@ -201,7 +203,7 @@ struct attention {
     tally.parameters(numbers_of(norm_kind::layer) * indexer.head_size, tensor_sharding::whole);
     tally.detached_flops(tokens.indexed_pairs * width, 2 * tokens.pairs * width,
                          tensor_sharding::whole);
-    // Queries and weights of the heads, and the keys before and after their norm.
+    // The queries and the weights of the heads, and the keys before and after their norm.
     int128 const keys = tally.activation_bytes(tokens.rows * indexer.head_size);
     tally.moved(2 * keys, tensor_sharding::whole);
     tally.keep(tally.activation_bytes(tokens.rows * (width + indexer.heads)) + 2 * keys,

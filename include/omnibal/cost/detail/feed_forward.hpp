@@ -14,12 +14,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the number of matrices into the hidden layer: two with a gate.
+/// Returns the number of matrices into the hidden layer: two with a gate, otherwise one.
 [[nodiscard]] constexpr std::int64_t matrices_in(mlp_kind kind) {
   return kind == mlp_kind::gated ? 2 : 1;
 }
 
-/// Adds the kept and moved bytes of `numbers` of a hidden layer.
+/// Adds the kept and moved bytes of the activation of a hidden layer with `numbers` numbers.
 inline void add_activation(layer_tally& tally, int128 numbers, mlp_kind kind) {
   int128 const output = tally.activation_bytes(numbers);
   int128 const input = matrices_in(kind) * output;
@@ -29,7 +29,7 @@ inline void add_activation(layer_tally& tally, int128 numbers, mlp_kind kind) {
   tally.widest(input + output, tensor_sharding::split);
 }
 
-/// Two or three matrices with an activation in between.
+/// A feed-forward part: two or three matrices with an activation in between.
 struct dense_mlp {
   std::int64_t hidden = 0;
   std::int64_t width = 0;
@@ -50,7 +50,7 @@ struct dense_mlp {
   }
 };
 
-/// A router, routed experts and shared experts.
+/// A mixture of experts: a router, routed experts and shared experts.
 struct expert_mixture {
   std::int64_t hidden = 0;
   expert_layer experts{};
@@ -91,7 +91,8 @@ struct expert_mixture {
     return experts.shared_mlp == 0 ? experts.mlp : experts.shared_mlp;
   }
 
-  /// Adds the router. It reads its input in the type of activations, also if matrices do not.
+  /// Adds the router. It reads its input in the type of activations, even if matrices read another
+  /// type.
   void add_router(layer_tally& tally, int128 rows) const {
     constexpr std::int64_t probability_bytes = 4;
     if (tally.has_own_inputs()) {
@@ -103,13 +104,13 @@ struct expert_mixture {
     tally.keep(probability_bytes * rows * experts.routed, tensor_sharding::at_norm);
   }
 
-  /// Adds the routed experts. Each token is sent to its experts and returns; the router learns from
-  /// the returned values.
+  /// Adds the routed experts. Each token is sent to its experts, and their outputs return; the
+  /// router receives gradients from the returned outputs.
   void add_routed(layer_tally& tally, int128 rows, std::int64_t width) const {
     int128 const inner = int128{matrices_in(kind)} * experts.mlp;
     int128 const one_expert = (inner + experts.mlp) * width;
-    // Each rank that shares the matrices of an expert has the whole bias of its outputs and the
-    // whole outer side of its adapters.
+    // Each rank that shares the matrices of an expert has the whole output bias and the whole outer
+    // side of its adapters.
     int128 const outer = int128{width} * tally.expert_tensor();
     int128 const biases = experts.has_bias ? inner + outer : int128{0};
     tally.parameters(experts.routed * (one_expert + biases), tensor_sharding::expert,

@@ -28,7 +28,7 @@ namespace omnibal::inline v0::detail {
   return side * side + class_tokens;
 }
 
-/// Throws unless the tiles and images of a micro-batch are possible.
+/// Throws unless the numbers of tiles and images of a micro-batch are valid.
 constexpr void check_images(std::string_view function, micro_batch_work const& batch,
                             std::int64_t tokens_of_tile) {
   check_sequences(function, "images", batch.images);
@@ -38,8 +38,7 @@ constexpr void check_images(std::string_view function, micro_batch_work const& b
   }
 }
 
-/// Returns all tokens of tiles and images. The tokens of `together` tiles in a row are one
-/// sequence.
+/// Returns the sequences of all tiles and images. `together` consecutive tiles form one sequence.
 [[nodiscard]] constexpr sequences image_tokens(std::string_view function,
                                                micro_batch_work const& batch,
                                                std::int64_t tokens_of_tile,
@@ -58,7 +57,7 @@ constexpr void check_images(std::string_view function, micro_batch_work const& b
                        function, "the sum of the squares of the tokens", squares),
                    .spans = batch.images.spans};
   for (span_squares& within : result.spans) {
-    // No more than the sum of all squares.
+    // The sum cannot overflow, because it is at most the sum of all squares.
     if (within.span.kind == span_kind::whole) continue;
     within.squares += groups * within.span.squares(groups == 0 ? 0 : together * tokens_of_tile) +
                       within.span.squares(of_last);

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The sums of the cost of a layer on one rank, its matrices and its norms.
+/// The sums of the cost of a layer on one rank, and functions that add its matrices and norms.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -47,40 +47,41 @@ constexpr void check_bytes(std::string_view function, byte_sizes const& bytes) {
   check_between(function, "scale_block", bytes.scale_block, 0, max_width);
 }
 
-/// The placement of numbers on tensor-parallel ranks.
+/// The distribution of numbers over tensor-parallel ranks.
 enum class tensor_sharding {
   whole,    ///< each rank has all of them
   at_norm,  ///< as `parallel_degrees::norms` says
   split,    ///< each rank has its share
   expert,   ///< each rank has its share of the experts of its expert-parallel rank
-  /// Tokens on their way to experts. Ranks that share the matrices of an expert gather its tokens.
+  /// Tokens that are sent to experts. Ranks that share the matrices of an expert gather its tokens.
   to_experts,
 };
 
-/// The purpose for which the backward pass needs a kept tensor.
+/// The purpose of a kept tensor in the backward pass.
 enum class backward_use {
   always,
   for_weights,  ///< the input of a matrix, if the matrix or an adapter beside it is trained
   if_trained,   ///< a tensor of a part through which no gradients pass to the layers before it
 };
 
-/// The tensors that `selective` recomputes: none, outputs of norms and activations, or unfused
-/// scores.
+/// The tensors that `selective` recomputes: none, the outputs of norms and activations, or the
+/// scores of unfused attention.
 enum class recomputed_tensors { nothing, elementwise, scores };
 
-/// Returns the work of all passes of a product of activations with parameters, in units of its
-/// forward pass.
+/// Returns the work of all passes of a product of activations and parameters, in units of the work
+/// of its forward pass.
 [[nodiscard]] constexpr std::int64_t linear_passes(training_mode training) {
   if (training == training_mode::all) return 3;
   return training == training_mode::input_gradients ? 2 : 1;
 }
 
-/// Returns the forward and backward passes of a product of activations with activations.
+/// Returns the work of all passes of a product of activations and activations, in units of the work
+/// of its forward pass.
 [[nodiscard]] constexpr std::int64_t score_passes(training_mode training) {
   return training == training_mode::forward_only ? 1 : 3;
 }
 
-/// Bytes of all ranks together, and their placement.
+/// Bytes on all ranks together, and their distribution over the ranks.
 struct placed_bytes {
   int128 bytes = 0;
   tensor_sharding where = tensor_sharding::whole;
@@ -91,7 +92,8 @@ struct int128_work {
   int128 moved_bytes = 0;
 };
 
-/// The sums of one layer. All arguments are for all ranks together; the sums are for one rank.
+/// The sums of the cost of one layer. All arguments are amounts on all ranks together; the sums are
+/// amounts on one rank.
 class layer_tally {
  public:
   layer_tally(std::string_view function, parallel_degrees const& degrees, byte_sizes const& bytes,
@@ -111,9 +113,9 @@ class layer_tally {
   [[nodiscard]] std::int64_t expert_tensor() const {
     return has_expert_tensor() ? degrees_.expert_tensor : degrees_.tensor;
   }
-  /// Returns true if routed experts have tensor-parallel ranks of their own.
+  /// Returns true if the number of ranks that share an expert is set separately.
   [[nodiscard]] bool has_expert_tensor() const { return degrees_.expert_tensor != 0; }
-  /// Returns the share of tokens, or of pairs of tokens, of one sequence-parallel rank.
+  /// Returns the share of one sequence-parallel rank in tokens, or in pairs of tokens.
   [[nodiscard]] int128 in_sequence(int128 amount) const {
     return share_of(amount, degrees_.sequence);
   }
@@ -121,31 +123,31 @@ class layer_tally {
     return numbers * bytes_.activation;
   }
 
-  /// Returns the bytes of numbers that are kept as the input of a matrix.
+  /// Returns the bytes of `numbers` numbers that are kept as the input of a matrix.
   [[nodiscard]] int128 matrix_input_bytes(int128 numbers) const {
     int128 const scales = bytes_.scale_block == 0 ? 0 : share_of(numbers, bytes_.scale_block);
     return numbers * (has_own_inputs() ? bytes_.matrix_input : bytes_.activation) + scales;
   }
-  /// Returns true if matrices keep their inputs in another type than other operations, so that both
-  /// are kept.
+  /// Returns true if matrices keep their inputs in another type than other operations. Then both
+  /// copies are kept.
   [[nodiscard]] bool has_own_inputs() const { return bytes_.matrix_input != 0; }
 
   void parameters(int128 count, tensor_sharding where) { parameters(count, where, count); }
-  /// Adds parameters, of which each token uses `active`.
+  /// Adds `count` parameters; each token uses `active` of them.
   void parameters(int128 count, tensor_sharding where, int128 active) {
     (where == tensor_sharding::expert ? base_.expert : base_.dense) += on_rank(count, where);
     add_active(active, where);
   }
 
-  /// Adds the copies of a matrix in another type, which are no parameters of their own.
+  /// Adds copies of a matrix in another type. They are not counted as parameters.
   void copies(int128 count, tensor_sharding where) {
     (where == tensor_sharding::expert ? copied_.expert : copied_.dense) += on_rank(count, where);
   }
 
-  /// Sets the rank of the adapters of the matrices that follow; 0 means none.
+  /// Sets the rank of the adapters of the matrices that are added next; 0 means none.
   void adapt(std::int64_t rank) { adapter_rank_ = rank; }
 
-  /// Adds the adapter of `count` matrices, of which each token uses `active`.
+  /// Adds the adapter of `count` matrices; each token uses `active` of them.
   void adapter(int128 rows, int128 inputs, tensor_sharding in, int128 outputs, tensor_sharding out,
                int128 count = 1, int128 active = 1) {
     if (adapter_rank_ == 0) return;
@@ -166,24 +168,24 @@ class layer_tally {
          is_expert ? tensor_sharding::to_experts : tensor_sharding::at_norm);
   }
 
-  /// Adds parameters that the layer uses and another layer of the stage counts.
+  /// Adds parameters that the layer uses, but that another layer of the stage counts.
   void borrowed_parameters(int128 count, tensor_sharding where) {
     borrowed_parameters_ += on_rank(count, where);
   }
 
-  /// Adds products of activations with parameters.
+  /// Adds the FLOPs of products of activations and parameters.
   void linear_flops(int128 flops, tensor_sharding where) { linear_flops_ += on_rank(flops, where); }
-  /// Adds products that the backward pass always computes a second time.
+  /// Adds the FLOPs of products that the backward pass always computes a second time.
   void repeated_flops(int128 flops, tensor_sharding where) {
     if (training_ != training_mode::forward_only) again_flops_ += on_rank(flops, where);
   }
-  /// Adds products of inputs that get no gradients. The backward pass has products only if the
-  /// layer is trained.
+  /// Adds the FLOPs of products whose inputs get no gradients. They are in the backward pass only
+  /// if the layer is trained.
   void detached_flops(int128 forward, int128 backward, tensor_sharding where) {
     detached_flops_.forward += on_rank(forward, where);
     if (is_trained()) detached_flops_.backward += on_rank(backward, where);
   }
-  /// Adds products of activations with activations.
+  /// Adds the FLOPs of products of activations and activations.
   void score_flops(int128 flops) { score_flops_ += on_rank(flops, tensor_sharding::split); }
   void moved(int128 bytes, tensor_sharding where) { moved_bytes_ += on_rank(bytes, where); }
 
@@ -191,7 +193,7 @@ class layer_tally {
     if (is_kept(why)) kept_bytes_ += on_rank(bytes, where);
   }
   /// Adds the output of an operation to the kept bytes. If `selective` recomputes tensors of the
-  /// kind `how`, also adds the output and the work `again` to the recomputed bytes and work.
+  /// kind `how`, also adds the output to the recomputed bytes and `again` to the recomputed work.
   void keep(int128 bytes, tensor_sharding where, backward_use why, recomputed_tensors how,
             int128_work const& again) {
     moved(again.moved_bytes, where);
@@ -202,12 +204,13 @@ class layer_tally {
     remade_work_.moved_bytes += on_rank(again.moved_bytes, where);
   }
 
-  /// Considers the bytes into and out of one operation.
+  /// Records the bytes that one operation reads and writes; the largest record counts.
   void widest(int128 bytes, tensor_sharding where) {
     widest_bytes_ = std::max(widest_bytes_, on_rank(bytes, where));
   }
 
-  /// Returns the sums. `input` is kept if everything is recomputed.
+  /// Returns the cost of the layer. `input` is the tensor that is kept if everything is recomputed,
+  /// and `cut` is the tensor that is sent to the next layer.
   [[nodiscard]] layer_cost result(placed_bytes const& input, placed_bytes const& cut) const {
     layer_cost cost;
     int128_work const forward{
@@ -235,7 +238,7 @@ class layer_tally {
   }
 
  private:
-  /// Parameters of one rank, before data-parallel ranks share them.
+  /// The parameters of one rank, before data-parallel ranks shard them.
   struct parameters_of_rank {
     int128 dense = 0;
     int128 expert = 0;
@@ -267,7 +270,7 @@ class layer_tally {
   }
 
   [[nodiscard]] bool is_trained() const { return training_ == training_mode::all; }
-  /// Returns the parameters that have gradients and an optimizer.
+  /// Returns the parameters that have gradients and optimizer state.
   [[nodiscard]] parameters_of_rank trained() const {
     if (!is_trained()) return adapters_;
     return {base_.dense + adapters_.dense, base_.expert + adapters_.expert};
@@ -276,7 +279,8 @@ class layer_tally {
     return {base_.dense + adapters_.dense, base_.expert + adapters_.expert};
   }
 
-  /// Returns the ranks that have the same parameters outside of and within the routed experts.
+  /// Returns the number of ranks that have the same parameters: outside of the routed experts, and
+  /// within them.
   [[nodiscard]] std::int64_t dense_ranks() const { return degrees_.data * degrees_.sequence; }
   [[nodiscard]] std::int64_t expert_ranks() const {
     return degrees_.tensor * dense_ranks() / (expert_tensor() * degrees_.expert);
@@ -302,8 +306,9 @@ class layer_tally {
                     share_of(given.expert, is_shared ? expert_ranks() : 1));
   }
 
-  /// Returns the bytes of one number of each parameter that is whole only while the layer runs.
-  /// Parameters are gathered before they are used; gradients are whole before they are reduced.
+  /// Returns the bytes that are whole only while the layer runs, if each parameter has `bytes`
+  /// bytes. Parameters are gathered before they are used; gradients are whole until they are
+  /// reduced.
   [[nodiscard]] int128 gathered(std::int64_t bytes, parameters_of_rank const& given,
                                 sharded_state from) const {
     if (degrees_.sharding < from) return 0;
@@ -364,7 +369,7 @@ class layer_tally {
   int128 widest_bytes_ = 0;
 };
 
-/// Adds a matrix whose outputs the tensor-parallel ranks share.
+/// Adds a matrix whose output columns are split over the tensor-parallel ranks.
 inline void add_split_columns(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                               bool has_bias) {
   tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::split);
@@ -373,7 +378,8 @@ inline void add_split_columns(layer_tally& tally, int128 rows, int128 inputs, in
   tally.adapter(rows, inputs, tensor_sharding::whole, outputs, tensor_sharding::split);
 }
 
-/// Adds a matrix whose inputs the tensor-parallel ranks share; each rank has the whole bias.
+/// Adds a matrix whose input rows are split over the tensor-parallel ranks; each rank has the whole
+/// bias.
 inline void add_split_rows(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                            bool has_bias) {
   tally.parameters(inputs * outputs, tensor_sharding::split);
@@ -383,7 +389,7 @@ inline void add_split_rows(layer_tally& tally, int128 rows, int128 inputs, int12
   tally.adapter(rows, inputs, tensor_sharding::split, outputs, tensor_sharding::whole);
 }
 
-/// Adds a matrix that every rank has, for its tokens between norms.
+/// Adds a matrix that every rank has. Each rank multiplies the tokens that it has between norms.
 inline void add_whole(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                       bool has_bias) {
   tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::whole);
@@ -392,7 +398,7 @@ inline void add_whole(layer_tally& tally, int128 rows, int128 inputs, int128 out
   tally.adapter(rows, inputs, tensor_sharding::whole, outputs, tensor_sharding::whole);
 }
 
-/// Adds a matrix that every rank has and whose inputs get no gradients.
+/// Adds a matrix that every rank has, without gradients of its inputs.
 inline void add_detached(layer_tally& tally, int128 rows, int128 inputs, int128 outputs) {
   tally.parameters(inputs * outputs, tensor_sharding::whole);
   tally.copies(inputs * outputs, tensor_sharding::whole);
@@ -400,20 +406,22 @@ inline void add_detached(layer_tally& tally, int128 rows, int128 inputs, int128 
   tally.detached_flops(flops, flops, tensor_sharding::at_norm);
 }
 
-/// Adds a matrix that every rank has in the type of the parameters, such as a router.
+/// Adds a matrix that every rank has and that always has the type of the parameters, such as a
+/// router.
 inline void add_small(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                       bool has_bias) {
   tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::whole);
   tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::at_norm);
 }
 
-/// Returns the number of weights and biases of a norm of one number.
+/// Returns the number of weights and biases that a norm has for each number of its input.
 [[nodiscard]] constexpr std::int64_t numbers_of(norm_kind kind) {
   if (kind == norm_kind::unweighted) return 0;
   return kind == norm_kind::layer ? 2 : 1;
 }
 
-/// Adds a norm whose output is the input of a matrix: the norm keeps both its input and its output.
+/// Adds a norm whose output is the input of a matrix: the layer keeps both its input and its
+/// output.
 inline void add_norm(layer_tally& tally, int128 rows, int128 width, norm_kind kind) {
   tally.parameters(numbers_of(kind) * width, tensor_sharding::whole);
   int128 const bytes = tally.activation_bytes(rows * width);
@@ -423,7 +431,7 @@ inline void add_norm(layer_tally& tally, int128 rows, int128 width, norm_kind ki
   tally.widest(2 * bytes, tensor_sharding::at_norm);
 }
 
-/// Adds a norm whose output goes into a residual sum, which does not keep it.
+/// Adds a norm whose output is added to a residual sum: the layer keeps only its input.
 inline void add_output_norm(layer_tally& tally, int128 rows, int128 width, norm_kind kind) {
   tally.parameters(numbers_of(kind) * width, tensor_sharding::whole);
   int128 const bytes = tally.activation_bytes(rows * width);
@@ -432,7 +440,7 @@ inline void add_output_norm(layer_tally& tally, int128 rows, int128 width, norm_
   tally.widest(2 * bytes, tensor_sharding::at_norm);
 }
 
-/// Returns the cost of a layer that is only a norm, after the last layer of a tower.
+/// Returns the cost of a layer that consists only of a norm, after the last layer of a tower.
 [[nodiscard]] inline layer_cost norm_cost(layer_tally& tally, int128 rows, std::int64_t hidden,
                                           norm_kind kind) {
   int128 const numbers = tally.activation_bytes(rows * hidden);

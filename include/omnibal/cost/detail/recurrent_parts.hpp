@@ -16,17 +16,18 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The tokens of a chunk in the kernels of gated delta nets, which keep a matrix of each chunk.
+/// The number of tokens of a chunk in the kernels of gated delta nets; the kernels keep a matrix
+/// for each chunk.
 inline constexpr std::int64_t delta_chunk_tokens = 64;
 
-/// The output of a convolution in the backward pass.
+/// The treatment of the output of a convolution in the backward pass.
 enum class convolution_output {
   kept,        ///< kept as the input of the next kernel
   recomputed,  ///< recomputed by the kernel that also contains the convolution
 };
 
-/// Adds a convolution of each channel over the last `tokens` tokens, with an activation. Its input
-/// is kept.
+/// Adds a convolution of each channel over the last `tokens` tokens, and an activation. The input
+/// of the convolution is kept.
 inline void add_convolution(layer_tally& tally, int128 rows, int128 channels, std::int64_t tokens,
                             bool has_bias, convolution_output output) {
   int128 const bytes = tally.activation_bytes(rows * channels);
@@ -43,8 +44,8 @@ inline void add_convolution(layer_tally& tally, int128 rows, int128 channels, st
              {flops, 2 * bytes});
 }
 
-/// Adds the outputs of a state with their norm and gate. The result is the input of the output
-/// matrix.
+/// Adds the norm and the gate of the outputs of a state. The gated outputs are the input of the
+/// output matrix.
 inline void add_gated_output(layer_tally& tally, int128 rows, int128 width, bool has_gate) {
   int128 const bytes = tally.activation_bytes(rows * width);
   tally.keep(bytes, tensor_sharding::split);
@@ -54,10 +55,11 @@ inline void add_gated_output(layer_tally& tally, int128 rows, int128 width, bool
              {0, (has_gate ? 3 : 2) * bytes});
 }
 
-/// A gated delta net of `rows` tokens. The layer keeps what the layers of flash-linear-attention
-/// keep with chunks of 64 tokens: the inputs of the convolution, its outputs (queries and keys
-/// after their norm), decays and steps, one matrix of each chunk (two if each key number has a
-/// decay), the outputs of the state, the gates, and the gated outputs.
+/// A gated delta net of `rows` tokens. The layer keeps the same tensors as the layers of
+/// flash-linear-attention with chunks of 64 tokens. These are the inputs and outputs of the
+/// convolution (queries and keys after their norm), decays and steps. The others are one matrix of
+/// each chunk (two if each key number has a decay), the outputs of the state, the gates, and the
+/// gated outputs.
 struct delta_part {
   std::int64_t hidden = 0;
   delta_net net{};
@@ -83,7 +85,8 @@ struct delta_part {
                     convolution_output::kept);
     if (!is_fixed()) add_decay(tally, rows);
     if (net.has_gate) add_gate(tally, rows, values);
-    // The state is read for the key, changed by a product, and read for the query.
+    // A token reads the state for its key, adds a product to the state, and reads the state for its
+    // query.
     tally.score_flops((is_fixed() ? 4 : 6) * rows * values * net.key_size);
     bool const is_single = is_fixed() || net.decay == delta_decay::each_head;
     tally.keep(
@@ -109,9 +112,9 @@ struct delta_part {
     return net.value_size == 0 ? net.key_size : net.value_size;
   }
 
-  /// Adds the decay and the step of the state: a step for each value head, and a decay for each
-  /// value head, or for each key number of a value head by a matrix or by a product of the rank
-  /// `value_size`.
+  /// Adds the step and the decay of the state. Each value head has a step. A decay belongs to a
+  /// value head, or to a key number of a value head; then it is computed by a whole matrix or by a
+  /// low-rank product of rank `value_size`.
   void add_decay(layer_tally& tally, int128 rows) const {
     std::int64_t const heads = value_heads();
     add_split_columns(tally, rows, hidden, heads, false);
@@ -122,7 +125,7 @@ struct delta_part {
     } else {
       add_low_rank(tally, rows, width);
     }
-    // The bias of the decay and the logarithm of its rate.
+    // The bias of the decay, and the logarithm of its rate.
     tally.parameters(width + heads, tensor_sharding::split);
     tally.keep(tally.activation_bytes(rows * (width + heads)), tensor_sharding::split);
   }
@@ -135,8 +138,8 @@ struct delta_part {
     add_low_rank(tally, rows, values);
   }
 
-  /// Adds a product of the rank `value_size`. Ranks share the tokens of the first matrix if they
-  /// share the tokens of norms.
+  /// Adds a low-rank product of rank `value_size`. If ranks share the tokens of norms, they also
+  /// share the tokens of the first matrix.
   void add_low_rank(layer_tally& tally, int128 rows, int128 outputs) const {
     add_whole(tally, rows, hidden, value_size(), false);
     tally.keep(tally.matrix_input_bytes(rows * value_size()), tensor_sharding::at_norm,
@@ -149,7 +152,7 @@ struct delta_part {
 /// (`mamba_split_conv1d_scan_combined`): the outputs of the first matrix, the outputs of the state,
 /// and the gated outputs, which `selective` recomputes. Mamba-1 keeps the tensors of separate
 /// kernels for the convolution and the scan; `selective` keeps the tensors of its fused kernel
-/// (`mamba_inner_fn`). States at the borders of chunks do not count.
+/// (`mamba_inner_fn`). The states between chunks are not counted.
 struct state_space_part {
   std::int64_t hidden = 0;
   state_space space{};
@@ -174,7 +177,7 @@ struct state_space_part {
 
   void add_to(layer_tally& tally, int128 rows) const {
     int128 const width = int128{space.heads} * space.head_size;
-    // Ranks beyond the groups have copies of them.
+    // If there are more ranks than groups, ranks have copies of the groups.
     int128 const groups = std::max(space.groups, tally.tensor());
     int128 const inputs = 2 * groups * space.state;
     bool const is_first = space.step_rank > 0;
@@ -187,7 +190,7 @@ struct state_space_part {
     if (is_first) {
       add_first_inputs(tally, rows, width);
     } else {
-      // The bias of the steps, and for each head a rate and a factor of the token itself.
+      // Each head has a bias of its steps, a rate, and a factor for the current token.
       tally.parameters(3 * int128{space.heads}, tensor_sharding::split);
       tally.keep(tally.activation_bytes(rows * space.heads), tensor_sharding::split);
     }
@@ -199,8 +202,9 @@ struct state_space_part {
   }
 
  private:
-  /// Adds the products of Mamba-1 from the convolved tokens: the steps by their rank, and the
-  /// inputs of the state. Each number has its own rates and a factor of the token itself.
+  /// Adds the products that Mamba-1 computes from the convolved tokens: the steps, by a low-rank
+  /// product, and the inputs of the state. Each number of the width has its own rates and a factor
+  /// for the current token.
   void add_first_inputs(layer_tally& tally, int128 rows, int128 width) const {
     int128 const made = int128{space.step_rank} + 2 * space.state;
     add_split_rows(tally, rows, width, made, false);
@@ -231,7 +235,8 @@ struct short_convolution_part {
     int128 const width = hidden;
     add_split_columns(tally, rows, width, 3 * width, convolution.has_bias);
     int128 const bytes = tally.activation_bytes(rows * width);
-    // Both gates and the value, the gated value with its convolution, and the gated output.
+    // The two gates and the value; the gated value, which the convolution reads; and the gated
+    // output.
     tally.keep(3 * bytes, tensor_sharding::split);
     add_convolution(tally, rows, width, convolution.tokens, convolution.has_bias,
                     convolution_output::kept);

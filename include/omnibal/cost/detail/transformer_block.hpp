@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The common block of the layers of towers and language models.
+/// The common block of the layers of towers and of language models.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -22,8 +22,8 @@
 namespace omnibal::inline v0::detail {
 
 /// The parts of a layer. Attention, gated delta net, state space and short convolution read the
-/// same input, and their outputs add up; cross-attention and the feed-forward part follow. Each
-/// part may be absent.
+/// same input, and their outputs are added. Cross-attention and the feed-forward part follow. Each
+/// part is optional.
 struct transformer_block {
   std::string_view function;
   std::int64_t hidden = 0;
@@ -39,9 +39,9 @@ struct transformer_block {
   std::optional<expert_mixture> experts{};
   attention_kernel kernel = attention_kernel::flash;
   low_rank_adapters adapters{};
-  /// Learned numbers that belong to no product, norm or bias.
+  /// The number of learned numbers that belong to no product, norm or bias.
   std::int64_t other_parameters = 0;
-  /// The numbers of a token that the embedding has for this layer.
+  /// The size of the additional embedding of a token for this layer; 0 means none.
   std::int64_t layer_input_size = 0;
   bool layer_scale = false;
   bool dropout = false;
@@ -63,7 +63,7 @@ struct transformer_block {
                                               : recomputed_tensors::scores};
   }
 
-  /// Returns the bytes of the residual sums behind the layer.
+  /// Returns the bytes of the residual sums after the layer.
   [[nodiscard]] placed_bytes output_of(layer_tally const& sums, sequences const& tokens) const {
     int128 const width = int128{streams.count == 0 ? 1 : streams.count} * hidden;
     return {sums.activation_bytes(sums.in_sequence(tokens.tokens) * width),
@@ -142,7 +142,7 @@ struct transformer_block {
     check_between(function, "layer_input_size", layer_input_size, 0, max_width);
   }
 
-  /// Adds the input of a part of the layer: a norm of the residual sums, or the sums themselves.
+  /// Adds the input of a part of the layer: the output of a norm, or the residual sums themselves.
   void add_input(layer_tally& sums, int128 rows) const {
     if (placement != norm_placement::after) {
       add_norm(sums, rows, hidden, norm);
@@ -158,14 +158,14 @@ struct transformer_block {
     int128 const count = streams.count;
     int128 const stream = sums.activation_bytes(rows * hidden);
     sums.keep(count * stream, tensor_sharding::at_norm);
-    // The router reads the stream before and behind the parts of the layer.
+    // The router reads the stream before and after the parts of the layer.
     sums.parameters(numbers_of(norm) * hidden + hidden * count, tensor_sharding::whole);
     sums.linear_flops(4 * rows * hidden * count, tensor_sharding::at_norm);
     sums.keep(3 * stream, tensor_sharding::at_norm, backward_use::always);
     add_small(sums, rows, count, count * count, false);
     add_small(sums, rows, count, count, false);
     sums.score_flops(2 * rows * hidden * count * count);
-    // The difference that corrects the streams, and a scale of each number.
+    // The difference that corrects the streams, and a scale for each number.
     sums.parameters(hidden, tensor_sharding::whole);
     sums.keep(2 * stream, tensor_sharding::at_norm);
     sums.moved((4 * count + 6) * stream, tensor_sharding::at_norm);
@@ -177,14 +177,15 @@ struct transformer_block {
     add_output_norm(sums, rows, hidden, norm);
   }
 
-  /// Adds the product of a gate with the numbers that the embedding has for the layer.
+  /// Adds the product of a gate and the additional embedding of each token for this layer.
   void add_layer_input(layer_tally& sums, int128 rows) const {
     int128 const size = rows * layer_input_size;
     int128 const bytes = sums.activation_bytes(size);
     sums.keep(sums.matrix_input_bytes(rows * hidden), tensor_sharding::at_norm,
               backward_use::for_weights);
     add_whole(sums, rows, hidden, layer_input_size, false);
-    // The gate and its activation; the product is the input of the matrix behind it.
+    // The gate and its activation. Their product with the embedding is the input of the next
+    // matrix.
     sums.keep(2 * bytes, tensor_sharding::at_norm);
     sums.keep(sums.matrix_input_bytes(size), tensor_sharding::at_norm, backward_use::for_weights,
               recomputed_tensors::elementwise, {0, 3 * bytes});
@@ -211,7 +212,8 @@ struct transformer_block {
   }
 };
 
-/// Returns a block with a key-value head for each head, no mask, and a dense feed-forward part.
+/// Returns the block of a tower: one key-value head for each head, no mask, and a dense
+/// feed-forward part.
 template <class Tower>
 [[nodiscard]] transformer_block tower_block(char const* function, Tower const& tower) {
   transformer_block made{.function = function,

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The smallest bottleneck, or the smallest sum, under a general stage cost.
+/// The smallest bottleneck, or the smallest sum, for a general stage cost.
 
 #include <omnibal/check.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
@@ -27,23 +27,24 @@ template <class C>
   }
 }
 
-/// The cost of stages is the cost of the most expensive one.
+/// The cost of several stages is the cost of the most expensive stage.
 template <class C>
 struct as_bottleneck {
-  /// True if all stages together can be within a limit that one of them exceeds.
+  /// True if the cost of all stages does not show whether a single stage exceeds the limit.
   static constexpr bool hides_costs = false;
 
   [[nodiscard]] C operator()(C cost, C rest) const { return cost < rest ? rest : cost; }
-  /// Returns whether stages can cost less than `best`; the stages after one of them cost `rest`.
-  /// False means that they cannot.
+  /// Returns false if stages cannot cost less than `best`. `least` is a lower bound of the cost of
+  /// the first stage, and `rest` is the cost of the stages after it.
   [[nodiscard]] bool may_be_less(C least, C rest, C best) const {
     return rest < best && least < best;
   }
-  /// Returns the most that the stages after one stage may cost, if all together cost `whole`.
+  /// Returns the largest cost of the stages after the first stage, if all stages together cost
+  /// `whole`.
   [[nodiscard]] C rest_of(C whole, C) const { return whole; }
 };
 
-/// The cost of stages is their sum, added from the last stage to the first.
+/// The cost of several stages is their sum, added from the last stage to the first.
 template <class C>
 struct as_sum {
   static constexpr bool hides_costs = true;
@@ -53,7 +54,7 @@ struct as_sum {
     constexpr std::string_view name = "the sum over the stages";
     if (rest == infinite_cost<C>) return rest;
     checked_add(function, name, rest, cost);
-    // The largest value means impossible stages.
+    // The largest value of the type is reserved for impossible stages.
     if (rest == infinite_cost<C>) throw_overflow(function, name);
     return rest;
   }
@@ -63,14 +64,16 @@ struct as_sum {
   [[nodiscard]] C rest_of(C, C rest) const { return rest; }
 };
 
-/// Dynamic programming over the boundaries, from the last stage to the first.
+/// Dynamic programming over the boundaries, from the last stage to the first. A cell has the least
+/// cost of the stages after a position of a boundary.
 template <class C, class Cost, class Fits, class Rule>
 class chain_dp {
  public:
   chain_dp(stage_costs<C, Cost, Fits> const& stages, Rule const& rule)
       : stages_(stages), rule_(rule) {}
 
-  /// Returns the cost of the best stages none of which is above the limit, or `never`.
+  /// Returns the cost of the best stages if no single stage may exceed the limit, or
+  /// `infinite_cost` if there are no such stages.
   [[nodiscard]] C run(C limit) {
     limit_ = limit;
     most_ = limit == infinite_cost<C> ? just_below(limit) : limit;
@@ -85,8 +88,8 @@ class chain_dp {
     return Rule::hides_costs || cells_.front() <= most_ ? cells_.front() : infinite_cost<C>;
   }
 
-  /// Finds the first boundaries, in lexicographic order, of the result of `run`; returns their
-  /// bottleneck.
+  /// Finds the boundaries of the result of `run` that are first in lexicographic order. Returns
+  /// their bottleneck.
   [[nodiscard]] C cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
     boundaries.assign(stages_.stages() + 1, 0);
     C bottleneck{};
@@ -105,7 +108,7 @@ class chain_dp {
     return cells_[windows_.cell(boundary, position)];
   }
 
-  /// Returns the first end of a stage that leads to the wanted cost; raises `bottleneck` to the
+  /// Returns the first end of a stage that leads to the cost `wanted`; raises `bottleneck` to the
   /// cost of the stage.
   [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first, C wanted,
                                       C& bottleneck) const {
@@ -127,8 +130,8 @@ class chain_dp {
     stages_.throw_changed(s, first, low, high);
   }
 
-  /// Finds the least cell of a boundary up to each position: a bound for stages that end at or
-  /// before this position.
+  /// Finds, for each position of a boundary, the least cell up to this position. It is a bound for
+  /// stages that end at or before the position.
   void find_least_up_to(std::size_t boundary) {
     least_.resize(windows_.size(boundary));
     C least = infinite_cost<C>;
@@ -154,8 +157,9 @@ class chain_dp {
     }
   }
 
-  /// Returns the best of the ends in [low, high], as long as the following stages and a known bound
-  /// can be better.
+  /// Returns the smaller of `best` and the least cost of an end in [low, high]. The search visits
+  /// the ends from the right. It stops when the following stages cannot lead to a smaller cost, and
+  /// skips ends whose known lower bound is too high.
   template <bool is_known>
   [[nodiscard]] C try_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t high,
                            C best) const {
@@ -176,26 +180,27 @@ class chain_dp {
   stage_costs<C, Cost, Fits> const& stages_;
   Rule rule_;
   C limit_{};
-  /// The largest cost that a stage may have.
+  /// The largest cost that a stage may have in the current run.
   C most_{};
   cut_windows windows_;
   std::vector<C> cells_;
   std::vector<C> least_;
 };
 
-/// Search for the smallest bottleneck, within the windows at the bottleneck of stages that a greedy
-/// walk finds.
+/// Search for the smallest bottleneck. A greedy walk finds stages first, and their bottleneck
+/// limits the windows of the exact search.
 template <class C, class Cost, class Fits>
 class bottleneck_search {
  public:
   explicit bottleneck_search(stage_costs<C, Cost, Fits> const& stages)
       : stages_(stages), cuts_(stages, {}) {}
 
-  /// Returns the smallest bottleneck, or `never`.
+  /// Returns the smallest bottleneck, or `infinite_cost` if there are no stages.
   [[nodiscard]] C run() {
     C const walked = walked_bottleneck();
     if (walked == infinite_cost<C>) {
-      // A limit of twice the bound is much less work than no limit.
+      // A search with twice the bound as its limit does much less work than a search without a
+      // limit.
       C const least = stages_.bound().min_bottleneck();
       if (least > C{} && least < infinite_cost<C> / 4) {
         C const found = cuts_.run(static_cast<C>(2 * least));
@@ -210,15 +215,15 @@ class bottleneck_search {
     return found;
   }
 
-  /// Finds the first boundaries with the bottleneck that `run` has returned; throws if that
-  /// changed.
+  /// Finds the first boundaries, in lexicographic order, with the bottleneck that `run` has
+  /// returned. Throws if the functor now returns other costs.
   void cut_leftmost(C least, std::vector<std::uint32_t>& boundaries) const {
     if (cuts_.cut_leftmost(boundaries) != least) stages_.throw_changed(boundaries);
   }
 
  private:
-  /// Returns the bottleneck of some stages, mostly not far from the best; `never` if none are
-  /// found.
+  /// Returns the bottleneck of some stages, usually close to the smallest bottleneck;
+  /// `infinite_cost` if none are found.
   [[nodiscard]] C walked_bottleneck() const {
     if (!stages_.bound().is_known()) return infinite_cost<C>;
     C low = stages_.bound().min_bottleneck();
@@ -240,7 +245,8 @@ class bottleneck_search {
     return high;
   }
 
-  /// Returns the bottleneck of stages that are each about as long as the limit allows, or `never`.
+  /// Returns the bottleneck of stages that each end as far to the right as the limit allows, or
+  /// `infinite_cost`.
   [[nodiscard]] C walk(C limit) const {
     auto const& rules = stages_.rules();
     C bottleneck{};
@@ -263,8 +269,8 @@ class bottleneck_search {
     std::size_t last;
   };
 
-  /// Returns the longest stage from `first` on within the limit; its cost is `never` if there is
-  /// none.
+  /// Returns the longest stage from `first` on within the limit; its cost is `infinite_cost` if
+  /// there is none.
   [[nodiscard]] walked_stage walk_stage(std::size_t s, std::size_t first, C limit) const {
     auto const& rules = stages_.rules();
     auto const low = std::max<std::size_t>(rules.first_cut[s + 1], first + rules.shortest[s]);

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Constraints of the cuts of a chain, without memory, as intervals and a mask.
+/// Constraints on the cuts of a chain, without memory, as intervals and a mask.
 
 #include <omnibal/check.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
@@ -37,16 +37,18 @@ struct chain_rules {
 
 enum class rule_kind { min_layers, max_layers, pinned, forbidden_cut, tied };
 
-/// One element of the constraints.
+/// One element of a list of the constraints.
 struct chain_rule {
   rule_kind kind;
   std::size_t index;
 };
 
-/// The constraints of a chain with given numbers of layers and stages, one by one.
+/// The constraints of a chain with given numbers of layers and stages; each element can be applied
+/// separately.
 class rule_book {
  public:
-  /// Throws if an element names a layer or a stage that does not exist, or is out of range itself.
+  /// Throws if an element names a layer or a stage that does not exist, or if the element itself is
+  /// out of range.
   rule_book(std::string_view function, std::size_t layers, std::size_t stages,
             partition_constraints const& constraints)
       : function_(function), layers_(layers), stages_(stages), constraints_(constraints) {
@@ -139,7 +141,8 @@ class rule_book {
     switch (rule.kind) {
       case rule_kind::min_layers: {
         auto const values = constraints_.min_layers.values();
-        // A minimum of one layer more than the chain has is as impossible as any larger number.
+        // All minimums above the number of layers are impossible, so they are cut off at one layer
+        // more.
         auto const fewest = static_cast<std::uint32_t>(
             std::min(values[rule.index], static_cast<std::int64_t>(layers_) + 1));
         auto const [begin, end] = stages_of(values, rule.index);
@@ -175,7 +178,7 @@ class rule_book {
     }
   }
 
-  /// Forbids boundaries from `first` to `last` inside the chain; the ends of the chain are not
+  /// Forbids boundaries from `first` to `last` inside the chain. The ends of the chain are not
   /// cuts.
   static void forbid(std::uint32_t first, std::uint32_t last, chain_rules& rules) {
     for (std::size_t i = std::max(first, 1u); i <= last; ++i) {
@@ -184,8 +187,8 @@ class rule_book {
     }
   }
 
-  /// Narrows the range of each boundary to the positions that its neighbors leave; returns false if
-  /// no position is left.
+  /// Narrows the range of each boundary to the positions that the ranges of its neighbors allow.
+  /// Returns false if a range is empty.
   [[nodiscard]] static bool tighten(chain_rules& rules) {
     auto& first = rules.first_cut;
     auto& last = rules.last_cut;
@@ -209,7 +212,7 @@ class rule_book {
     return true;
   }
 
-  /// Returns true if boundaries exist that satisfy the rules; visits all positions.
+  /// Returns true if boundaries exist that satisfy the rules. Visits all positions.
   [[nodiscard]] static bool can_reach_end(chain_rules const& rules) {
     std::vector<std::uint8_t> reached(rules.layers + 1, 0);
     std::vector<std::uint32_t> before(rules.layers + 2, 0);
@@ -234,8 +237,8 @@ class rule_book {
     return tighten(rules) && can_reach_end(rules);
   }
 
-  /// Names constraints that contradict each other; without any one of them the others can be
-  /// satisfied.
+  /// Throws with a message that names constraints that contradict each other. The set is minimal:
+  /// without any one of them the others can be satisfied.
   [[noreturn]] void throw_contradiction() const {
     std::vector<chain_rule> culprits;
     for_each_rule([&](chain_rule rule) { culprits.push_back(rule); });

@@ -20,12 +20,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Labels with their bytes and their load on each device. The last labels are the list that grows.
+/// Labels with the bytes and the load of each device. The last labels belong to the list that is
+/// growing.
 template <class C>
 class device_labels {
  public:
-  /// Removes all labels. `used` numbers of bytes and `loads` numbers of loads belong to each label;
-  /// both may be zero.
+  /// Removes all labels. Each label has `used` numbers of bytes and `loads` numbers of loads; both
+  /// numbers may be zero.
   void clear(std::size_t used, std::size_t loads) {
     used_ = used;
     kinds_ = loads;
@@ -35,12 +36,12 @@ class device_labels {
   }
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// Returns the bytes on each device.
+  /// Returns the bytes of each device in a label.
   [[nodiscard]] std::span<std::int64_t const> usage(std::size_t index) const {
     return std::span(usage_).subspan(index * used_, used_);
   }
 
-  /// Returns the load of each device.
+  /// Returns the load of each device in a label.
   [[nodiscard]] std::span<C const> loads(std::size_t index) const {
     return std::span(loads_).subspan(index * kinds_, kinds_);
   }
@@ -51,8 +52,8 @@ class device_labels {
     loads_.insert(loads_.end(), loads.begin(), loads.end());
   }
 
-  /// Adds a label to the list that starts at `begin`, and drops each label that is nowhere better
-  /// than another one.
+  /// Adds a label to the list that starts at `begin`, unless another label of the list is at least
+  /// as good in all numbers. Drops the labels of the list that the new label dominates.
   void add_unless_dominated(std::size_t begin, std::span<std::int64_t const> used,
                             std::span<C const> loads) {
     for (std::size_t l = begin; l != size_; ++l) {
@@ -67,8 +68,8 @@ class device_labels {
     add(used, loads);
   }
 
-  /// Keeps only the named labels of the list that starts at `begin`; the indices in the list
-  /// ascend.
+  /// Keeps only some labels of the list that starts at `begin`. `ascending` has their indices in
+  /// the list, in ascending order.
   void keep_only(std::size_t begin, std::span<std::size_t const> ascending) {
     for (std::size_t i = 0; i != ascending.size(); ++i) move_label(begin + ascending[i], begin + i);
     resize(begin + ascending.size());
@@ -104,27 +105,28 @@ class device_labels {
   std::vector<C> loads_;             ///< of each label, device by device
 };
 
-/// Returns the number of labels that one of many searches may keep.
+/// Returns the number of labels that each of many searches may keep.
 [[nodiscard]] constexpr std::size_t some_of(std::size_t labels) {
   return std::max<std::size_t>(1, labels / 16);
 }
 
-/// The aim of a label search: the smallest largest load of a device, or only room.
+/// The aim of a label search: to minimize the largest load of a device, or only to satisfy the
+/// memory.
 enum class device_loads { minimized, ignored };
 
 /// Finds the stages with the smallest largest load of a device such that each device has room for
 /// all of its stages.
 ///
 /// The method is dynamic programming from the last stage to the first with lists of labels. A label
-/// has the bytes and the load on each device of all stages after a position. Bytes and loads that
-/// cannot matter to the stages before are left out. A label that is nowhere better than another
-/// label of its list is dropped. A label that leaves too little room for the layers before is also
-/// dropped. If a list has too many labels, some with the smallest load and some that leave the most
-/// room are kept.
+/// has, for each device, the bytes and the load of all stages after a position. Bytes and loads
+/// that cannot limit earlier stages are set to zero. The search drops a label that another label of
+/// its list dominates, and a label that leaves too little memory for the layers before. If a list
+/// has too many labels, the search keeps some with the smallest load and some that leave the most
+/// memory.
 template <class C, class Cost, class Fits>
 class device_label_dp {
  public:
-  /// `labels` is the largest number of labels that are kept.
+  /// `labels` is the largest number of labels that the search keeps at the same time.
   device_label_dp(stage_costs<C, Cost, Fits> const& stages, std::size_t labels,
                   device_loads loads = device_loads::minimized)
       : stages_(stages),
@@ -132,8 +134,8 @@ class device_label_dp {
         max_labels_(labels),
         kinds_(loads == device_loads::minimized ? memory_.devices() : 0) {}
 
-  /// Returns true if there are stages none of which costs more than `limit`. If loads are
-  /// minimized, no device has a load above `limit` either.
+  /// Returns true if the search finds stages that cost at most `limit` each. If loads are
+  /// minimized, the load of each device is also at most `limit`.
   [[nodiscard]] bool run(C limit) {
     limit_ = limit;
     labels_.clear(used_devices(), kinds_);
@@ -163,11 +165,11 @@ class device_label_dp {
     return best_.has_value();
   }
 
-  /// Returns false if labels were dropped that might have been needed.
+  /// Returns false if the search dropped labels that might have been needed.
   [[nodiscard]] bool is_complete() const { return is_complete_; }
 
-  /// Finds the first boundaries, in lexicographic order, of the result of `run`, or of better
-  /// stages whose labels were dropped.
+  /// Finds the boundaries of the result of `run` that are first in lexicographic order. Better
+  /// stages whose labels were dropped may be found instead.
   void cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
     boundaries.assign(stages_.stages() + 1, 0);
     std::vector<std::int64_t> used(used_devices(), 0);
@@ -180,15 +182,16 @@ class device_label_dp {
   }
 
  private:
-  /// A growing list may have this number of labels, however few are kept.
+  /// The number of labels that a growing list may always have, even if fewer are kept.
   static constexpr std::size_t shortest_list = 16;
 
   [[nodiscard]] std::size_t devices() const { return memory_.devices(); }
   [[nodiscard]] std::size_t device(std::size_t stage) const { return stage % devices(); }
-  /// Returns how many devices have their bytes in a label.
+  /// Returns the number of devices whose bytes a label stores.
   [[nodiscard]] std::size_t used_devices() const { return memory_.is_limited() ? devices() : 0; }
 
-  /// Finds the most bytes that the stages before each boundary may have on each device.
+  /// Finds, for each boundary and device, the largest number of bytes that the stages before the
+  /// boundary may have on the device.
   void find_most_before() {
     if (!memory_.is_limited()) return;
     std::size_t const count = stages_.stages();
@@ -204,7 +207,8 @@ class device_label_dp {
     }
   }
 
-  /// Finds the least sum of the stages before each cell; `never` if there are none.
+  /// Finds the least sum of the costs of the stages before each cell; `infinite_cost` if there are
+  /// none.
   void find_least_before() {
     if (kinds_ == 0) return;
     auto const& rules = stages_.rules();
@@ -224,7 +228,7 @@ class device_label_dp {
           C& cell = min_before_[windows_.cell(s + 1, last)];
           C const cost = stages_(s, first, last);
           if (cost == infinite_cost<C>) continue;
-          // A sum that leaves its type is at least this large.
+          // If the sum exceeds its type, the largest valid value is a lower bound of it.
           C const sum = cost < infinite_cost<C> - before ? static_cast<C>(before + cost)
                                                          : just_below(infinite_cost<C>);
           if (sum < cell && stages_.fits(s, first, last)) cell = sum;
@@ -233,7 +237,7 @@ class device_label_dp {
     }
   }
 
-  /// Computes the labels of the stages from `s` on, the first of which begins at `first`.
+  /// Computes the labels of the stages from stage `s` on, if stage `s` begins at `first`.
   void fill_cell(std::size_t s, std::size_t first) {
     std::size_t const cell = windows_.cell(s, first);
     begins_[cell] = labels_.size();
@@ -256,7 +260,7 @@ class device_label_dp {
     ends_[cell] = labels_.size();
   }
 
-  /// Puts a stage before each label of the next cell.
+  /// Adds a stage in front of each label of the next cell.
   void extend(std::size_t s, std::size_t first, std::size_t last, C cost) {
     std::size_t const begin = begins_[windows_.cell(s, first)];
     std::size_t const next = windows_.cell(s + 1, last);
@@ -267,8 +271,8 @@ class device_label_dp {
     }
   }
 
-  /// Sets `used_` to the bytes of a stage and the label after it; returns false if the bytes cannot
-  /// fit.
+  /// Sets `used_` to the bytes of each device with a stage and the label after it. Returns false if
+  /// the bytes exceed the capacity.
   [[nodiscard]] bool add_bytes(std::size_t s, std::size_t first, std::size_t last, std::size_t l) {
     auto const used_after = labels_.usage(l);
     used_.assign(used_after.begin(), used_after.end());
@@ -278,14 +282,14 @@ class device_label_dp {
     used_[device(s)] += bytes;
     if (!leaves_room(s, first)) return false;
     for (std::size_t d = 0; d != devices(); ++d) {
-      // Bytes that always fit together with the stages before need not be distinguished.
+      // Bytes that fit together with any earlier stages need not be distinguished.
       if (max_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
     }
     return true;
   }
 
-  /// Sets `loads_` to the loads of a stage and the label after it; returns false if no load of a
-  /// device can stay within the limit.
+  /// Sets `loads_` to the load of each device with a stage and the label after it. Returns false if
+  /// a load must exceed the limit.
   [[nodiscard]] bool add_load(std::size_t s, std::size_t first, C cost, std::size_t l) {
     auto const loads_after = labels_.loads(l);
     loads_.assign(loads_after.begin(), loads_after.end());
@@ -301,13 +305,13 @@ class device_label_dp {
     wide room{};
     for (C const each : loads_) room += static_cast<wide>(limit_) - static_cast<wide>(each);
     if constexpr (std::floating_point<C>) {
-      // Sums in another order may be rounded differently.
+      // Sums in another order may have other rounding errors.
       room += static_cast<wide>(limit_) * static_cast<wide>(stages_.stages() + 4) * C{0x1p-50};
     }
     return static_cast<wide>(min_before_[windows_.cell(s, first)]) <= room;
   }
 
-  /// Returns whether the layers up to `first` could fit into the room that `used_` leaves.
+  /// Returns true if the layers before `first` may fit into the memory that `used_` leaves.
   [[nodiscard]] bool leaves_room(std::size_t s, std::size_t first) const {
     std::int64_t rest = memory_.bytes(0, first);
     for (std::size_t d = 0; d != devices(); ++d) {
@@ -317,13 +321,13 @@ class device_label_dp {
     return rest == 0;
   }
 
-  /// Returns the largest load; zero without loads.
+  /// Returns the largest load, or zero if labels have no loads.
   [[nodiscard]] static C max_of(std::span<C const> loads) {
     return loads.empty() ? C{} : *std::max_element(loads.begin(), loads.end());
   }
 
-  /// Returns the bytes that the neediest device lacks if the devices share the layers before evenly
-  /// by stages.
+  /// Returns the largest shortfall of a device in bytes, if the layers before `first` are divided
+  /// among the devices in proportion to their stages.
   [[nodiscard]] std::int64_t need_of(std::size_t s, std::size_t first, std::size_t l) const {
     if (!memory_.is_limited()) return 0;
     std::int64_t const bytes = memory_.bytes(0, first);
@@ -338,8 +342,8 @@ class device_label_dp {
     return result;
   }
 
-  /// Keeps some of the labels of the growing list: half of them with the smallest load, the others
-  /// with the most room. If loads are ignored, all of them have the most room.
+  /// Keeps some labels of the growing list: half of them have the smallest load, the other half
+  /// leaves the most memory. If loads are ignored, all kept labels leave the most memory.
   void keep_best(std::size_t s, std::size_t first) {
     is_complete_ = false;
     std::size_t const begin = begins_[windows_.cell(s, first)];
@@ -389,7 +393,7 @@ class device_label_dp {
     stages_.throw_changed(s, first, low, high);
   }
 
-  /// Returns whether stages with these costs and bytes are the beginning of the best stages.
+  /// Returns true if stages with these costs and bytes are the beginning of the best stages.
   [[nodiscard]] bool leads_to_best(std::size_t boundary, std::size_t position,
                                    std::span<std::int64_t const> used,
                                    std::span<C const> costs) const {
@@ -404,7 +408,7 @@ class device_label_dp {
     return false;
   }
 
-  /// Returns the largest load of stages with these costs and a label after them.
+  /// Returns the largest load of a device, from stages with these costs and a label after them.
   [[nodiscard]] C max_after(std::span<C const> costs, std::size_t l) const {
     auto const behind = labels_.loads(l);
     std::vector<C> loads(behind.begin(), behind.end());
@@ -437,14 +441,15 @@ class device_label_dp {
   std::optional<C> best_;                 ///< the smallest largest load
 };
 
-/// Runs a search with limits that grow from the least bottleneck on; returns false without stages.
+/// Runs a search with growing limits, beginning with the least bottleneck. Returns false if there
+/// are no stages.
 template <class C, class Search>
 [[nodiscard]] bool run_with_limits(Search& devices, C least) {
   C gap = static_cast<C>(least / 64 + (std::integral<C> ? 1 : 0));
   C limit = least;
   while (!devices.run(limit)) {
     if (limit == infinite_cost<C>) return false;
-    // A very large limit is as good as no limit, and far from an overflow.
+    // A very large limit is replaced by no limit, which stays far from an overflow.
     bool const is_much = gap == C{} || gap / 4 > least || gap > infinite_cost<C> / 16 - least;
     limit = is_much ? infinite_cost<C> : static_cast<C>(least + gap);
     if (!is_much) gap = static_cast<C>(8 * gap);

@@ -16,7 +16,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The costs of stages on shared devices.
+/// The quality of stages on shared devices.
 template <class C>
 struct device_quality {
   C load{};                         ///< the largest load of a device
@@ -28,8 +28,8 @@ struct device_quality {
   double step = 0;                  ///< by the interleaved schedule, in thirds of a cost, if known
 };
 
-/// The values that a local search minimizes, in this order. The last value of all aims is the sum
-/// of the squares of the stages.
+/// The values that a local search minimizes, in the given order. For all aims, the last value is
+/// the sum of the squares of the stages.
 enum class device_aim {
   loads,           ///< the largest load, then the squares of all loads, the largest stage
   rounds,          ///< the largest stage, then the rounds and the load
@@ -37,16 +37,17 @@ enum class device_aim {
   step,            ///< the interleaved step, then the largest stage
 };
 
-/// The best of the offered stages on shared devices after a local search.
+/// Local search for stages on shared devices. Keeps the best result for all offered starts.
 ///
-/// A move takes a layer from one stage and gives it to another one. All boundaries between the two
-/// stages move by one position at which the chain may be cut. The first move that improves is made,
-/// until no move improves or the budget of stage costs is used up. The order of the moves is fixed.
+/// A move transfers a layer from one stage to another stage. All boundaries between the two stages
+/// move by one position at which the chain may be cut. The search applies each move that improves,
+/// until no move improves or the budget of stage costs is spent. The order of the moves is fixed.
 template <class C, class Cost, class Fits>
 class device_local_search {
  public:
-  /// Creates a search. Without micro-batches the largest load of a device comes first, and then the
-  /// step of the usual number of micro-batches. Otherwise the step comes first.
+  /// Creates a search. If `micro_batches` is zero, the search minimizes the largest load of a
+  /// device first, and then the step with `usual_groups` micro-batches for each device. Otherwise
+  /// it minimizes the step first.
   device_local_search(stage_costs<C, Cost, Fits> const& stages, std::uint64_t micro_batches)
       : stages_(stages),
         loads_(stages.memory().devices()),
@@ -60,8 +61,8 @@ class device_local_search {
   [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return best_; }
   [[nodiscard]] device_quality<C> const& quality() const { return best_quality_; }
 
-  /// Improves these boundaries, and keeps them if they are the best so far. Boundaries that rules,
-  /// predicate or memory forbid are ignored.
+  /// Improves these boundaries, and keeps the result if it is the best so far. Ignores boundaries
+  /// that rules, predicate or memory forbid.
   void offer(std::vector<std::uint32_t> boundaries) {
     if (boundaries.size() != stages_.stages() + 1 || !are_legal(boundaries)) return;
     auto offered = boundaries;
@@ -71,8 +72,8 @@ class device_local_search {
     improve(is_load_first_ ? device_aim::loads : device_aim::rounds);
     keep(last);
     if (!is_load_first_) {
-      // Balanced stages need not have the shortest step: both searches start from the offered
-      // stages.
+      // Balanced stages need not have the shortest step. Therefore the second search starts from
+      // the offered boundaries again.
       now_ = std::move(offered);
       set_costs();
     }
@@ -81,16 +82,16 @@ class device_local_search {
   }
 
  private:
-  /// The largest number of stages, or of operations of a schedule, that a search visits.
+  /// The largest number of stages and of operations of a schedule that a search evaluates.
   static constexpr std::size_t cost_budget = std::size_t{1} << 21;
-  /// The micro-batches of a step, for each device, if the caller gives no number.
+  /// The number of micro-batches of a step for each device, if the caller does not specify it.
   static constexpr std::size_t usual_groups = 4;
 
   [[nodiscard]] static bool has_step(device_aim aim) {
     return aim == device_aim::load_then_step || aim == device_aim::step;
   }
 
-  /// Sets `costs_` to the costs of the boundaries; returns false if a stage is impossible.
+  /// Sets `costs_` to the costs of the stages. Returns false if a stage is impossible.
   bool set_costs() {
     costs_.assign(stages_.stages(), C{});
     for (std::size_t s = 0; s != costs_.size(); ++s) {
@@ -125,7 +126,7 @@ class device_local_search {
     return true;
   }
 
-  /// Returns whether the rules and the predicate allow a stage.
+  /// Returns true if the rules and the predicate allow a stage.
   [[nodiscard]] bool is_legal_stage(std::span<std::uint32_t const> boundaries,
                                     std::size_t s) const {
     auto const& rules = stages_.rules();
@@ -181,7 +182,7 @@ class device_local_search {
     return result;
   }
 
-  /// Squares of integers whose sum fits into 63 bits add up to less than 2^126.
+  /// Squares of integers whose sum is below 2^63 add up to less than 2^126.
   [[nodiscard]] static wide_weight<C> square(C value) {
     return static_cast<wide_weight<C>>(value) * static_cast<wide_weight<C>>(value);
   }
@@ -219,8 +220,8 @@ class device_local_search {
     }
   }
 
-  /// Moves the boundaries behind the stages from `a` to before `b` by one cut; returns false if the
-  /// move is impossible or does not improve.
+  /// Moves the boundaries from the end of stage `a` to the beginning of stage `b` by one cut.
+  /// Returns false if the move is impossible or does not improve.
   [[nodiscard]] bool try_move(std::size_t a, std::size_t b, bool is_right, device_aim aim,
                               std::size_t& budget) {
     std::size_t const work = costs_.size() + (has_step(aim) ? step_.operations() : 0);
@@ -264,12 +265,13 @@ class device_local_search {
   device_quality<C> best_quality_;
 };
 
-/// The stages that are longer by one layer if layers do not divide evenly: spread over all stages,
-/// from a shorter or from a longer one on, the first ones or the last ones.
+/// The stages that have one layer more if the number of stages does not divide the number of
+/// layers: spread over all stages, beginning with a shorter or with a longer stage; or the first or
+/// the last stages.
 enum class longer_stages { spread, spread_from_first, first, last };
 
-/// Returns the boundaries of stages whose numbers of layers differ by at most one; `longer` says
-/// which stages have one more.
+/// Returns the boundaries of stages whose numbers of layers differ by at most one. `longer` selects
+/// the stages that have one layer more.
 [[nodiscard]] inline std::vector<std::uint32_t> equal_boundaries(std::size_t layers,
                                                                  std::size_t stages,
                                                                  longer_stages longer) {

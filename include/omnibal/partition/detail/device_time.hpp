@@ -15,12 +15,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The time of a step by the load of the busiest device. In each micro-batch the device is busy for
-/// its load. Filling the pipeline adds `(sum - load) / chunks`, which is exact if all stages are
-/// equal.
+/// The time of a step, estimated from the load of the busiest device. In each micro-batch the
+/// device is busy for its load. Filling the pipeline adds `(sum - load) / chunks`, which is exact
+/// if all stages are equal.
 ///
-/// `step` has `chunks` times that time, so that integers remain integers. Without micro-batches the
-/// time is the load.
+/// `step` returns `chunks` times this time, so that integer costs have integer times. Without
+/// micro-batches the time is the load.
 template <class C>
 struct device_time {
   std::size_t chunks = 1;  ///< the stages of a device, or one without micro-batches
@@ -32,7 +32,7 @@ struct device_time {
     step.of_bottleneck = (one.of_bottleneck + 1) * chunks - 1;
   }
 
-  /// Returns the time of a step from a value of `step`, rounded up.
+  /// Converts a value of `step` to the time of a step, rounded up.
   [[nodiscard]] wide_weight<C> operator()(wide_weight<C> time) const {
     auto const divisor = static_cast<wide_weight<C>>(chunks);
     if constexpr (std::floating_point<C>) {
@@ -48,9 +48,9 @@ struct device_time {
 /// training on GPU clusters using Megatron-LM", SC 2021.
 ///
 /// The number of micro-batches is rounded up to a multiple of the devices. If there are many
-/// micro-batches, the last ones are assumed to repeat the ones before. If even a few have too many
-/// operations, every step is zero. Only additions and maxima of `double` are used, because they are
-/// portable.
+/// micro-batches, only the first ones are simulated, and the others are assumed to add equal times.
+/// If even these have too many operations, the time of every step is zero. Times use only additions
+/// and maxima of `double`, because these operations are portable.
 class interleaved_step {
  public:
   interleaved_step(std::size_t devices, std::size_t stages, std::uint64_t micro_batches)
@@ -65,7 +65,7 @@ class interleaved_step {
     clock_.resize(devices);
   }
 
-  /// Returns the number of operations of a call.
+  /// Returns the number of operations that a call simulates.
   [[nodiscard]] std::size_t operations() const {
     return (repeated_ > 0 ? 4 : 2) * chunks_ * exact_ * devices_ * devices_;
   }
@@ -79,11 +79,11 @@ class interleaved_step {
 
  private:
   static constexpr std::size_t max_groups = 6;
-  /// The largest number of forward passes; each requires 16 bytes.
+  /// The largest number of forward passes that are simulated; each requires 16 bytes.
   static constexpr std::size_t max_operations = std::size_t{1} << 22;
   static constexpr double not_yet = -1;
 
-  /// Operations that a device has completed.
+  /// The operations that a device has completed.
   struct progress {
     std::size_t forward = 0;
     std::size_t backward = 0;
@@ -109,7 +109,7 @@ class interleaved_step {
     return *std::max_element(clock_.begin(), clock_.end());
   }
 
-  /// Runs the next operation of a device; returns false if the device still waits for another
+  /// Runs the next operation of a device. Returns false if its input has not arrived from another
   /// device.
   bool run_next(std::span<double const> costs, std::size_t micro_batches, std::size_t units,
                 std::size_t d) {

@@ -2,8 +2,7 @@
 #pragma once
 
 /// \file
-/// The common steps of the partitions with general stage costs, and the reason if there are no
-/// stages.
+/// The common steps of the partitions with general stage costs, and the reason if no stages exist.
 
 #include <omnibal/check.hpp>
 #include <omnibal/partition/detail/chain_dp.hpp>
@@ -25,7 +24,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Reports a stage that lacks memory, if any memory helps. Each stage must be alone on its device.
+/// Reports the stage that lacks memory if more memory would make stages possible; returns false
+/// otherwise. Precondition: each device has one stage.
 template <class C, class Stages>
 [[nodiscard]] bool report_missing_memory(Stages const& stages, partition_result<C>& result) {
   if (!stages.knows_memory()) return false;
@@ -44,8 +44,8 @@ template <class C, class Stages>
   bottleneck_search finder(chain);
   std::int64_t missing = finder.run();
   if (missing == infinite_cost<std::int64_t>) {
-    // The missing bytes can have this value too. In that case all stages have a shortfall that is
-    // cut off here.
+    // The missing bytes can also equal the value of impossible stages. In this case all stages have
+    // a shortfall that is cut off here.
     most = infinite_cost<std::int64_t> - 1;
     missing = finder.run();
   }
@@ -63,7 +63,8 @@ template <class C, class Stages>
   return true;
 }
 
-/// Returns the first stage that no layers reach, or that cannot run the remaining layers.
+/// Returns the first stage that no layers reach, or whose end leaves layers that later stages
+/// cannot run.
 template <class Stages>
 [[nodiscard]] std::uint32_t first_unreached_stage(Stages const& stages) {
   auto const& rules = stages.rules();
@@ -91,7 +92,7 @@ template <class Stages>
   return static_cast<std::uint32_t>(s);
 }
 
-/// Returns the bytes that each device lacks, negative if it has more than enough.
+/// Returns the bytes by which each device exceeds its memory; negative if memory remains.
 [[nodiscard]] inline std::vector<std::int64_t> shortfalls(
     stage_memory const& memory, std::span<std::uint32_t const> boundaries) {
   std::vector<std::int64_t> result(memory.devices());
@@ -102,8 +103,8 @@ template <class Stages>
   return result;
 }
 
-/// The stage that lacks the most memory, and the bytes that it lacks; the first stage of a device
-/// with several stages.
+/// The stage with the largest shortfall, and its bytes. If a device has several stages, its first
+/// stage stands for the device.
 struct missing_memory {
   std::size_t stage = 0;
   std::int64_t bytes = std::numeric_limits<std::int64_t>::min();
@@ -126,7 +127,7 @@ template <class Stages>
   return result;
 }
 
-/// Returns the boundaries with the most balanced bytes that rules and predicate allow; empty if
+/// Returns boundaries that rules and predicate allow and that balance the bytes best; empty if
 /// there are none.
 template <class Stages, class Bytes>
 [[nodiscard]] std::vector<std::uint32_t> most_even_bytes(Stages const& stages,
@@ -144,19 +145,20 @@ template <class Stages, class Bytes>
   return result;
 }
 
-/// Reports a stage or device that lacks memory if devices hold more than one stage each; returns
-/// false if all could have enough. `proven` says whether the missing bytes are the least.
+/// Reports a stage or device that lacks memory if devices run several stages each. Returns false if
+/// memory is not the reason. `proven` states whether the missing bytes are the smallest possible.
 template <class C, class Stages>
 [[nodiscard]] bool report_missing_on_devices(Stages const& stages, std::size_t labels,
                                              partition_result<C>& result) {
-  // Stages with similar bytes are tried first: they leave each boundary a short window.
+  // The search first tries stages with similar bytes, because they leave each boundary a short
+  // window.
   constexpr std::int64_t most = infinite_cost<std::int64_t>;
   auto const bytes_of = [&](std::size_t, std::size_t first, std::size_t last) {
     return std::min(stages.memory().bytes(first, last), most - 1);
   };
   std::vector<std::int64_t> bytes(stages.layers());
   for (std::size_t l = 0; l != bytes.size(); ++l) bytes[l] = bytes_of(0, l, l + 1);
-  // The bytes of all layers together are cut off, and a bound must not exceed them.
+  // The sum of the bytes of all layers is cut off at `most`, and a bound must not exceed it.
   if (stages.memory().bytes(0, bytes.size()) == most)
     --*std::max_element(bytes.begin(), bytes.end());
   stage_bound<std::int64_t> const bound(stages.function(), stages.layers(), stages.stages(), bytes,
@@ -187,7 +189,7 @@ template <class C, class Stages>
   enough = max_missing(stages, even);
   if (enough.bytes <= 0) return false;
   std::int64_t low = 0;
-  // If the labels do not suffice, the last bits are not worth the time.
+  // If the search dropped labels, the last bits of the result are not worth the time.
   while (enough.bytes - low > (is_least ? 1 : enough.bytes / 256 + 1)) {
     std::int64_t const half = low + (enough.bytes - low) / 2;
     if (!is_enough(half)) {
@@ -205,7 +207,7 @@ template <class C, class Stages>
   return true;
 }
 
-/// Sets the result to the reason why there are no stages.
+/// Sets the result to the reason why no stages exist.
 template <class C, class Stages>
 void report_infeasible(Stages const& stages, std::size_t labels, partition_result<C>& result) {
   result = {};
@@ -217,9 +219,9 @@ void report_infeasible(Stages const& stages, std::size_t labels, partition_resul
   if (!is_memory) result.stage = first_unreached_stage(stages);
 }
 
-/// Finds the stages with the least time. The search takes the stages with the smallest sum up to a
-/// limit, for limits that fall from one bottleneck to the next lower one. It ends when the sum
-/// alone is too large.
+/// Finds the stages with the least time. The search finds the stages with the smallest sum whose
+/// bottleneck is at most a limit, and lowers the limit from one bottleneck to the next. It ends
+/// when the time of a sum with the least bottleneck exceeds the best time.
 ///
 /// `result` has the stages with the smallest bottleneck.
 template <class C, class Cost, class Fits>
@@ -250,7 +252,7 @@ void search_throughput(stage_costs<C, Cost, Fits> const& stages, step_time<C> co
   result.objective = checked_time<C>(stages.function(), best);
 }
 
-/// Returns a lower bound of the sum of stages none of which is above `limit`.
+/// Returns a lower bound of the sum of the costs of stages that cost at most `limit` each.
 template <class C, class Stages>
 [[nodiscard]] C min_sum_within(Stages const& stages, C limit) {
   chain_dp sums(stages, as_sum<C>{stages.function()});
@@ -258,12 +260,12 @@ template <class C, class Stages>
   return found == infinite_cost<C> ? stages.bound().min_sum() : found;
 }
 
-/// Finds the best stages that share devices, by the rules of `partition_layers` and
+/// Finds the best stages if stages share devices, by the rules of `partition_layers` and
 /// `partition_throughput`.
 ///
-/// Local search from several starts gives stages, and therefore a limit of the loads. A label
-/// search within that limit is exact as long as its labels suffice. Otherwise the lower bound
-/// assumes devices that share all work evenly.
+/// Local search from several starts finds stages, and their largest load is a limit. A label search
+/// within this limit is exact unless it drops labels. Otherwise the lower bound assumes that the
+/// devices share all work evenly.
 template <class C, class Stages>
 void share_devices(Stages const& stages, step_time<C> const& one, std::size_t labels,
                    partition_result<C>& result) {
@@ -301,7 +303,7 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
   C const sum = min_sum_within(stages, limit);
   C mean = min_largest(sum, devices);
   if constexpr (std::floating_point<C>) {
-    // Loads and the sum are added in different orders.
+    // Loads and the sum add the costs in different orders.
     mean *= 1 - static_cast<C>(2 * stages.stages()) * std::numeric_limits<C>::epsilon();
   }
   wide_weight<C> const bound = time.step(std::max(mean, least), sum);
@@ -322,7 +324,8 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
 }
 
 /// Finds the leftmost stages with the smallest bottleneck among the stages with the least time.
-/// Returns the smallest bottleneck of any stages, which may be less; `never` if there are none.
+/// Returns the smallest bottleneck of any stages, which may be smaller; `infinite_cost` if there
+/// are no stages.
 template <class C, class Stages>
 [[nodiscard]] C find_stages(Stages const& chain, step_time<C> const& time,
                             partition_result<C>& result) {
@@ -341,8 +344,8 @@ template <class C, class Stages>
   return least;
 }
 
-/// Returns the best stages as `find_stages` does, in the given memory. `Options` has `base`,
-/// `speeds`, `constraints` and `labels`.
+/// Returns the best stages, as `find_stages` defines them, within the memory of the options.
+/// `Options` has the members `base`, `speeds`, `constraints` and `labels`.
 template <class C, class Cost, class Fits, class Options>
 [[nodiscard]] partition_result<C> solve_stages(std::string_view function, std::size_t layers,
                                                std::size_t stages, Cost const& cost,

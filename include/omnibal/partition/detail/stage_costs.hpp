@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// Stages for a search: the checked cost, bound, memory, rules, windows of boundaries and
-/// objective.
+/// The stages of a chain for a search: checked costs, bounds, memory, rules, windows of boundaries
+/// and objective.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -28,7 +28,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns a lower bound of the largest of `stages` stages with the sum `sum`.
+/// Returns a lower bound of the largest value of `stages` stages whose values have the sum `sum`.
 template <class T>
 [[nodiscard]] constexpr T min_largest(T sum, std::size_t stages) {
   if constexpr (std::floating_point<T>) {
@@ -40,14 +40,14 @@ template <class T>
   }
 }
 
-/// Returns a number between two numbers, never the larger one if they differ.
+/// Returns a number between `low` and `high` that is smaller than `high` if the two differ.
 template <class T>
 [[nodiscard]] constexpr T middle(T low, T high) {
   T const between = static_cast<T>(low + (high - low) / 2);
   return between < high ? between : low;
 }
 
-/// An additive lower bound of the cost of a stage.
+/// A lower bound of the cost of a stage: a sum over its layers.
 template <class C>
 class stage_bound {
  public:
@@ -65,7 +65,7 @@ class stage_bound {
       check_positive(function, "speeds", s, speeds[s]);
     }
     if constexpr (std::floating_point<C>) {
-      // A caller may add the layers of a stage in another order.
+      // A caller may add the costs of the layers of a stage in another order.
       slack_ = sums_.back() * static_cast<C>(layers + 4) * std::numeric_limits<C>::epsilon();
     }
   }
@@ -73,7 +73,7 @@ class stage_bound {
   /// Returns false if no bound was given.
   [[nodiscard]] bool is_known() const { return is_known_; }
 
-  /// Returns a lower bound of the cost of the layers [first, last) as that stage.
+  /// Returns a lower bound of the cost of stage `stage` with the layers [first, last).
   [[nodiscard]] C operator()(std::size_t stage, std::size_t first, std::size_t last) const {
     C const sum = static_cast<C>(sums_[last] - sums_[first] - slack_);
     return speeds_.empty() ? sum : divided(sum, speeds_[stage]);
@@ -87,7 +87,7 @@ class stage_bound {
     return std::max(largest_, min_largest(sums_.back(), stages_)) - slack_;
   }
 
-  /// Returns a lower bound of the cost of all stages together.
+  /// Returns a lower bound of the sum of the costs of all stages.
   [[nodiscard]] C min_sum() const {
     C const sum = static_cast<C>(sums_.back() - slack_ * static_cast<C>(stages_));
     if (speeds_.empty()) return sum;
@@ -95,7 +95,7 @@ class stage_bound {
   }
 
  private:
-  /// Rounds down, even if the quotient is rounded.
+  /// Divides and rounds down, also if the floating-point quotient is rounded up.
   [[nodiscard]] static C divided(C sum, double speed) {
     double const quotient = static_cast<double>(sum) / speed * (1 - 0x1p-40);
     if constexpr (std::floating_point<C>) {
@@ -113,7 +113,7 @@ class stage_bound {
   C slack_{};
 };
 
-/// The memory of the layers and the capacities of the stages.
+/// The bytes of the layers and the capacities of the stages.
 class stage_memory {
  public:
   stage_memory(std::string_view function, std::size_t layers, std::size_t stages,
@@ -141,17 +141,18 @@ class stage_memory {
   }
 
   [[nodiscard]] bool is_limited() const { return is_limited_; }
-  /// Returns whether memory is limited and a device has more than one stage.
+  /// Returns true if memory is limited and a device runs several stages.
   [[nodiscard]] bool is_shared() const { return is_limited_ && devices_ != capacity_.size(); }
   [[nodiscard]] std::size_t devices() const { return devices_; }
 
   [[nodiscard]] std::int64_t bytes(std::size_t first, std::size_t last) const {
     return sums_[last] - sums_[first];
   }
-  /// Returns the capacity of the device on which the stage runs.
+  /// Returns the capacity of the device that runs the stage.
   [[nodiscard]] std::int64_t capacity(std::size_t stage) const { return capacity_[stage]; }
 
-  /// Returns whether a stage has room for the layers if it is alone on its device.
+  /// Returns true if the layers fit into the memory of a stage that is the only stage of its
+  /// device.
   [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
     return !is_limited_ || bytes(first, last) <= capacity_[stage];
   }
@@ -170,11 +171,11 @@ class stage_memory {
   std::vector<std::int64_t> capacity_;
 };
 
-/// The cost of an impossible stage.
+/// The cost that marks an impossible stage.
 template <class C>
 inline constexpr C infinite_cost = std::numeric_limits<C>::max();
 
-/// A chain with all known properties of its stages. `C` is a `working_weight`.
+/// The stages of a chain with their costs, bounds, memory and rules. `C` is a `working_weight`.
 template <class C, class Cost, class Fits>
 class stage_costs {
  public:
@@ -196,7 +197,8 @@ class stage_costs {
   [[nodiscard]] std::size_t layers() const { return rules_.layers; }
   [[nodiscard]] std::size_t stages() const { return rules_.stages; }
 
-  /// Returns the cost of a stage that has layers.
+  /// Returns the cost of a stage. Precondition: the stage has layers. Throws if the cost is invalid
+  /// or below its bound.
   [[nodiscard]] C operator()(std::size_t stage, std::size_t first, std::size_t last) const {
     auto const given = cost_(stage, first, last);
     auto const value = static_cast<C>(given);
@@ -206,7 +208,8 @@ class stage_costs {
     return value;
   }
 
-  /// Returns the cost that the functor gives a stage, checked, without the bound.
+  /// Returns the cost of a stage from the functor. Throws if the cost is invalid; does not compare
+  /// the cost with its bound.
   [[nodiscard]] C valid_cost(std::size_t stage, std::size_t first, std::size_t last) const {
     auto const given = cost_(stage, first, last);
     auto const value = static_cast<C>(given);
@@ -220,8 +223,8 @@ class stage_costs {
     return static_cast<bool>(fits_(stage, first, last));
   }
 
-  /// Returns false if the cost, or a predicate that is not a memory rule, forbids the layers with
-  /// any memory.
+  /// Returns false if no memory would make the stage possible, because the cost or a predicate that
+  /// is not a memory rule forbids the layers.
   [[nodiscard]] bool admits(std::size_t stage, std::size_t first, std::size_t last) const {
     if constexpr (!memory_predicate<Fits>) {
       if (!fits(stage, first, last)) return false;
@@ -229,16 +232,16 @@ class stage_costs {
     return valid_cost(stage, first, last) != infinite_cost<C>;
   }
 
-  /// Returns whether memory limits the stages.
+  /// Returns true if memory limits the stages.
   [[nodiscard]] bool knows_memory() const { return memory_.is_limited() || memory_predicate<Fits>; }
-  /// Returns the bytes that the memory rule lacks, negative if it has more; the least number
-  /// without a memory rule.
+  /// Returns the bytes by which a stage exceeds the memory rule, negative if memory remains; the
+  /// smallest number if there is no memory rule.
   [[nodiscard]] std::int64_t missing_by_rule(std::size_t stage, std::size_t first,
                                              std::size_t last) const {
     if constexpr (memory_predicate<Fits>) return fits_.missing_bytes(stage, first, last);
     return std::numeric_limits<std::int64_t>::min();
   }
-  /// Returns the bytes that a stage alone on its device lacks.
+  /// Returns the bytes by which a stage exceeds the memory if it is the only stage of its device.
   [[nodiscard]] std::int64_t missing_bytes(std::size_t stage, std::size_t first,
                                            std::size_t last) const {
     std::int64_t const by_rule = missing_by_rule(stage, first, last);
@@ -252,21 +255,22 @@ class stage_costs {
            (*this)(stage, first, last) != infinite_cost<C>;
   }
 
-  /// Returns true if the layers may be that stage and cost at most `limit`.
+  /// Returns true if the layers can form the stage and cost at most `limit`.
   [[nodiscard]] bool is_within(std::size_t stage, std::size_t first, std::size_t last,
                                C limit) const {
     return (*this)(stage, first, last) <= limit && fits(stage, first, last);
   }
 
-  /// Returns true if bound, memory or rules allow fewer layers; stages with more layers are then
-  /// over too.
+  /// Returns true if the stage has too many layers for bound, memory or rules; stages with more
+  /// layers then also have too many.
   [[nodiscard]] bool is_over(std::size_t stage, std::size_t first, std::size_t last,
                              C limit) const {
     return bound_(stage, first, last) > limit || last - first > rules_.longest[stage] ||
            !memory_.fits(stage, first, last);
   }
 
-  /// Throws because no end in [low, high] has the promised cost; names the first end that changes.
+  /// Throws because no end in [low, high] has the cost that an earlier call returned. Names the
+  /// first end whose cost changed.
   [[noreturn, gnu::noinline]] void throw_changed(std::size_t stage, std::size_t first,
                                                  std::size_t low, std::size_t high) const {
     std::string const rule = ", must be equal for equal arguments";
@@ -288,7 +292,7 @@ class stage_costs {
                                  to_text(stage) + " with the layers from " + to_text(first) +
                                  " on has changed between calls" + rule);
   }
-  /// Throws for stages with these boundaries, because they do not have the cost that earlier calls
+  /// Throws because the stages with these boundaries do not have the cost that earlier calls
   /// returned.
   [[noreturn]] void throw_changed(std::span<std::uint32_t const> boundaries) const {
     std::size_t s = 0;
@@ -302,16 +306,16 @@ class stage_costs {
     throw_changed(s, boundaries[s], boundaries[s + 1], boundaries[s + 1]);
   }
 
-  /// Returns the last end up to `high` of a stage from `first` on that is not over. Such an end
-  /// exists.
+  /// Returns the last end, up to `high`, of a stage from `first` on for which `is_over` is false.
+  /// Precondition: such an end exists.
   [[nodiscard]] std::size_t furthest(std::size_t stage, std::size_t first, std::size_t high,
                                      C limit) const {
     return first_false(first, high,
                        [&](std::size_t last) { return !is_over(stage, first, last + 1, limit); });
   }
 
-  /// Returns the first beginning from `low` on of a stage up to `last` that is not over. Such a
-  /// beginning exists.
+  /// Returns the first beginning, from `low` on, of a stage that ends at `last` for which `is_over`
+  /// is false. Precondition: such a beginning exists.
   [[nodiscard]] std::size_t nearest(std::size_t stage, std::size_t low, std::size_t last,
                                     C limit) const {
     return first_false(low, last,
@@ -339,14 +343,14 @@ class stage_costs {
   Fits const& fits_;
 };
 
-/// The range of each boundary in all stages none of which is over a limit.
+/// The range of positions that each boundary can have if no stage is over a limit.
 struct cut_windows {
   std::vector<std::uint32_t> first;
   std::vector<std::uint32_t> last;
-  /// The first cell of each boundary in an array of all cells.
+  /// The index of the first cell of each boundary in an array of all cells.
   std::vector<std::size_t> offsets;
 
-  /// Computes the ranges; returns false if there are no such stages.
+  /// Computes the ranges. Returns false if no such stages exist.
   template <class Stages, class C>
   [[nodiscard]] bool narrow(Stages const& stages, C limit) {
     first = stages.rules().first_cut;
@@ -388,8 +392,8 @@ struct cut_windows {
     return true;
   }
 
-  /// Moves the ends of windows to positions at which some stage is possible. Windows often shrink
-  /// many times.
+  /// Moves the ends of windows to positions at which some stage is possible, repeatedly, because
+  /// windows often shrink many times.
   template <class Stages, class C>
   [[nodiscard]] bool narrow_by_cost(Stages const& stages, C limit) {
     std::size_t const count = stages.stages();
@@ -406,7 +410,7 @@ struct cut_windows {
     return true;
   }
 
-  /// Returns whether a stage may end at this position.
+  /// Returns true if stage `s` may end at position `end`.
   template <class Stages, class C>
   [[nodiscard]] bool has_begin(Stages const& stages, std::size_t s, std::size_t end,
                                C limit) const {
@@ -422,7 +426,7 @@ struct cut_windows {
     return false;
   }
 
-  /// Returns whether a stage may begin at this position.
+  /// Returns true if stage `s` may begin at position `begin`.
   template <class Stages, class C>
   [[nodiscard]] bool has_end(Stages const& stages, std::size_t s, std::size_t begin,
                              C limit) const {
@@ -438,11 +442,12 @@ struct cut_windows {
   }
 };
 
-/// The type in which multiples of costs are compared.
+/// The type in which multiples of costs are computed without overflow.
 template <class C>
 using wide_weight = std::conditional_t<std::floating_point<C>, C, int128>;
 
-/// `of_bottleneck` times the largest cost of a stage, plus `of_sum` times the sum.
+/// The time of a step: `of_bottleneck` times the largest cost of a stage, plus `of_sum` times the
+/// sum of the costs.
 template <class C>
 struct step_time {
   std::uint64_t of_bottleneck = 1;
@@ -454,20 +459,20 @@ struct step_time {
            static_cast<wide>(of_sum) * static_cast<wide>(sum);
   }
 
-  /// Returns an upper bound of the bottleneck of stages that take at most `time` and whose costs
-  /// add up to at least `sum`.
+  /// Returns an upper bound of the bottleneck of stages whose time is at most `time` and whose
+  /// costs add up to at least `sum`.
   [[nodiscard]] C highest_bottleneck(wide_weight<C> time, C sum) const {
     using wide = wide_weight<C>;
     if (of_bottleneck == 0) return infinite_cost<C>;
     wide const rest = std::max(wide{}, time - static_cast<wide>(of_sum) * static_cast<wide>(sum));
     wide result = rest / static_cast<wide>(of_bottleneck);
-    // The difference may have lost a few bits of `time`.
+    // The subtraction may have lost a few bits of `time`.
     if constexpr (std::floating_point<C>) result += time * C{0x1p-50};
     return static_cast<C>(std::min(result, static_cast<wide>(infinite_cost<C>)));
   }
 };
 
-/// Returns `time` in the type of a cost; throws if it leaves that type.
+/// Returns `time` in the type of a cost. Throws if the type cannot represent it.
 template <class C>
 [[nodiscard]] C checked_time(std::string_view function, wide_weight<C> time) {
   if (!(time <= static_cast<wide_weight<C>>(infinite_cost<C>))) {

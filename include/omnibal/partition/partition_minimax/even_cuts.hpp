@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Balanced stages of a chain with loads up to a limit.
+/// Balanced stages of a chain whose loads must not exceed a limit.
 
 #include <omnibal/detail/search.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
@@ -26,7 +26,7 @@ struct even_cuts_memory {
   std::vector<std::uint32_t> before;    ///< for each cell the boundary before it
   std::vector<T> loads;                 ///< for each cell the smallest load before it
 
-  /// Returns the number of cells, and of pairs of cells, that a search may visit.
+  /// Returns the number of cells, and the number of pairs of cells, that a search may visit.
   [[nodiscard]] static std::size_t budget(std::size_t layers, std::size_t stages) {
     return layers + stages + 512;
   }
@@ -40,16 +40,17 @@ struct even_cuts_memory {
   }
 };
 
-/// Balances the cuts of a chain whose largest load is given: makes the smallest stage as large as
-/// possible, and then neighbors similar.
+/// Balances the cuts of a chain whose largest load is given: maximizes the smallest load, and then
+/// makes adjacent stages more similar.
 ///
-/// Each boundary has a window of the positions that loads above a bound and up to the limit leave.
-/// Dynamic programming over the windows then finds the largest smallest load.
+/// Each boundary has a window: the positions at which all loads can be above a bound and at most
+/// the limit. Dynamic programming over the windows then maximizes the smallest load.
 template <class T>
 class even_cuts {
  public:
-  /// Stages have at least `fewest` layers, zero or one. `rightmost` contains the rightmost
-  /// boundaries. `memory.leftmost` contains the leftmost boundaries with loads up to `limit`.
+  /// `fewest` is the smallest number of layers of a stage, zero or one. `rightmost` contains the
+  /// rightmost boundaries. `memory.leftmost` contains the leftmost boundaries with loads up to
+  /// `limit`.
   even_cuts(std::span<T const> sums, T limit, std::size_t fewest,
             std::span<std::uint32_t const> rightmost, even_cuts_memory<T>& memory)
       : sums_(sums),
@@ -64,7 +65,7 @@ class even_cuts {
   void run(std::vector<std::uint32_t>& boundaries) const {
     cut_near_means(boundaries);
     T const least = smallest_load(boundaries);
-    // Not all stages can be above their mean.
+    // The smallest load is at most the mean, so a search above the mean is useless.
     if (least < sums_.back() / static_cast<T>(stages_)) cut_above(least, boundaries);
     smooth(boundaries);
   }
@@ -83,8 +84,8 @@ class even_cuts {
     return result;
   }
 
-  /// Ends each stage at the first position that reaches the mean of the remaining layers, as far as
-  /// the limit and the leftmost boundaries allow.
+  /// Ends each stage at the first position that reaches the mean of the remaining layers, within
+  /// the limit and the leftmost boundaries.
   void cut_near_means(std::vector<std::uint32_t>& boundaries) const {
     auto const& leftmost = memory_.leftmost;
     boundaries.assign(leftmost.begin(), leftmost.end());
@@ -107,7 +108,7 @@ class even_cuts {
     }
   }
 
-  /// Sets the windows to the positions of cuts with all loads above `least`; returns false if a
+  /// Sets the windows to the positions at which all loads can be above `least`. Returns false if a
   /// window is empty.
   [[nodiscard]] bool narrow(T least) const {
     auto& [leftmost, first, last, offsets, before, loads] = memory_;
@@ -136,8 +137,8 @@ class even_cuts {
     return true;
   }
 
-  /// Sets the boundaries to cuts with the largest smallest load, if a load above `least` is
-  /// possible and the budget suffices.
+  /// Sets the boundaries to cuts whose smallest load is largest, if a smallest load above `least`
+  /// is possible and the budget suffices.
   void cut_above(T least, std::vector<std::uint32_t>& boundaries) const {
     if (!narrow(least)) return;
     auto& [leftmost, first, last, offsets, before, loads] = memory_;
@@ -159,9 +160,9 @@ class even_cuts {
     }
   }
 
-  /// Finds for each position of a boundary the largest smallest load before it, and the boundary
-  /// before it. The load is at most `least` if there are no such cuts. Returns false if this is
-  /// true for all positions or if no pairs are left.
+  /// Finds, for each position of a boundary, the largest possible smallest load before it and the
+  /// previous boundary that leads to it. If there are no cuts above `least`, the load is at most
+  /// `least`. Returns false if this is true for all positions or if the budget of pairs is spent.
   [[nodiscard]] bool extend(std::size_t s, T least, std::size_t& pairs) const {
     auto& [leftmost, first, last, offsets, before, loads] = memory_;
     auto const loads_before =
@@ -192,8 +193,8 @@ class even_cuts {
     return is_reached;
   }
 
-  /// Moves single boundaries while the smaller of the two adjacent stages grows. The moves end
-  /// after a sweep without changes; the limit of sweeps is seldom reached.
+  /// Moves single boundaries as long as the smaller of the two adjacent stages grows. The moves end
+  /// after a sweep without changes; the limit on sweeps is seldom reached.
   void smooth(std::vector<std::uint32_t>& boundaries) const {
     constexpr std::size_t max_sweeps = 4;
     bool is_changed = true;

@@ -15,12 +15,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The arrival times of inputs while a step runs. `end` and `end_forward` record the end of an
-/// operation, and `of` returns the arrival of the inputs of an operation.
+/// The times at which the inputs of operations arrive while a step runs. `end` and `end_forward`
+/// record the end of an operation, and `of` returns the arrival time of the inputs of an operation.
 template <class T>
 class encoder_arrivals {
  public:
-  /// The time of an input that has not been sent.
+  /// The arrival time of an input that has not been sent yet.
   static constexpr T missing = -1;
 
   explicit encoder_arrivals(encoder_problem<T> const& problem)
@@ -35,7 +35,8 @@ class encoder_arrivals {
   }
 
   /// Returns the time at which all inputs of an operation have arrived, or `missing`. The gradients
-  /// of the weights need nothing, because a stage runs its operations in order.
+  /// of the weights need no input from another stage, and the order of operations of a stage
+  /// ensures that the backward pass ran before.
   [[nodiscard]] T of(language_operation<T> const& operation) const {
     std::size_t const unit = problem_.unit(operation.virtual_stage, operation.micro_batch);
     if (operation.kind == operation_kind::weight) return T{};
@@ -47,8 +48,8 @@ class encoder_arrivals {
     return missing_pieces_[place] != 0 ? missing : std::max(chain, features_[place]);
   }
 
-  /// Returns the time at which the gradients of a piece are on the device of the piece, or
-  /// `missing`.
+  /// Returns the time at which the gradients of the features of a piece arrive on the device of the
+  /// piece, or `missing`.
   [[nodiscard]] T of_gradients(std::size_t piece) const {
     std::size_t const m = piece / problem_.pieces;
     T arrival{};
@@ -61,12 +62,13 @@ class encoder_arrivals {
     return arrival;
   }
 
-  /// Returns the device that has run the forward pass of a piece, if one has.
+  /// Returns the device that has run the forward pass of a piece, or no value if none has.
   [[nodiscard]] std::optional<std::uint32_t> device_of(std::size_t piece) const {
     return device_of_[piece];
   }
 
-  /// Ends an operation of the language model: its results arrive at the operations that need them.
+  /// Records the end of an operation of the language model: its results are sent to the operations
+  /// that need them.
   void end(language_operation<T> const& operation, T end) {
     std::size_t const v = operation.virtual_stage;
     std::size_t const m = operation.micro_batch;
@@ -85,7 +87,8 @@ class encoder_arrivals {
     }
   }
 
-  /// Ends the forward pass of a piece on a device: its features arrive at all readers.
+  /// Records the end of the forward pass of a piece on a device: its features are sent to all
+  /// readers.
   void end_forward(std::size_t piece, std::uint32_t device, T end) {
     std::size_t const m = piece / problem_.pieces;
     device_of_[piece] = device;
@@ -98,7 +101,8 @@ class encoder_arrivals {
     }
   }
 
-  /// Returns the index of a virtual stage in the readers, if the virtual stage reads features.
+  /// Returns the index of a virtual stage in `readers`, or no value if the virtual stage reads no
+  /// features.
   [[nodiscard]] std::optional<std::size_t> reader_index(std::size_t virtual_stage) const {
     auto const found = std::ranges::find(problem_.readers, virtual_stage);
     if (found == problem_.readers.end()) return {};
@@ -107,16 +111,17 @@ class encoder_arrivals {
 
  private:
   encoder_problem<T> const& problem_;
-  /// For each virtual stage and micro-batch.
+  /// The arrival times of the inputs of forward and backward passes, by virtual stage and
+  /// micro-batch.
   std::vector<T> forward_;
   std::vector<T> backward_;
-  /// The last arrival of features, and the pieces that have not been sent, by reader and
-  /// micro-batch.
+  /// The latest arrival of features, and the number of pieces that have not been sent, by reader
+  /// and micro-batch.
   std::vector<T> features_;
   std::vector<std::size_t> missing_pieces_;
-  /// The end of the backward pass, by reader and micro-batch.
+  /// The end of the backward pass of a reader, by reader and micro-batch.
   std::vector<T> gradients_;
-  /// For each micro-batch and piece.
+  /// The device that has run the forward pass of a piece, by micro-batch and piece.
   std::vector<std::optional<std::uint32_t>> device_of_;
 };
 

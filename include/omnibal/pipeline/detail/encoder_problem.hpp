@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Reads a schedule and the work of an encoder into tables. Input: what a user gives
+/// Reads a schedule and the work of an encoder into tables. Input: the arguments of
 /// `simulate_encoder` and `place_encoder`. Output: a checked `encoder_problem`.
 
 #include <omnibal/check.hpp>
@@ -22,7 +22,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The encoder's work on a piece of a micro-batch.
+/// The work of the encoder on a piece of a micro-batch.
 template <class T>
 struct encoder_piece {
   T forward{};
@@ -40,34 +40,34 @@ struct language_operation {
   std::uint32_t micro_batch = 0;
   std::size_t virtual_stage = 0;
   T time{};
-  /// The bytes that are kept from a forward pass on.
+  /// The bytes that a stage keeps from the begin of the forward pass on.
   split_bytes bytes{};
-  /// The begin in a step without the encoder.
+  /// The begin of the operation in a step without the encoder.
   T begin{};
 };
 
-/// A language model in a pipeline, with an encoder.
+/// A language model in a pipeline and the work of an encoder, as tables.
 template <class T>
 struct encoder_problem {
   std::size_t stages = 1;
-  /// The stages, and the further devices of the encoder.
+  /// The number of devices: the stages, and the additional devices of the encoder.
   std::size_t devices = 1;
   std::size_t virtual_stages = 1;
   std::size_t batches = 1;
   std::size_t pieces = 1;
   bool splits_backward = false;
-  /// By stage.
+  /// The operations of the language model on each stage, in order.
   std::vector<std::vector<language_operation<T>>> language{};
-  /// For each virtual stage and micro-batch.
+  /// The stage of each unit, by virtual stage and micro-batch.
   std::vector<std::uint32_t> stage_of{};
-  /// The transfers over the cut behind a virtual stage, by virtual stage and micro-batch.
+  /// The transfers over the cut after a virtual stage, by virtual stage and micro-batch.
   std::vector<transfer_time<T>> transfers{};
-  /// For each micro-batch and piece.
+  /// The work of the encoder, by micro-batch and piece.
   std::vector<encoder_piece<T>> work{};
   std::vector<std::uint32_t> encoder_devices{};
-  /// In ascending order.
+  /// The virtual stages that read features, in ascending order.
   std::vector<std::uint32_t> readers{};
-  /// The time and the bytes of a step without the encoder.
+  /// The makespan of a step without the encoder, and the peak of the bytes of each stage.
   T language_makespan{};
   std::vector<std::int64_t> language_peaks{};
 
@@ -86,7 +86,8 @@ struct encoder_problem {
   }
 };
 
-/// Returns the part of a number that belongs to a piece.
+/// Returns the part of `value` that belongs to a piece. The parts of integers differ by at most
+/// one.
 template <class T>
 [[nodiscard]] T part_of(T value, std::size_t piece, std::size_t pieces) {
   auto const count = static_cast<T>(pieces);
@@ -97,7 +98,7 @@ template <class T>
   }
 }
 
-/// Reads the encoder's part of a problem.
+/// Reads the work of the encoder into a problem.
 template <class T, class Given>
 class encoder_reader {
  public:
@@ -105,7 +106,8 @@ class encoder_reader {
                  encoder_problem<T>& problem)
       : function_(function), encoder_(encoder), problem_(problem) {}
 
-  /// Adds all times to `sum`. Throws if the sum leaves its type.
+  /// Reads and checks all values, and adds all times to `sum`. Throws if the sum exceeds the range
+  /// of its type.
   void read(T& sum) {
     check_sizes();
     read_devices();
@@ -137,7 +139,7 @@ class encoder_reader {
       devices.resize(problem_.stages);
       std::iota(devices.begin(), devices.end(), std::uint32_t{0});
     }
-    // Every device above the stages has to be named, so that this many devices exist.
+    // The encoder names every device above the stages, so there are at most this many devices.
     std::size_t const limit = problem_.stages + devices.size();
     problem_.devices = problem_.stages;
     std::vector<bool> named(limit, false);
@@ -213,7 +215,8 @@ class encoder_reader {
                                       std::size_t m) {
     if (bytes.empty()) return 0;
     check_weight(function_, name, m, bytes[m]);
-    // Features may wait for every reader, and their gradients on the device of the encoder.
+    // Features may be kept on the stage of every reader, and their gradients on the device of the
+    // encoder.
     std::size_t const copies = encoder_.readers.size() + 1;
     std::int64_t const all = checked_product(function_, "the sum of bytes", bytes[m], copies);
     checked_add(function_, "the sum of bytes", byte_sum_, all);
@@ -226,7 +229,8 @@ class encoder_reader {
   std::int64_t byte_sum_ = 0;
 };
 
-/// Returns tables of a schedule and an encoder. Errors: as `simulate_encoder`.
+/// Reads a schedule and the work of an encoder into tables. Errors: the errors of
+/// `simulate_encoder`.
 template <class T, pipeline_schedule Schedule, class Times, class Transfers, class Bytes,
           class Given>
 [[nodiscard]] encoder_problem<T> make_encoder_problem(std::string_view function,

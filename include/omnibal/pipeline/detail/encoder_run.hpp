@@ -19,8 +19,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Bytes that a device keeps for a time. Bytes that are freed at a time make room for those that
-/// are kept from that time on.
+/// Intervals in which a device keeps bytes. Bytes that are freed at a time make room for bytes that
+/// are kept from the same time on.
 template <class T>
 class byte_intervals {
  public:
@@ -30,7 +30,8 @@ class byte_intervals {
     changes_.push_back({end, -bytes});
   }
 
-  /// Returns the most bytes at any time. Errors: `std::overflow_error`.
+  /// Returns the largest number of bytes at any time. Errors: `std::overflow_error` if a sum
+  /// exceeds its type.
   [[nodiscard]] std::int64_t peak(std::string_view function) {
     // Negative changes come first at equal times.
     std::ranges::sort(changes_);
@@ -47,8 +48,8 @@ class byte_intervals {
   std::vector<std::pair<T, std::int64_t>> changes_;
 };
 
-/// Runs lists of operations: each device runs its list in order, each operation as soon as its
-/// inputs have arrived.
+/// Runs lists of operations. Each device runs its list in order and begins each operation as soon
+/// as its inputs have arrived.
 template <class T>
 class encoder_run {
  public:
@@ -63,8 +64,8 @@ class encoder_run {
     return result();
   }
 
-  /// Returns whether all operations can run; `makespan()` is valid then. Precondition: the lists
-  /// have all operations.
+  /// Runs the lists without an error if they do not end. Returns true if all operations have run;
+  /// `makespan()` is valid only then. Precondition: the lists have all operations.
   [[nodiscard]] bool try_run() {
     run_devices();
     for (std::size_t d = 0; d != problem_.devices; ++d) {
@@ -110,13 +111,13 @@ class encoder_run {
 
   struct device_state {
     std::size_t next = 0;
-    /// The operations of the language model that have run.
+    /// The number of operations of the language model that have run.
     std::size_t language = 0;
     T now{};
     T busy{};
   };
 
-  /// Runs what can run on a device. Returns whether anything did.
+  /// Runs the operations that can run on a device, in order. Returns true if at least one ran.
   bool advance(std::size_t d) {
     device_state& state = devices_[d];
     std::size_t const before = state.next;
@@ -124,7 +125,7 @@ class encoder_run {
     return state.next != before;
   }
 
-  /// Returns false if an input has not been sent.
+  /// Runs the next operation of a device. Returns false if one of its inputs has not been sent.
   bool run_next(std::size_t d, placed_operation const& one) {
     if (one.part == model_part::language) return run_language(d, one);
     if (one.kind == operation_kind::forward) return run_forward(d, one);
@@ -203,7 +204,8 @@ class encoder_run {
                   one.part == model_part::language ? "chunk " : "piece ", one.chunk, ", ", why);
   }
 
-  /// Throws unless a device has run its whole list and all operations of the language model.
+  /// Throws unless a device has run its whole list, and the list had all operations of the language
+  /// model.
   void check_end(std::size_t d) const {
     device_state const& state = devices_[d];
     if (state.next != lists_[d].size()) {
@@ -234,7 +236,8 @@ class encoder_run {
       return problem_.unit(one.virtual_stage, one.micro_batch);
     };
     std::vector<T> begins(problem_.stage_of.size());
-    // The end of the backward pass for the inputs.
+    // The end of the backward pass of each unit; with a split backward pass, the end of the
+    // gradients of the inputs.
     std::vector<T> ends(problem_.stage_of.size());
     for (std::size_t s = 0; s != problem_.stages; ++s) {
       for (std::size_t i = 0; i != language_[s].size(); ++i) {
@@ -266,7 +269,7 @@ class encoder_run {
           continue;
         }
         kept[d].keep(starts[piece], one.end, work.activation_bytes);
-        // The last reader is the first one to run backward.
+        // The last reader runs its backward pass first.
         kept[d].keep(ends[problem_.unit(problem_.readers.back(), m)], one.end, work.output_bytes);
       }
     }
@@ -277,7 +280,7 @@ class encoder_run {
   placed_lists const& lists_;
   encoder_arrivals<T> arrivals_;
   std::vector<device_state> devices_;
-  /// By device.
+  /// The timed operations of each device, for the language model and for the encoder.
   std::vector<std::vector<timed_operation<T>>> language_;
   std::vector<std::vector<timed_operation<T>>> encoder_;
   std::vector<bool> has_returned_;

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A lower bound on the time of every list of operations of a pipeline.
+/// A lower bound of the time of all lists of operations of a pipeline.
 
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/list_objective.hpp>
@@ -18,11 +18,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The bound of a stage is the time that it works and the time that it must wait. A stage waits for
-/// its first input. Before its first backward pass it can only run forward passes, as many as its
-/// memory holds, so that it waits until the first gradients can come back. After its last backward
-/// pass it can only compute gradients of weights, as many as its memory holds, while the gradients
-/// of the inputs still have to reach the first virtual stage. Proof: docs/evidence/mathematics.md.
+/// The lower bound of a stage is its working time plus its unavoidable idle time. A stage is idle
+/// until its first input arrives. Before its first backward pass it can only run the forward passes
+/// that fit into its memory; then it is idle until the first gradients can arrive. After its last
+/// backward pass it can only compute the gradients of weights that fit into its memory, while the
+/// gradients of the inputs still have to reach the first virtual stage. Proof:
+/// docs/evidence/mathematics.md.
 template <class T>
 class list_bound {
  public:
@@ -40,12 +41,14 @@ class list_bound {
   }
 
  private:
-  /// The times of the chain of a micro-batch at a virtual stage.
+  /// The earliest times of the passes of a micro-batch at a virtual stage, if it never waits for a
+  /// stage.
   struct chain {
-    /// The earliest time at which the forward and the backward pass can begin.
+    /// The earliest begin of the forward pass and of the backward pass.
     T forward{};
     T backward{};
-    /// From the end of the backward pass to the end of the last operation of virtual stage 0.
+    /// The time from the end of the backward pass to the end of the last operation of virtual stage
+    /// 0.
     T back{};
   };
 
@@ -118,8 +121,9 @@ class list_bound {
     std::int64_t bytes;
   };
 
-  /// Returns a bound on the time of all passes whose activations fit into the memory together:
-  /// passes with the longest time for a byte first, the last one in part.
+  /// Returns an upper bound of the time of all passes whose activations fit into the memory
+  /// together. It is the fractional knapsack: passes with the longest time for a byte come first,
+  /// and the last pass counts in part.
   [[nodiscard]] static T most_time(std::vector<pass>& passes, std::int64_t memory) {
     auto const density = [](pass const& one) {
       constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -143,7 +147,7 @@ class list_bound {
     return time;
   }
   [[nodiscard]] static T rounded_up(double time) {
-    // The product is rounded, so that its part beyond the point is not reliable.
+    // The product is rounded, so the result is increased by more than the rounding error.
     if constexpr (std::integral<T>) {
       return static_cast<T>(std::ceil(time * (1 + 1e-12)));
     } else {
@@ -152,7 +156,7 @@ class list_bound {
   }
 
   list_problem<T> const& problem_;
-  /// One for each virtual stage and micro-batch.
+  /// The earliest times, by virtual stage and micro-batch.
   std::vector<chain> chains_;
 };
 

@@ -30,7 +30,7 @@ struct unit_lane {
   }
 };
 
-/// Returns the lanes of a stage, in the order of its chunks.
+/// Returns the lanes of a stage, ordered by chunk.
 [[nodiscard]] inline std::vector<unit_lane> lanes_of(chunk_layout const& layout,
                                                      std::size_t stage) {
   auto const batches = static_cast<std::uint32_t>(layout.micro_batches);
@@ -52,26 +52,27 @@ struct unit_lane {
 template <class T>
 struct unit_times {
   std::vector<stage_time<T>> work;
-  /// The transfers over the cut behind the virtual stage.
+  /// The transfers over the cut after the virtual stage.
   std::vector<transfer_time<T>> transfer;
 };
 
-/// A pipeline whose operations are to be listed.
+/// The input of `list_schedule` as tables.
 template <class T>
 struct list_problem {
   chunk_layout layout;
-  /// By stage.
+  /// The lanes of each stage.
   std::vector<std::vector<unit_lane>> lanes{};
   unit_times<T> times{};
   /// The activation bytes of a unit, by virtual stage and micro-batch.
   std::vector<std::int64_t> bytes{};
-  /// The part of them that the gradients of the weights need. The rest is freed before. With a
-  /// whole backward pass it is the same as `bytes`.
+  /// The part of `bytes` that a unit keeps until the end of the gradients of the weights; the other
+  /// bytes are freed before. Without a split backward pass the part equals `bytes`.
   std::vector<std::int64_t> weight_bytes{};
-  /// The most activation bytes of each stage, and the time that it works.
+  /// The largest number of activation bytes that each stage may keep, and the time that each stage
+  /// works.
   std::vector<std::int64_t> memory{};
   std::vector<T> busy{};
-  /// Whether the gradients of the weights are operations of their own.
+  /// True if the gradients of the weights are separate operations.
   bool splits_backward = true;
 
   [[nodiscard]] std::size_t virtual_stages() const { return layout.stages * layout.chunks; }
@@ -79,7 +80,8 @@ struct list_problem {
     return virtual_stage * layout.micro_batches + micro_batch;
   }
 
-  /// Returns the time of a transfer over a cut, zero if both sides lie on the same stage.
+  /// Returns the time of a transfer over a cut; zero if both sides of the cut lie on the same
+  /// stage.
   [[nodiscard]] transfer_time<T> transfer_over(unit_times<T> const& of, std::size_t cut,
                                                std::uint32_t micro_batch) const {
     if (layout.stage_of(cut, micro_batch) == layout.stage_of(cut + 1, micro_batch)) return {};
@@ -87,7 +89,7 @@ struct list_problem {
   }
 };
 
-/// Returns the time that a stage works.
+/// Returns the sum of the times of all operations of a stage.
 template <class T>
 [[nodiscard]] T busy_time(list_problem<T> const& problem, std::size_t stage) {
   T busy{};
@@ -100,7 +102,8 @@ template <class T>
   return busy;
 }
 
-/// When the inputs of the units arrive, by virtual stage and micro-batch; `missing` before that.
+/// The times at which the inputs of the units arrive, by virtual stage and micro-batch; `missing`
+/// until the input is sent.
 template <class T>
 struct unit_arrivals {
   static constexpr T missing = -1;
@@ -108,7 +111,8 @@ struct unit_arrivals {
   std::vector<T> forward;
   std::vector<T> backward;
 
-  /// Only the inputs of the first virtual stage have arrived.
+  /// Resets the times to the begin of a step: only the inputs of the first virtual stage have
+  /// arrived.
   void reset(list_problem<T> const& problem) {
     std::size_t const units = problem.virtual_stages() * problem.layout.micro_batches;
     forward.assign(units, missing);
@@ -120,8 +124,9 @@ struct unit_arrivals {
     return kind == operation_kind::forward ? forward[unit] : backward[unit];
   }
 
-  /// The forward or backward pass of a unit ends: its data leaves for the next virtual stage.
-  /// Returns that virtual stage, or the number of virtual stages if there is none.
+  /// Records the end of the forward or backward pass of a unit: its data is sent to the next
+  /// virtual stage of the pass. Returns this virtual stage, or the number of virtual stages if
+  /// there is none.
   std::size_t pass_on(list_problem<T> const& problem, unit_times<T> const& times,
                       operation_kind kind, std::size_t virtual_stage, std::uint32_t micro_batch,
                       T end) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Candidates for the lists of a pipeline, and the best of them.
+/// Candidates for the lists of a pipeline, and the best candidate.
 
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/pipeline/detail/list_bound.hpp>
@@ -29,7 +29,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns times that are the same for all units, without transfers.
+/// Returns tables in which all units have the same times and transfers take no time.
 template <class T>
 [[nodiscard]] unit_times<T> uniform_times(list_problem<T> const& problem,
                                           stage_time<T> const& time) {
@@ -37,7 +37,8 @@ template <class T>
           .transfer = std::vector<transfer_time<T>>(problem.bytes.size())};
 }
 
-/// Returns for each virtual stage the average times of its micro-batches, without transfers.
+/// Returns tables in which each virtual stage has the average times of its micro-batches and
+/// transfers take no time.
 template <class T>
 [[nodiscard]] unit_times<T> average_times(list_problem<T> const& problem) {
   unit_times<T> result = uniform_times(problem, stage_time<T>{});
@@ -72,15 +73,15 @@ class list_search {
   [[nodiscard]] T bound() const { return bound_; }
   [[nodiscard]] operation_lists const& lists() const { return lists_; }
 
-  /// Keeps lists if they are the best ones.
+  /// Keeps lists if they are better than the best lists so far.
   void propose(list_times<T> const& times, operation_lists const& lists) {
     if (best_ <= times.of(objective_)) return;
     best_ = times.of(objective_);
     lists_ = lists;
   }
 
-  /// Tries the orders of patterns, and of all rules at several times. Equal times give orders
-  /// without gaps, which often are the best ones even if the real times differ.
+  /// Tries the orders of patterns, and the orders of all rules at several times. Equal times result
+  /// in orders without gaps, which often are the best orders even if the real times differ.
   void try_orders() {
     for (auto const& [forward, backward, weight] : equal_times) {
       stage_time<T> const time{static_cast<T>(forward), static_cast<T>(backward),
@@ -93,7 +94,7 @@ class list_search {
     if (best_ > bound_) fill(best_passes_, best_targets);
   }
 
-  /// Tries other orders of the micro-batches in the best lists, first from several starts.
+  /// Improves the best lists by exchanging micro-batches. First improves several starts.
   void exchange_micro_batches(std::string_view function) {
     if (best_ <= bound_) return;
     micro_batch_exchange<T> search(function, problem_, objective_);
@@ -114,7 +115,7 @@ class list_search {
         starts.push_back(one.lists);
       }
     }
-    // The tables of large problems leave the cache, so that a try takes twice as long.
+    // The tables of large problems do not fit into the cache, so an exchange takes twice as long.
     std::size_t const cost = problem_.bytes.size() > cached_units ? 2 : 1;
     for (operation_lists const& start : starts) improve(start, start_tries / cost);
     for (int round = 0; round != best_rounds; ++round) improve(lists_, best_tries / cost);
@@ -126,21 +127,22 @@ class list_search {
     operation_lists lists;
   };
 
-  /// Times of all units whose orders are candidates.
+  /// The equal times of all units for which orders are tried: forward, backward, weight.
   static constexpr std::array<stage_time<int>, 3> equal_times{
       {{10, 10, 10}, {10, 14, 8}, {10, 11, 10}}};
-  /// The numbers of targets for the gradients of the weights: of each order, of the best order, and
-  /// after an exchange of micro-batches.
+  /// The numbers of target times for the gradients of the weights: for each order, for the best
+  /// order, and for lists after an exchange of micro-batches.
   static constexpr int order_targets = 3;
   static constexpr int best_targets = 32;
   static constexpr int exchange_targets = 8;
-  /// The lists in which micro-batches are exchanged first, the tries in each, then the tries in the
-  /// best lists and the number of times.
+  /// The number of starts in which micro-batches are exchanged first, and the exchanges that are
+  /// tried in each. Then the exchanges that are tried in the best lists, and how often this is
+  /// repeated.
   static constexpr std::size_t max_starts = 3;
   static constexpr std::size_t start_tries = 150;
   static constexpr std::size_t best_tries = 250;
   static constexpr int best_rounds = 2;
-  /// The units of the largest problem whose tables stay in the cache.
+  /// The number of units of the largest problem whose tables fit into the cache.
   static constexpr std::size_t cached_units = 4096;
   static constexpr std::array<pass_rule, 4> rules{
       {{.takes_turns = true, .prefers_backward = false, .fills_every_gap = false},
@@ -155,7 +157,7 @@ class list_search {
     }
   }
 
-  /// Tries the orders of patterns, which need little memory.
+  /// Tries the orders of patterns, which require little memory.
   void try_patterns() {
     if (best_ <= bound_) return;
     auto const period =
@@ -179,8 +181,8 @@ class list_search {
     if (starts_.size() > max_starts) starts_.pop_back();
   }
 
-  /// Fills the gaps of an order for targets between the bound and the best time. Returns the best
-  /// lists with this order.
+  /// Inserts the gradients of the weights into an order, for targets between the bound and the best
+  /// time. Returns the best lists with this order of passes.
   candidate fill(operation_lists const& passes, int count) {
     candidate found{list_times<T>::unfit(), {}};
     auto const fill_until = [&](T target) {
@@ -194,7 +196,7 @@ class list_search {
     bool const is_hopeless =
         objective_ == list_objective::makespan && (found.times.of(objective_) - bound_) / 2 > gap;
     if (is_hopeless || !problem_.splits_backward) return found;
-    // Integers have no more targets than the gap.
+    // For integer times, the number of targets is at most the gap.
     T const targets =
         std::integral<T> ? std::min(static_cast<T>(count), gap) : static_cast<T>(count);
     for (T k = 1; k <= targets; ++k) fill_until(bound_ + gap / targets * k);
@@ -204,14 +206,14 @@ class list_search {
   list_problem<T> const& problem_;
   list_objective objective_;
   weight_filler<T> filler_;
-  /// The lists of the last run of the filler.
+  /// The lists of the last call of the filler.
   operation_lists filled_;
   T bound_;
   T best_ = std::numeric_limits<T>::max();
   operation_lists lists_;
-  /// The order of passes from which the lists were made.
+  /// The order of passes of the best lists, without the gradients of the weights.
   operation_lists best_passes_;
-  /// The best lists of different times, in ascending order.
+  /// The best lists for local search, in ascending order of their times, which all differ.
   std::vector<candidate> starts_;
 };
 

@@ -10,7 +10,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The time of a list of operations, by both objectives.
+/// The times of lists of operations, one for each objective.
 template <class T>
 struct list_times {
   T makespan{};

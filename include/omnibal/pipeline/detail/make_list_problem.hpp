@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Reads the times, transfers, bytes and memory of a pipeline into tables. Input: what a user gives
+/// Reads the times, transfers, bytes and memory of a pipeline into tables. Input: the arguments of
 /// `list_schedule`. Output: a checked `list_problem`.
 
 #include <omnibal/check.hpp>
@@ -20,7 +20,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Reads the times of all units. Throws if their sum leaves the type.
+/// Reads the times of all units. Throws if their sum exceeds the range of the type.
 template <class T, class Times, class Transfers>
 void read_times(std::string_view function, Times const& times, Transfers const& transfers,
                 list_problem<T>& problem) {
@@ -55,8 +55,8 @@ void read_times(std::string_view function, Times const& times, Transfers const& 
   }
 }
 
-/// Throws if a micro-batch alone exceeds the memory of a stage, or if the bytes of all units of the
-/// stage leave their type.
+/// Throws if a single micro-batch exceeds the memory of a stage, or if the sum of the bytes of all
+/// units of the stage exceeds the range of its type.
 template <class T>
 void check_memory(std::string_view function, list_problem<T> const& problem, std::size_t stage) {
   std::int64_t const memory = problem.memory[stage];
@@ -77,7 +77,7 @@ void check_memory(std::string_view function, list_problem<T> const& problem, std
   }
 }
 
-/// Returns tables of the values of a pipeline. Errors: as `list_schedule`.
+/// Reads the values of a pipeline into tables. Errors: the errors of `list_schedule`.
 template <class T, class Times, class Transfers, class Bytes>
 [[nodiscard]] list_problem<T> make_list_problem(std::string_view function,
                                                 chunk_layout const& layout, Times const& times,

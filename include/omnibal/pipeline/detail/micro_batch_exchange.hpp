@@ -27,10 +27,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A local search in which two micro-batches exchange their places in the lists of all stages.
+/// A local search that exchanges two micro-batches in the lists of all stages.
 ///
-/// Lists are a template: every operation has a kind, a chunk and a *position*, the number of its
-/// micro-batch in the given lists. The order assigns a micro-batch to each position, so that all
+/// The lists serve as a template. Every operation has a kind, a chunk and a *position*: the number
+/// of its micro-batch in the given lists. The order assigns a micro-batch to each position, so all
 /// stages run the micro-batches of a chunk in the same order.
 template <class T>
 class micro_batch_exchange {
@@ -57,9 +57,9 @@ class micro_batch_exchange {
     }
   }
 
-  /// Improves lists until the objective is `bound` or the budget is spent; a step is an exchange.
-  /// Returns the times of the lists if they are better. The lists never exceed the memory of the
-  /// stages.
+  /// Improves lists until the objective equals `bound` or the budget is spent; each exchange is a
+  /// step of the budget. Returns the times of the lists if the search improved them. The lists
+  /// never exceed the memory of the stages.
   [[nodiscard]] std::optional<list_times<T>> improve(operation_lists& lists, T bound,
                                                      search_budget budget, rng::engine& random) {
     if (!micro_batches_differ()) return {};
@@ -72,7 +72,8 @@ class micro_batch_exchange {
       std::vector<exchange> const promising = promising_exchanges(random);
       auto next = promising.begin();
       for (bool is_done = false; !is_done && !budget.is_spent(); budget.spend()) {
-        // Other exchanges may leave the objective as it is, which leads out of local optima.
+        // Exchanges that keep the objective are accepted too, because they lead out of local
+        // optima.
         is_done = next != promising.end()
                       ? apply(*next++, accepted::shorter, best)
                       : apply(random_exchange(random), accepted::not_longer, best);
@@ -88,15 +89,17 @@ class micro_batch_exchange {
  private:
   static constexpr std::size_t max_promising = 20;
 
-  /// The lists that an exchange may lead to.
+  /// The results of an exchange that the search accepts: shorter lists, or lists that are not
+  /// longer.
   enum class accepted { shorter, not_longer };
 
-  /// An operation of the lists. Number 0 is none; it ends at time 0.
+  /// An operation of the lists. Number 0 stands for no operation; it ends at time 0.
   struct numbered_operation {
-    /// The operation that sends the input, and the row of the transfer in `values_`.
+    /// The number of the operation that sends the input, and the row of the transfer in `values_`.
     std::uint32_t input = 0;
     std::uint32_t transfer = 0;
-    /// The row of the time in `values_`, and of the bytes of the virtual stage in the problem.
+    /// The row of the time in `values_`, and the row of the bytes of the virtual stage in the
+    /// problem.
     std::uint32_t time = 0;
     std::uint32_t bytes = 0;
     std::uint32_t position = 0;
@@ -104,14 +107,15 @@ class micro_batch_exchange {
     operation_kind kind = operation_kind::forward;
   };
 
-  /// Two positions whose micro-batches change, and the time that they save on the critical path.
+  /// Two positions that exchange their micro-batches, and the time that the exchange saves on the
+  /// critical path.
   struct exchange {
     std::uint32_t left = 0;
     std::uint32_t right = 0;
     T gain{};
   };
 
-  /// The distance of positions whose micro-batches pass the stages in the same direction.
+  /// The distance between positions whose micro-batches pass the stages in the same direction.
   [[nodiscard]] std::uint32_t step() const {
     return problem_.layout.placement == chunk_placement::bidirectional ? 2 : 1;
   }
@@ -128,7 +132,7 @@ class micro_batch_exchange {
     return values_[row + order_[position]];
   }
 
-  /// Whether two micro-batches have different times, so that an exchange can matter.
+  /// Returns true if two micro-batches have different times. Otherwise no exchange has an effect.
   [[nodiscard]] bool micro_batches_differ() const {
     std::size_t const count = problem_.layout.micro_batches;
     if (count <= step()) return false;
@@ -146,8 +150,8 @@ class micro_batch_exchange {
     listed_operation operation;
   };
 
-  /// Returns the operations of lists in the order in which they begin. No operation is before its
-  /// input, because an operation without time stays behind it.
+  /// Returns the operations of lists in the order in which they begin. Each operation is after its
+  /// input, also if the input takes no time.
   [[nodiscard]] std::vector<begun_operation> by_begin(operation_lists const& lists) const {
     std::vector<begun_operation> begun;
     std::vector<T> now(lists.size());
@@ -170,8 +174,8 @@ class micro_batch_exchange {
     return begun;
   }
 
-  /// Reads lists in the order in which their operations begin, so that a run ends early if the
-  /// stages wait for too long. The order is the one of the lists.
+  /// Loads lists in the order in which their operations begin, so that a run ends early if stages
+  /// are idle too long. Resets the order of the micro-batches to the order of the lists.
   void load(operation_lists const& lists) {
     order_.resize(problem_.layout.micro_batches);
     std::iota(order_.begin(), order_.end(), 0U);
@@ -181,7 +185,8 @@ class micro_batch_exchange {
     last_.assign(lists.size(), 0);
     std::size_t const stages = problem_.virtual_stages();
     std::uint32_t const no_transfer = transfer_row(2 * stages);
-    // The numbers of the forward and backward passes, at the places of their times in `values_`.
+    // The numbers of the operations for forward and backward passes, by the index of their times in
+    // `values_`.
     std::vector<std::uint32_t> number(2 * problem_.bytes.size(), 0);
     pass_chain const passes{stages};
     for (auto const& [begin, stage, one] : by_begin(lists)) {
@@ -214,10 +219,10 @@ class micro_batch_exchange {
     spare_.resize(lists.size());
   }
 
-  /// Runs the lists with the micro-batches in the present order. Returns false if the makespan is
-  /// above a limit.
+  /// Runs the lists with the micro-batches in the current order. Returns false if the makespan
+  /// exceeds `limit`.
   [[nodiscard]] bool run(T limit) {
-    // The time from the first operation of a stage to its last one has no such limit.
+    // The limit applies only to the makespan, not to the objective `longest_stage`.
     bool const is_limited = objective_ == list_objective::makespan;
     for (std::size_t s = 0; s != now_.size(); ++s) {
       now_[s] = T{};
@@ -238,7 +243,8 @@ class micro_batch_exchange {
     return true;
   }
 
-  /// Returns the time from the first operation of a stage to its last one, after a run.
+  /// Returns the time from the begin of the first operation of a stage to the end of its last
+  /// operation, after a run.
   [[nodiscard]] T span(std::size_t stage) const {
     std::uint32_t const first = first_[stage];
     return now_[stage] -
@@ -253,8 +259,8 @@ class micro_batch_exchange {
     return times;
   }
 
-  /// Exchanges two micro-batches if the lists are accepted, compared with the best ones. Otherwise
-  /// the order stays.
+  /// Exchanges two micro-batches if the new lists are accepted in comparison with `best`, and
+  /// returns true. Otherwise the order does not change.
   [[nodiscard]] bool apply(exchange const& one, accepted which, list_times<T>& best) {
     T const limit = best.of(objective_);
     std::swap(order_[one.left], order_[one.right]);
@@ -270,7 +276,7 @@ class micro_batch_exchange {
     return false;
   }
 
-  /// Whether no stage exceeds its memory.
+  /// Returns true if no stage exceeds its memory.
   [[nodiscard]] bool fits() const {
     std::vector<std::int64_t> free_bytes = problem_.memory;
     for (std::size_t i = 1; i != operations_.size(); ++i) {
@@ -289,8 +295,8 @@ class micro_batch_exchange {
     return true;
   }
 
-  /// Finds the operations and transfers that the longest stage waits for, from its last operation
-  /// back to the begin of the step, by position.
+  /// Finds the critical path of the longest stage: the operations and transfers that determine its
+  /// end, from its last operation back to the begin of the step. Sorts them by position.
   void find_critical_path() {
     bool const is_step = objective_ == list_objective::makespan;
     std::size_t longest = 0;
@@ -314,8 +320,8 @@ class micro_batch_exchange {
     std::partial_sum(path_begins_.begin(), path_begins_.end(), path_begins_.begin());
   }
 
-  /// Returns the time that the critical path loses if `other` replaces the micro-batch of a
-  /// position.
+  /// Returns the time by which the critical path becomes shorter if the micro-batch of position
+  /// `other` replaces the micro-batch of `position`.
   [[nodiscard]] T gain_at(std::uint32_t position, std::uint32_t other) const {
     T gain{};
     for (std::size_t i = path_begins_[position]; i != path_begins_[position + 1]; ++i) {
@@ -360,7 +366,7 @@ class micro_batch_exchange {
     return {left, left + step() * after};
   }
 
-  /// A row of `values_` on the critical path.
+  /// An operation or a transfer on the critical path: its position and its row of `values_`.
   struct path_value {
     std::uint32_t position;
     std::uint32_t row;
@@ -368,17 +374,19 @@ class micro_batch_exchange {
 
   list_problem<T> const& problem_;
   list_objective objective_;
-  /// Rows by micro-batch: the times of forward passes, backward passes and weights of each virtual
-  /// stage, the transfers forward and backward over each cut, and a row of zeros.
+  /// Rows by micro-batch: the times of forward passes, backward passes and gradients of weights of
+  /// each virtual stage, the transfers forward and backward over each cut, and a row of zeros.
   std::vector<T> values_;
   /// The micro-batch of each position.
   std::vector<std::uint32_t> order_;
   std::vector<numbered_operation> operations_;
-  /// The operation before each one on its stage, and the first and last one of each stage.
+  /// The operation before each operation on its stage, and the first and last operation of each
+  /// stage.
   std::vector<std::uint32_t> previous_;
   std::vector<std::uint32_t> first_;
   std::vector<std::uint32_t> last_;
-  /// The end of each operation, and by stage the present time and the time that it may still wait.
+  /// The end of each operation; for each stage the current time, and the idle time that remains
+  /// before the limit is exceeded.
   std::vector<T> ends_;
   std::vector<T> now_;
   std::vector<T> spare_;

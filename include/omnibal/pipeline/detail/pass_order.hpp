@@ -20,21 +20,21 @@ namespace omnibal::inline v0::detail {
 
 /// The rule by which an idle stage chooses its next operation.
 struct pass_rule {
-  /// After the first backward pass a stage runs a forward pass and a backward pass in turn, as long
-  /// as an input for the pass whose turn it is has been sent.
+  /// After its first backward pass, a stage alternates between forward and backward passes if an
+  /// input for the pass that is next in turn has been sent.
   bool takes_turns = false;
-  /// Backward passes go before forward passes that can begin at the same time.
+  /// If a backward pass and a forward pass can begin at the same time, the backward pass runs
+  /// first.
   bool prefers_backward = false;
-  /// The gradients of weights fill any gap, not only one that they fit into.
+  /// The gradients of weights fill any gap, even if the gap is shorter than their time.
   bool fills_every_gap = false;
 };
 
-/// The activations that a stage keeps. A forward pass is admitted only if afterwards all
-/// micro-batches can still be finished one after the other, so that no stage ever waits for memory
-/// that is not freed.
+/// The activations that a stage keeps. A forward pass is admitted only if all micro-batches can
+/// still be finished one after the other. Therefore no stage waits forever for memory.
 class memory_guard {
  public:
-  /// `bytes_of(lane, index)` returns the bytes of a unit.
+  /// `bytes_of(lane, index)` must return the bytes of a unit.
   template <class BytesOf>
   memory_guard(std::vector<unit_lane> const& lanes, std::size_t micro_batches, std::int64_t memory,
                BytesOf const& bytes_of)
@@ -47,11 +47,11 @@ class memory_guard {
     most_needed_ = std::ranges::max(needed_);
   }
 
-  /// Whether the forward pass of a unit may begin.
+  /// Returns true if the forward pass of a unit may begin.
   [[nodiscard]] bool admits(std::uint32_t micro_batch, std::int64_t bytes) const {
     std::int64_t left = free_ - bytes;
     if (left < 0) return false;
-    // The micro-batches are finished in ascending order, each frees what it holds.
+    // Micro-batches finish in ascending order, and each micro-batch frees its bytes.
     std::uint32_t const end = std::max(micro_batch + 1, end_);
     for (std::uint32_t m = first_; m != end && left < most_needed_; ++m) {
       std::int64_t const taken = m == micro_batch ? bytes : 0;
@@ -74,17 +74,18 @@ class memory_guard {
 
  private:
   std::int64_t free_;
-  /// The bytes of each micro-batch that the stage keeps.
+  /// The bytes that the stage keeps for each micro-batch.
   std::vector<std::int64_t> held_;
-  /// The bytes of the later forward passes of each micro-batch.
+  /// The bytes of the forward passes that each micro-batch has not begun yet.
   std::vector<std::int64_t> needed_;
   std::int64_t most_needed_ = 0;
-  /// Micro-batches before `first_` are finished, those from `end_` on have not begun.
+  /// Micro-batches before `first_` are finished; micro-batches from `end_` on have not begun.
   std::uint32_t first_ = 0;
   std::uint32_t end_ = 0;
 };
 
-/// Runs a pipeline from operation to operation. A stage that is idle chooses by a rule.
+/// Simulates a pipeline operation by operation. Each idle stage chooses its next operation by a
+/// rule.
 template <class T>
 class pass_order {
  public:
@@ -119,7 +120,7 @@ class pass_order {
  private:
   static constexpr T never = std::numeric_limits<T>::max();
 
-  /// How many operations of each kind a lane has run.
+  /// The numbers of operations of each kind that a stage has run for a lane.
   struct lane_progress {
     std::uint32_t forward = 0;
     std::uint32_t backward = 0;
@@ -137,7 +138,7 @@ class pass_order {
     std::optional<operation_kind> last_pass{};
     bool has_turned = false;
   };
-  /// The next operation of a stage: of a lane, at the earliest time.
+  /// An operation that a stage can run next: its earliest begin, its kind and its lane.
   struct candidate {
     T begin{};
     operation_kind kind = operation_kind::forward;
@@ -145,7 +146,8 @@ class pass_order {
     bool is_empty = true;
   };
 
-  /// The passes that a stage can run next, at most two for each lane.
+  /// The passes that a stage can run next, at most two for each lane: the best one, and the kinds
+  /// that exist.
   struct candidates {
     candidate best{};
     bool has_forward = false;
@@ -157,7 +159,7 @@ class pass_order {
     return problem_.index(lane.virtual_stage, lane.micro_batch(index));
   }
 
-  /// Chooses the next operation of a stage from what has been sent to it.
+  /// Chooses the next operation of a stage among the operations whose inputs have been sent.
   [[nodiscard]] candidate choose(std::size_t stage) const {
     candidates const all = candidates_of(stage, std::nullopt);
     candidate pass = all.best;
@@ -172,7 +174,7 @@ class pass_order {
     return goes_first(stage, weight, pass, all.lacks_memory) ? weight : pass;
   }
 
-  /// Returns the kind of pass whose turn it is, if the stage runs both kinds in turn.
+  /// Returns the kind of pass that is next in turn, or no value if the stage does not alternate.
   [[nodiscard]] std::optional<operation_kind> turn_of(std::size_t stage) const {
     stage_state const& state = stages_[stage];
     if (!rule_.takes_turns || !state.has_turned) return std::nullopt;
@@ -180,7 +182,8 @@ class pass_order {
                                                        : operation_kind::backward;
   }
 
-  /// Whether gradients of weights go before a pass, in the time until the pass can begin.
+  /// Returns true if gradients of weights run before a pass, in the idle time until the pass can
+  /// begin.
   [[nodiscard]] bool goes_first(std::size_t stage, candidate const& weight, candidate const& pass,
                                 bool lacks_memory) const {
     if (weight.is_empty || pass.is_empty) return pass.is_empty;
@@ -189,7 +192,7 @@ class pass_order {
     return gap > T{} && (fits || lacks_memory || rule_.fills_every_gap);
   }
 
-  /// Returns what a stage can run, of one kind if it is given.
+  /// Returns the passes that a stage can run, only of the kind `only` if it is given.
   [[nodiscard]] candidates candidates_of(std::size_t stage,
                                          std::optional<operation_kind> only) const {
     stage_state const& state = stages_[stage];
@@ -220,8 +223,8 @@ class pass_order {
     return result;
   }
 
-  /// Keeps a pass as the best one if the pass can begin earlier, or if it can begin at the same
-  /// time and `goes_before` prefers it.
+  /// Replaces `best` by a pass if the pass can begin earlier, or if it can begin at the same time
+  /// and `goes_before` prefers it.
   void propose(std::size_t stage, operation_kind kind, std::uint32_t lane, T arrival,
                candidate& best) const {
     candidate const offered{std::max(stages_[stage].now, arrival), kind, lane, false};
@@ -231,8 +234,9 @@ class pass_order {
     }
   }
 
-  /// Forward passes of later chunks go first, because they are nearer to their backward pass.
-  /// Backward passes go in the order of the micro-batches, then later chunks first.
+  /// Returns true if `left` runs before `right`. Among forward passes, later chunks come first,
+  /// because they are nearer to their backward pass. Among backward passes, earlier micro-batches
+  /// come first, then later chunks.
   [[nodiscard]] bool goes_before(std::size_t stage, candidate const& left,
                                  candidate const& right) const {
     if (left.kind != right.kind) {
@@ -248,7 +252,8 @@ class pass_order {
     return lanes[left.lane].chunk > lanes[right.lane].chunk;
   }
 
-  /// Returns the gradients of weights that a stage can compute now: of the lane that is least far.
+  /// Returns the gradients of weights that a stage can compute now, from the lane that has computed
+  /// the fewest.
   [[nodiscard]] candidate next_weight(std::size_t stage) const {
     stage_state const& state = stages_[stage];
     candidate result;
@@ -298,8 +303,9 @@ class pass_order {
     return kind == operation_kind::backward ? time.backward : time.weight;
   }
 
-  /// A forward pass takes the bytes of its unit. A backward pass frees those that the weights do
-  /// not need, and the gradients of the weights free the rest.
+  /// Counts the memory of an operation. A forward pass adds the bytes of its unit. A backward pass
+  /// frees the bytes that the gradients of the weights do not need, and these gradients free the
+  /// rest.
   void count_memory(memory_guard& memory, operation_kind kind, std::uint32_t micro_batch,
                     std::size_t which) const {
     std::int64_t const bytes = problem_.bytes[which];

@@ -17,16 +17,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A pattern in slots; every pass takes one slot. The passes of a micro-batch go through the
-/// virtual stages, and all passes of the next micro-batch come one period later. Source: building
-/// blocks of Qi et al., "Pipeline parallelism with controllable memory", 2024.
+/// A pattern of passes in slots; each pass fills one slot. The passes of a micro-batch run through
+/// the virtual stages, and the next micro-batch runs the same passes one period later. Source:
+/// building blocks of Qi et al., "Pipeline parallelism with controllable memory", 2024.
 struct pass_pattern {
-  /// The slots from a pass to the pass of the next virtual stage, for chunks with even and with odd
-  /// numbers.
+  /// The number of slots from a pass to the pass of the next virtual stage, for chunks with even
+  /// numbers and with odd numbers.
   std::array<std::int64_t, 2> forward_steps{1, 1};
   std::array<std::int64_t, 2> backward_steps{1, 1};
-  /// Slots in addition between the chunks, forward and backward, and between the last forward pass
-  /// and the first backward pass.
+  /// Additional slots between the chunks in the forward direction, between the last forward pass
+  /// and the first backward pass, and between the chunks in the backward direction.
   std::int64_t forward_gap = 0;
   std::int64_t turn_gap = 0;
   std::int64_t backward_gap = 0;
@@ -57,7 +57,7 @@ struct pattern_slots {
   }
 };
 
-/// Returns the passes of each stage in the order of their slots.
+/// Returns the passes of each stage, sorted by their slots.
 template <class T>
 [[nodiscard]] operation_lists periodic_order(list_problem<T> const& problem,
                                              pattern_slots const& slots, std::int64_t period) {
@@ -85,7 +85,7 @@ template <class T>
   return lists;
 }
 
-/// Whether a stage has two passes in the same slot of a period.
+/// Returns true if a stage has two passes in the same slot of a period.
 [[nodiscard]] inline bool collides(chunk_layout const& layout, pattern_slots const& slots,
                                    std::int64_t period) {
   for (std::size_t s = 0; s != layout.stages; ++s) {
@@ -102,8 +102,8 @@ template <class T>
   return false;
 }
 
-/// Returns patterns in which no stage has two passes in a slot, those with the shortest ways of a
-/// micro-batch first.
+/// Returns the patterns in which no stage has two passes in a slot. Patterns in which a micro-batch
+/// needs the fewest slots come first.
 [[nodiscard]] inline std::vector<pass_pattern> patterns_without_collisions(
     chunk_layout const& layout, std::int64_t period) {
   using steps = std::array<std::int64_t, 2>;

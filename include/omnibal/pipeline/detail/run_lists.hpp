@@ -12,16 +12,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The outcome of a try to run an operation.
+/// The result of an attempt to run an operation.
 enum class run_outcome {
   ran,
   waits,  ///< an input has not been sent
   fails   ///< the lists cannot be run
 };
 
-/// Runs lists in turn, each in order and as far as its operations can run, until no operation can
-/// run or one fails. `try_run(list, index)` tries to run an operation. Returns true if all
-/// operations have run.
+/// Runs lists in turn. Each list runs in order until its next operation cannot run. The function
+/// ends when no list can continue or an operation fails. `try_run(list, index)` tries to run an
+/// operation. Returns true if all operations have run.
 template <class Lists, class TryRun>
 [[nodiscard]] bool run_lists(Lists const& lists, TryRun const& try_run) {
   std::vector<std::size_t> next(lists.size(), 0);
@@ -48,12 +48,13 @@ struct chain_pass {
   std::size_t virtual_stage = 0;
 };
 
-/// The passes of a micro-batch in their order: forward on all virtual stages, then backward from
-/// the last one on. Between two virtual stages is a cut, whose transfer has the kind of the passes.
+/// The passes of a micro-batch in order: forward on all virtual stages, then backward from the last
+/// virtual stage on. Between two virtual stages is a cut; a pass of a kind sends a transfer of this
+/// kind over it.
 struct pass_chain {
   std::size_t virtual_stages = 1;
 
-  /// Returns the pass that sends the input of a pass, if there is one.
+  /// Returns the pass that sends the input of `pass`, or no value for the first pass.
   [[nodiscard]] std::optional<chain_pass> before(chain_pass const& pass) const {
     auto const [kind, v] = pass;
     if (kind == operation_kind::forward) {
@@ -64,7 +65,7 @@ struct pass_chain {
     return chain_pass{kind, v + 1};
   }
 
-  /// Returns the pass that receives the output of a pass, if there is one.
+  /// Returns the pass that receives the output of `pass`, or no value for the last pass.
   [[nodiscard]] std::optional<chain_pass> after(chain_pass const& pass) const {
     auto const [kind, v] = pass;
     if (kind == operation_kind::forward) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The gradients of the weights between the passes of a pipeline whose order is given.
+/// Inserts the gradients of the weights between the passes of a pipeline whose order is given.
 
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_times.hpp>
@@ -18,10 +18,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Runs the forward and backward passes of lists in their order, and puts the gradients of the
-/// weights between them: before a forward pass that lacks their memory, into gaps that they fit
-/// into, and into smaller gaps as soon as the stage could not wait any longer without ending after
-/// a target. A stage computes the gradients in the order of its backward passes.
+/// Runs the forward and backward passes of lists in order, and inserts the gradients of the weights
+/// at three places: before a forward pass that lacks memory, into idle time that is long enough,
+/// and into shorter idle time if the stage would otherwise end after a target. A stage computes the
+/// gradients in the order of its backward passes.
 template <class T>
 class weight_filler {
  public:
@@ -48,11 +48,10 @@ class weight_filler {
   struct stage_state {
     T now{};
     T begin{};
-    /// The time that the stage may wait without ending after the target.
+    /// The idle time that the stage may still have without ending after the target.
     T slack{};
     std::int64_t free_bytes = 0;
-    /// The backward passes whose weights are still to be computed begin here, as places of the
-    /// list of the stage.
+    /// The index in `pending_` of the first gradients of weights that are not computed yet.
     std::size_t first_pending = 0;
     bool has_begun = false;
   };
@@ -70,7 +69,8 @@ class weight_filler {
     }
   }
 
-  /// Runs a pass. It fails if the stage exceeds its memory.
+  /// Runs a pass. Returns `waits` if the input of the pass has not been sent, and `fails` if the
+  /// stage exceeds its memory.
   [[nodiscard]] run_outcome run_pass(std::size_t stage, listed_operation const& pass,
                                      std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
@@ -95,8 +95,8 @@ class weight_filler {
     return run_outcome::ran;
   }
 
-  /// Takes the memory of a forward pass, after gradients of weights that free it. Returns false if
-  /// that is not enough.
+  /// Reserves the memory of a forward pass. If the memory lacks bytes, first runs gradients of
+  /// weights that free them. Returns false if the memory is still too small.
   [[nodiscard]] bool take_memory(std::size_t stage, std::int64_t bytes,
                                  std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
@@ -105,8 +105,8 @@ class weight_filler {
     return state.free_bytes >= 0;
   }
 
-  /// A stage waits until a pass begins. The time before its first pass does not count as waiting
-  /// if the objective begins there.
+  /// Lets a stage be idle until `time`, when a pass begins. With the objective `longest_stage`, the
+  /// time before the first pass of a stage is not idle time.
   void begin(stage_state& state, T time) {
     if (!state.has_begun) {
       state.has_begun = true;
@@ -117,7 +117,7 @@ class weight_filler {
     state.now = time;
   }
 
-  /// Fills the time until an arrival.
+  /// Fills the idle time until `arrival` with gradients of weights.
   void fill(std::size_t stage, T arrival, std::vector<listed_operation>& list) {
     stage_state& state = stages_[stage];
     while (has_weight(stage) && state.now + pending_weight_time(stage) <= arrival) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Lists of known schedules, and their times and memory for a problem.
+/// The lists of known schedules, and their times and memory for a problem.
 
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_times.hpp>
@@ -17,8 +17,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the lists of a schedule. If `Splits` and the schedule does not split the backward pass,
-/// the gradients of the weights follow each backward pass.
+/// Returns the lists of a schedule. If `Splits` is true and the schedule does not split the
+/// backward pass, the gradients of the weights follow each backward pass.
 template <bool Splits, pipeline_schedule Schedule>
 [[nodiscard]] operation_lists lists_of(Schedule const& schedule) {
   operation_lists lists(schedule.stages);
@@ -33,7 +33,7 @@ template <bool Splits, pipeline_schedule Schedule>
   return lists;
 }
 
-/// Returns the times of a schedule by `simulate_pipeline`.
+/// Returns the times of a schedule for a problem, by `simulate_pipeline`.
 template <class T, pipeline_schedule Schedule>
 [[nodiscard]] list_times<T> replay(list_problem<T> const& problem, Schedule const& schedule) {
   auto const time = [&](std::size_t v, std::size_t m) {
@@ -54,7 +54,7 @@ template <class T, pipeline_schedule Schedule>
   return result;
 }
 
-/// Whether the stages never keep more activation bytes than their memory.
+/// Returns true if no stage ever keeps more activation bytes than its memory.
 template <class T, bool Splits>
 [[nodiscard]] bool fits(list_problem<T> const& problem, listed_schedule<Splits> const& schedule) {
   for (std::size_t s = 0; s != problem.layout.stages; ++s) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A lower bound on the time of every placement of an encoder in a pipeline.
+/// A lower bound of the time of all placements of an encoder in a pipeline.
 
 #include <omnibal/pipeline/detail/encoder_problem.hpp>
 #include <omnibal/pipeline/detail/run_lists.hpp>
@@ -18,11 +18,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The bound of a language model whose operations keep their order. Before a reader runs forward,
-/// the encoder has finished the micro-batch and all earlier ones of the reader, and the operations
-/// that the reader depends on have run. The devices of the encoder share this work, which delays
-/// the reader. After a reader runs backward the same holds for the micro-batch and all later ones.
-/// The largest end of the delayed language model, with the work that is left, is the bound.
+/// The lower bound for a language model whose operations keep their order. Before the forward pass
+/// of a reader, the encoder has finished this micro-batch and all earlier micro-batches of the
+/// reader, and all operations that the reader depends on have run. The devices of the encoder share
+/// this work, which delays the reader. After the backward pass of a reader the same holds for this
+/// micro-batch and all later ones. The bound is the largest end of the delayed language model plus
+/// the work that remains.
 template <class T>
 class encoder_bound {
  public:
@@ -50,14 +51,14 @@ class encoder_bound {
       one.backward += piece.backward;
       one.longest_forward = std::max(one.longest_forward, piece.forward);
       one.longest_backward = std::max(one.longest_backward, piece.backward);
-      // The last piece has the shortest transfers.
+      // The transfer of the last piece is the shortest one.
       one.transfer = piece.transfer;
     }
     order_operations();
     run_delayed();
   }
 
-  /// Returns the bound.
+  /// Returns the lower bound.
   [[nodiscard]] T value() const {
     T all{};
     for (std::uint32_t const d : problem_.encoder_devices) {
@@ -73,7 +74,7 @@ class encoder_bound {
   }
 
  private:
-  /// The work of the encoder on a micro-batch.
+  /// The work of the encoder on a micro-batch: sums and maxima over the pieces.
   struct batch {
     T forward{};
     T backward{};
@@ -81,15 +82,16 @@ class encoder_bound {
     T longest_backward{};
     transfer_time<T> transfer{};
   };
-  /// An operation of the language model: an index in the list of a stage.
+  /// The place of an operation of the language model: a stage, and an index in the list of the
+  /// stage.
   struct position {
     std::uint32_t stage = 0;
     std::uint32_t index = 0;
   };
-  /// For each stage a number of operations: the first or the last ones of its list.
+  /// A number of operations for each stage: the first ones or the last ones of its list.
   using counts = std::vector<std::uint32_t>;
 
-  /// Returns a lower bound on the time in which the devices of the encoder finish work.
+  /// Returns a lower bound of the time in which the devices of the encoder finish `work` together.
   [[nodiscard]] T shared(T work) const {
     auto const count = static_cast<T>(problem_.encoder_devices.size());
     if constexpr (std::integral<T>) {
@@ -99,8 +101,8 @@ class encoder_bound {
     }
   }
 
-  /// Finds an order in which each operation follows those that it depends on, and the operations
-  /// before and after each one.
+  /// Finds an order in which each operation follows the operations that it depends on. Counts the
+  /// operations before and after each operation.
   void order_operations() {
     std::size_t const units = problem_.stage_of.size();
     positions_.assign(2 * units, position{});
@@ -126,11 +128,11 @@ class encoder_bound {
     for (std::size_t i = order_.size(); i-- != 0;) collect_later(order_[i]);
   }
 
-  /// Returns the number of a pass: all forward passes, then all backward passes.
+  /// Returns the index of a pass: forward passes come first, then backward passes.
   [[nodiscard]] std::size_t pass(operation_kind kind, std::size_t unit) const {
     return kind == operation_kind::forward ? unit : problem_.stage_of.size() + unit;
   }
-  /// Returns the number of the pass whose result an operation reads, if there is one.
+  /// Returns the index of the pass whose result an operation reads, or no value if there is none.
   [[nodiscard]] std::optional<std::size_t> needed_pass(language_operation<T> const& one) const {
     if (one.kind == operation_kind::weight) return {};
     pass_chain const passes{problem_.virtual_stages};
@@ -142,8 +144,8 @@ class encoder_bound {
   static void merge(counts& into, counts const& other) {
     for (std::size_t s = 0; s != into.size(); ++s) into[s] = std::max(into[s], other[s]);
   }
-  /// Counts the operations of each list that end before an operation begins. The operation that it
-  /// needs and the one before it in its list are counted already.
+  /// Counts the operations of each list that end before an operation begins. The counts of the
+  /// operation that it needs, and of the previous operation of its list, are already known.
   void collect_earlier(position const& at) {
     counts& here = earlier_[at.stage][at.index];
     here.assign(problem_.stages, 0);
@@ -155,8 +157,8 @@ class encoder_bound {
     merge(here, earlier_[before.stage][before.index]);
     here[before.stage] = std::max(here[before.stage], before.index + 1);
   }
-  /// Counts the operations of each list that begin after an operation ends, and adds them to the
-  /// counts of the operation that it needs.
+  /// Counts the operations of each list that begin after an operation ends. Merges these counts
+  /// into the counts of the operation that it needs.
   void collect_later(position const& at) {
     counts& here = later_[at.stage][at.index];
     if (here.empty()) here.assign(problem_.stages, 0);
@@ -172,7 +174,8 @@ class encoder_bound {
     there[at.stage] = std::max(there[at.stage], count - at.index);
   }
 
-  /// Returns the time of the first operations in the lists of the encoder's devices.
+  /// Returns the total time of the first operations in the lists of the devices that run the
+  /// encoder; `numbers` has their number for each list.
   [[nodiscard]] T work_before(counts const& numbers) const {
     T sum{};
     for (std::uint32_t const d : problem_.encoder_devices) {
@@ -180,7 +183,8 @@ class encoder_bound {
     }
     return sum;
   }
-  /// Returns the time of the last operations in the lists of the encoder's devices.
+  /// Returns the total time of the last operations in the lists of the devices that run the
+  /// encoder; `numbers` has their number for each list.
   [[nodiscard]] T work_after(counts const& numbers) const {
     T sum{};
     for (std::uint32_t const d : problem_.encoder_devices) {
@@ -195,9 +199,10 @@ class encoder_bound {
     return std::ranges::find(problem_.readers, virtual_stage) != problem_.readers.end();
   }
 
-  /// Runs the language model with readers that wait for their share of the encoder's work.
+  /// Simulates the language model; each reader begins no earlier than the encoder can finish the
+  /// work before it.
   void run_delayed() {
-    // The encoder's work before a reader, by virtual stage and stage.
+    // The work of the encoder before a reader, by virtual stage and stage.
     std::vector<T> encoded(problem_.virtual_stages * problem_.stages, T{});
     for (position const& at : order_) {
       auto const& one = problem_.language[at.stage][at.index];
@@ -223,12 +228,12 @@ class encoder_bound {
     if (one.kind == operation_kind::forward) {
       return problem_.transfers[problem_.unit(v - 1, one.micro_batch)].forward;
     }
-    // Behind the last virtual stage there is no cut, and its transfer is zero.
+    // There is no cut after the last virtual stage, and the transfer there is zero.
     return problem_.transfers[problem_.unit(v, one.micro_batch)].backward;
   }
 
-  /// Returns the longest time up to the end of a backward pass of a reader on a stage, with the
-  /// work that is left then.
+  /// Returns the largest sum of the end of a backward pass of a reader on a stage and of the work
+  /// that remains then.
   [[nodiscard]] T longest_tail(std::size_t stage) const {
     T longest{};
     std::vector<T> encoded(problem_.virtual_stages, T{});
@@ -248,15 +253,16 @@ class encoder_bound {
   }
 
   encoder_problem<T> const& problem_;
-  /// The work of the first operations of each list.
+  /// The total time of the first operations of each list, by their number.
   std::vector<std::vector<T>> prefix_work_;
-  /// For each operation the numbers of operations that end before it and that begin after it.
+  /// For each operation, the numbers of operations of each list that end before it, and that begin
+  /// after it.
   std::vector<std::vector<counts>> earlier_;
   std::vector<std::vector<counts>> later_;
   std::vector<std::vector<T>> ends_;
-  /// By micro-batch.
+  /// The work of the encoder on each micro-batch.
   std::vector<batch> batch_work_;
-  /// The operation of each pass.
+  /// The place of the operation of each pass.
   std::vector<position> positions_;
   std::vector<position> order_;
 };

@@ -3,7 +3,7 @@
 
 /// \file
 /// The search of `place_encoder`. Input: the tables of a language model and an encoder, and the
-/// memory of the devices. Output: the best placement of all candidates and moves.
+/// memory of the devices. Output: the best placement among all candidates and moves.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/search_budget.hpp>
@@ -29,7 +29,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Simulates candidates from three generators, then random moves of the best one.
+/// Simulates candidates from three generators, then random moves of the best candidate.
 ///
 /// | generator | operations of the encoder |
 /// |---|---|
@@ -39,7 +39,8 @@ namespace omnibal::inline v0::detail {
 template <class T>
 class encoder_search {
  public:
-  /// `memory` has the most bytes of each device, or is empty.
+  /// `memory` has the largest number of bytes of each device; if it is empty, the memory is
+  /// unlimited.
   encoder_search(std::string_view function, encoder_problem<T> const& problem,
                  std::span<std::int64_t const> memory)
       : function_(function), problem_(problem), memory_(memory), order_(order_of_need(problem)) {
@@ -84,7 +85,7 @@ class encoder_search {
                     list_text(memory_), "; the best one without a limit keeps ",
                     list_text(unlimited_peaks_));
     }
-    // The sums of floating-point times may be rounded to more than the time of the step.
+    // Sums of floating-point times are rounded, so the bound may exceed the time of the step.
     best_.lower_bound = std::min(best_.lower_bound, best_.step.makespan);
     return std::move(best_);
   }
@@ -92,7 +93,8 @@ class encoder_search {
  private:
   static constexpr gap_rule gap_rules[] = {
       {.from_last = true, .prefers_idle = true}, {.from_last = true}, {.prefers_idle = true}, {}};
-  /// The numbers of urgent micro-batches that each window tries, each with all choices of gaps.
+  /// The numbers of urgent micro-batches that are tried with each window and with each entry of
+  /// `gap_choices`.
   static constexpr std::size_t urgent_counts[] = {0, 1, 2, 4};
   static constexpr window_rule gap_choices[] = {
       {},
@@ -116,7 +118,7 @@ class encoder_search {
     return order;
   }
 
-  /// Proposes the placements of all rules with a window.
+  /// Proposes the placements of all rules with window size `window`.
   void try_window(std::size_t window, std::vector<std::int64_t> const& room) {
     for (std::size_t const urgent : urgent_counts) {
       if (urgent > window) return;
@@ -140,7 +142,8 @@ class encoder_search {
     return true;
   }
 
-  /// Keeps lists if they are the best ones. Returns their time, or zero if there are no lists.
+  /// Keeps lists if they are better than the best lists so far. Returns their makespan, or zero if
+  /// there are no lists.
   T propose(placed_lists&& lists) {
     if (lists.empty()) return T{};
     auto step = encoder_run<T>(function_, problem_, lists).run();
@@ -156,7 +159,7 @@ class encoder_search {
     return makespan;
   }
 
-  /// Returns the bytes of each device that the language model never needs.
+  /// Returns the bytes of each device that the language model leaves free at its peak.
   [[nodiscard]] std::vector<std::int64_t> room_of_encoder() const {
     std::vector<std::int64_t> room(problem_.devices, std::numeric_limits<std::int64_t>::max());
     for (std::size_t d = 0; d != memory_.size(); ++d) {
@@ -170,7 +173,8 @@ class encoder_search {
   std::span<std::int64_t const> memory_;
   std::vector<std::uint32_t> order_;
   encoder_placement<T> best_;
-  /// The shortest step regardless of the memory, and what it keeps.
+  /// The shortest makespan without regard to the memory, and the peak of the bytes of each device
+  /// in this step.
   T unlimited_{};
   std::vector<std::int64_t> unlimited_peaks_;
 };

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The operations of an encoder in the idle times of a pipeline that keeps its own times.
+/// Places the operations of an encoder in the idle times of a pipeline whose operations keep their
+/// times.
 
 #include <omnibal/pipeline/detail/encoder_problem.hpp>
 #include <omnibal/pipeline/encoder_work.hpp>
@@ -18,11 +19,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The order in which micro-batches choose their devices, and the choice among devices that make
-/// the step equally long.
+/// The order in which micro-batches are placed, and the choice among devices that result in equally
+/// long steps.
 struct gap_rule {
   bool from_last = false;
-  /// The device with the least work is chosen, otherwise the device with the latest forward pass.
+  /// If true, the device with the least work is chosen; otherwise, the device with the latest
+  /// forward pass.
   bool prefers_idle = false;
 };
 
@@ -36,13 +38,13 @@ class busy_times {
     placed_operation operation{};
   };
 
-  /// Appends an operation behind all others.
+  /// Appends an operation after all others.
   void append(T begin, T end, placed_operation const& operation) {
     entries_.push_back({begin, end, operation});
     work_ += end - begin;
   }
 
-  /// Returns the latest begin of an operation of so much time that ends before a deadline.
+  /// Returns the latest begin of an operation of duration `time` that ends at `deadline` or before.
   [[nodiscard]] T latest(T deadline, T time) const {
     for (std::size_t i = entries_.size(); i-- != 0;) {
       T const begin = std::min(deadline, begin_after(i)) - time;
@@ -52,7 +54,8 @@ class busy_times {
     return deadline - time;
   }
 
-  /// Returns the earliest begin of an operation of so much time that begins after a release.
+  /// Returns the earliest begin of an operation of duration `time` that begins at `release` or
+  /// later.
   [[nodiscard]] T earliest(T release, T time) const {
     for (entry const& one : entries_) {
       if (release + time <= one.begin) return release;
@@ -61,8 +64,8 @@ class busy_times {
     return release;
   }
 
-  /// Inserts an operation into a gap. At equal times forward passes come first and backward passes
-  /// last, so that no operation waits for a later one of its list.
+  /// Inserts an operation into a gap. Among operations at equal times, forward passes come first
+  /// and backward passes last, so that no operation waits for a later operation of its list.
   void insert(T begin, T time, placed_operation const& operation) {
     T const end = begin + time;
     bool const is_forward = operation.kind == operation_kind::forward;
@@ -90,9 +93,9 @@ class busy_times {
 };
 
 /// Places the pieces of an encoder one after the other around the operations of the language model,
-/// which keep their distances. A forward pass is placed as late and a backward pass as early as
-/// possible. If they do not fit into gaps, they are placed before and behind the step of the
-/// language model. A piece chooses the device that makes the step least longer.
+/// whose times do not change. A forward pass is placed as late as possible, a backward pass as
+/// early as possible. Passes that do not fit into gaps are placed before or after the step of the
+/// language model. Each piece is placed on the device that lengthens the step least.
 template <class T>
 class gap_placement {
  public:
@@ -182,10 +185,11 @@ class gap_placement {
   std::vector<std::uint32_t> const& order_;
   gap_rule rule_;
   std::vector<busy_times<T>> devices_;
-  /// The begin and the end of the step. The language model begins at zero.
+  /// The begin and the end of the step; the language model begins at time zero.
   T first_{};
   T last_;
-  /// The forward begin and the backward end of each virtual stage and micro-batch.
+  /// The begin of the forward pass and the end of the backward pass, by virtual stage and
+  /// micro-batch.
   std::vector<T> begins_;
   std::vector<T> ends_;
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The operations of an encoder before and behind the whole language model.
+/// Places the operations of an encoder before and after the whole language model.
 
 #include <omnibal/pipeline/detail/encoder_problem.hpp>
 #include <omnibal/pipeline/encoder_work.hpp>
@@ -15,9 +15,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns lists with the forward passes of the encoder first and the backward passes last. The
-/// device with the least work of the encoder takes the next piece, in the order of the
-/// micro-batches in `order`.
+/// Returns lists in which the forward passes of the encoder come first and its backward passes
+/// last. Micro-batches are assigned in the order of `order`; each piece is assigned to the device
+/// that has the least work of the encoder so far.
 template <class T>
 [[nodiscard]] placed_lists outer_placement(encoder_problem<T> const& problem,
                                            std::vector<std::uint32_t> const& order) {

@@ -21,8 +21,8 @@ class placement_moves {
  public:
   explicit placement_moves(encoder_problem<T> const& problem) : problem_(problem) {}
 
-  /// Moves a random piece to a random device, or one of its two operations to another index. The
-  /// forward pass stays before the backward pass.
+  /// Moves a random piece to a random device, or one of its two operations to another index of its
+  /// list. The forward pass stays before the backward pass.
   void move(placed_lists& lists) {
     std::uint64_t const piece = rng::below(random_, problem_.work.size());
     found const from = find(lists, piece);
@@ -74,7 +74,8 @@ class placement_moves {
     return result;
   }
 
-  /// Returns a random index from `least` to `most`, half of the times at most `max_shift` away.
+  /// Returns a random index from `least` to `most`. With probability 1/2 the index differs from
+  /// `index` by at most `max_shift`.
   [[nodiscard]] std::size_t near(std::size_t index, std::size_t least, std::size_t most) {
     if (rng::below(random_, 2) == 0) {
       least = std::max(least, index - std::min(index, max_shift));

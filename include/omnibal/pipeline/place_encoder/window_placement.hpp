@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// The operations of an encoder in the lists of a pipeline by a rule, within the memory of the
-/// devices.
+/// Inserts the operations of an encoder into the lists of a pipeline by a rule, within the memory
+/// of the devices.
 
 #include <omnibal/pipeline/detail/encoder_arrivals.hpp>
 #include <omnibal/pipeline/detail/encoder_problem.hpp>
@@ -20,22 +20,23 @@ namespace omnibal::inline v0::detail {
 
 /// The rule by which a device chooses between the language model and the encoder.
 struct window_rule {
-  /// The micro-batches that may be encoded before the first reader begins them.
+  /// The number of micro-batches that the encoder may be ahead of the first reader.
   std::size_t window = 1;
-  /// The micro-batches for which the encoder goes before the language model; at most `window`.
+  /// The number of micro-batches ahead of the first reader for which the encoder has priority over
+  /// the language model; at most `window`.
   std::size_t urgent = 0;
-  /// Backward passes of the encoder go before the language model.
+  /// Backward passes of the encoder have priority over the language model.
   bool is_backward_urgent = false;
-  /// The encoder fills any gap, not only one that it fits into.
+  /// The encoder fills any gap, even if the gap is shorter than its operation.
   bool fills_every_gap = false;
 };
 
-/// Runs a step from operation to operation. Always runs the operation with the earliest start of
-/// all devices.
+/// Simulates a step operation by operation. The next operation is the one with the earliest begin
+/// of all devices.
 template <class T>
 class window_placement {
  public:
-  /// `room` has the bytes of each device that the language model never needs.
+  /// `room` has the bytes of each device that the language model leaves free at its peak.
   window_placement(encoder_problem<T> const& problem, std::vector<std::uint32_t> const& order,
                    std::vector<std::int64_t> const& room, window_rule const& rule)
       : problem_(problem),
@@ -47,7 +48,7 @@ class window_placement {
         lists_(problem.devices),
         opened_(order.size() + 1) {}
 
-  /// Returns the lists; they are empty if the memory does not suffice for this rule.
+  /// Returns the lists; empty if the memory is too small for this rule.
   [[nodiscard]] placed_lists run() {
     std::size_t left = 2 * problem_.work.size();
     for (auto const& list : problem_.language) left += list.size();
@@ -67,7 +68,7 @@ class window_placement {
   static constexpr T never = std::numeric_limits<T>::max();
   static constexpr T missing = encoder_arrivals<T>::missing;
 
-  /// An operation that a device can run, and its start; `never` if there is none.
+  /// An operation that a device can run, and its begin; `never` if there is no such operation.
   struct candidate {
     T begin = never;
     std::uint32_t device = 0;
@@ -78,14 +79,14 @@ class window_placement {
   struct device_state {
     T now{};
     std::size_t language = 0;
-    /// The pieces that have run forward and not backward, in order.
+    /// The pieces whose backward pass has not run, in the order of their forward passes.
     std::vector<std::size_t> pending{};
   };
 
-  /// Returns the operation that a device runs next: one of the encoder if the rule admits one, or
-  /// else the next one of the language model. The earlier of two admitted operations runs. If
-  /// both are equally early, an urgent forward pass runs before a backward pass, and a backward
-  /// pass runs before any other forward pass.
+  /// Returns the operation that a device runs next: an operation of the encoder if the rule admits
+  /// one, otherwise the next operation of the language model. If the rule admits two operations,
+  /// the earlier one runs. If both are equally early, an urgent forward pass runs before a backward
+  /// pass, and a backward pass runs before any other forward pass.
   [[nodiscard]] candidate choose(std::uint32_t d) const {
     candidate const language = next_of_language(d);
     candidate const forward = next_forward(d);
@@ -100,8 +101,9 @@ class window_placement {
     return is_forward_first ? forward : backward;
   }
 
-  /// Returns true if an operation of the encoder may run before the next one of the language model:
-  /// it does not delay that operation, or the rule lets it fill the gap or go first.
+  /// Returns true if an operation of the encoder may run before the next operation of the language
+  /// model: it does not delay that operation, or the rule lets it fill the gap or gives it
+  /// priority.
   [[nodiscard]] bool is_admitted(candidate const& one, candidate const& language,
                                  bool is_urgent) const {
     if (one.begin == never) return false;
@@ -123,7 +125,8 @@ class window_placement {
     return result;
   }
 
-  /// Returns the next forward pass of the encoder, if the window and the memory allow it.
+  /// Returns the next forward pass of the encoder on a device, if the window and the memory allow
+  /// it.
   [[nodiscard]] candidate next_forward(std::uint32_t d) const {
     candidate result{.device = d, .part = model_part::encoder};
     if (next_ == problem_.work.size() || !problem_.is_encoder_device(d)) return result;
@@ -136,10 +139,11 @@ class window_placement {
     return result;
   }
 
-  /// Returns true if the activations and the features of a piece fit into the memory.
+  /// Returns true if the activations and the features of a piece fit into the memory of all devices
+  /// that keep them.
   [[nodiscard]] bool has_room(std::uint32_t d, std::size_t piece) const {
     auto const& work = problem_.work[piece];
-    // The gradients of the features need the room of the features.
+    // The gradients of the features later require the same number of bytes as the features.
     std::int64_t needed = work.activation_bytes + work.output_bytes;
     for (std::uint32_t const reader : problem_.readers) {
       std::uint32_t const stage = problem_.reader_stage(reader, piece / problem_.pieces);
@@ -152,7 +156,7 @@ class window_placement {
     return room_[d] >= needed;
   }
 
-  /// Returns the backward pass of the encoder that can start first on a device.
+  /// Returns the backward pass of the encoder that can begin first on a device.
   [[nodiscard]] candidate next_backward(std::uint32_t d) const {
     candidate result{.device = d, .part = model_part::encoder, .kind = operation_kind::backward};
     for (std::size_t const piece : devices_[d].pending) {
@@ -166,7 +170,7 @@ class window_placement {
     return result;
   }
 
-  /// Runs an operation, appends it to its list and updates times and room.
+  /// Runs an operation, appends it to its list, and updates the times and the free bytes.
   void run_candidate(candidate const& one) {
     device_state& state = devices_[one.device];
     if (one.part == model_part::language) {
@@ -200,7 +204,7 @@ class window_placement {
     }
   }
 
-  /// Frees the room of the features of a micro-batch if the operation that begins reads features.
+  /// Frees the bytes of the features of a micro-batch if `operation` reads features.
   void begin_reader(language_operation<T> const& operation, T begin) {
     auto const reader = arrivals_.reader_index(operation.virtual_stage);
     if (!reader) return;
@@ -221,9 +225,9 @@ class window_placement {
   std::vector<std::int64_t> room_;
   std::vector<device_state> devices_;
   placed_lists lists_;
-  /// The next piece in the order of the micro-batches.
+  /// The index of the next piece to encode, in the order of the micro-batches.
   std::size_t next_ = 0;
-  /// The micro-batches that the first reader has begun, and when it began them.
+  /// The number of micro-batches that the first reader has begun, and the begin of each of them.
   std::size_t started_ = 0;
   std::vector<T> opened_;
 };

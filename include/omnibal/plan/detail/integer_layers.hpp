@@ -26,8 +26,8 @@ using whole_choice = numbered_choice<std::int64_t>;
 /// bytes, by ascending bytes.
 class integer_layers {
  public:
-  /// Converts floating-point times to whole numbers so small that a step of `micro_batches` fits a
-  /// whole number.
+  /// Converts floating-point times to whole numbers. The numbers are small enough that the time of
+  /// a step of `micro_batches` is at most the largest `std::int64_t`.
   template <class Time>
   integer_layers(std::string_view function, choice_table<Time> const& table,
                  std::span<std::int64_t const> state_bytes, std::size_t micro_batches)
@@ -46,11 +46,11 @@ class integer_layers {
   [[nodiscard]] std::span<whole_choice const> operator[](std::size_t layer) const {
     return std::span(choices_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
-  /// The same choices, by their numbers.
+  /// The choices of a layer, ordered by their numbers.
   [[nodiscard]] std::span<whole_choice const> by_index(std::size_t layer) const {
     return std::span(by_index_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
-  /// The different transient bytes of all choices, ascending.
+  /// The distinct values of the transient bytes of all choices, ascending.
   [[nodiscard]] std::vector<std::int64_t> transient_bytes() const {
     std::vector<std::int64_t> result;
     for (auto const& way : choices_) result.push_back(way.transient_bytes);
@@ -59,8 +59,8 @@ class integer_layers {
     return result;
   }
 
-  /// Returns a difference of whole times in the unit of the layers. Precondition: `table` is the
-  /// table of the constructor.
+  /// Converts a difference of whole-number times back to `Time`. Precondition: `table` is the table
+  /// of the constructor.
   template <class Time>
   [[nodiscard]] Time original(choice_table<Time> const& table, std::int64_t time) const {
     if constexpr (std::floating_point<Time>) {
@@ -73,16 +73,16 @@ class integer_layers {
   [[nodiscard]] std::int64_t state_bytes(std::size_t first, std::size_t last) const {
     return state_before_[last] - state_before_[first];
   }
-  /// The sum of the largest times.
+  /// The sum over all layers of the time of the slowest choice.
   [[nodiscard]] std::int64_t max_time() const { return max_time_; }
-  /// The sum of the least times.
+  /// The sum over the layers [first, last) of the time of the fastest choice.
   [[nodiscard]] std::int64_t min_time(std::size_t first, std::size_t last) const {
     return min_before_[last] - min_before_[first];
   }
 
  private:
-  /// Keeps a choice unless an earlier choice of the layer is no worse in time and transient bytes.
-  /// Precondition: choices come by ascending bytes.
+  /// Keeps a choice unless an earlier choice of the layer has at most its time and at most its
+  /// transient bytes. Precondition: choices come by ascending bytes.
   void push(whole_choice const& way) {
     for (std::size_t other = offsets_.back(); other != choices_.size(); ++other) {
       auto const& known = choices_[other];

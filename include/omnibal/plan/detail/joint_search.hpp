@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Search for the cuts of a pipeline whose stages are bounded and solved by a part of the plan.
+/// Search for the cuts of a pipeline; the caller supplies the class that bounds and solves stages.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/by_effort.hpp>
@@ -43,8 +43,8 @@ inline void check_plan_options(std::string_view name, pipeline_machine const& ma
                 "of the machine");
 }
 
-/// The lower bound of the time of each stage, computed when it is first required; `no_time` above
-/// its memory or a limit. The bound may be raised.
+/// Lower bounds of the times of stages, each computed when it is first required. The value is
+/// `no_time` if a stage exceeds its memory or the limit on times. The search can raise a bound.
 template <class Stages>
 class stage_times {
  public:
@@ -77,7 +77,7 @@ class stage_times {
 
   Stages const& stages_;
   std::int64_t limit_ = no_time;
-  /// The times by stage and first layer, then by the number of layers.
+  /// The lower bounds of the times, by stage and first layer, then by the number of layers.
   std::vector<std::vector<std::int64_t>> times_;
 };
 
@@ -109,7 +109,8 @@ class joint_search {
   [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return boundaries_; }
   [[nodiscard]] std::int64_t value() const { return value_; }
   [[nodiscard]] std::int64_t bound() const { return std::min(bound_, value_); }
-  /// A stage of the best plan; valid until the next call.
+  /// Returns the solution of a stage; solves the stage at the first call. The reference is valid
+  /// until the next call.
   [[nodiscard]] solution const& solved(stage_range const& range) {
     auto& known = solved_[range.stage];
     for (solved_stage const& one : known) {
@@ -125,14 +126,15 @@ class joint_search {
     solution result;
   };
 
-  /// True if no other plan is better by more than `max_gap`. Without a plan the result is true if
-  /// no plan exists.
+  /// True if the lower bound proves that no other plan is better by more than `max_gap`. If the
+  /// search has no plan, true if the bound proves that no plan exists.
   [[nodiscard]] bool is_decided() const {
     auto const gap = static_cast<double>(value_ - std::min(bound_, value_));
     return gap <= (has_plan() ? options_.max_gap * static_cast<double>(value_) : 0.0);
   }
 
-  /// Balances the layers with the choices that keep the fewest bytes, and solves these stages.
+  /// Finds a first plan: balances the layers with the choices that keep the fewest bytes, and
+  /// solves the stages between these cuts.
   void start_from_least_memory() {
     std::vector<std::int64_t> before{0};
     std::vector<std::int64_t> times;
@@ -169,7 +171,7 @@ class joint_search {
       if (is_decided()) return;
       std::size_t const known = solved_count_;
       try_cuts(cuts.boundaries);
-      // The solutions known for these stages do not let the bound rise.
+      // All stages of these cuts were solved before, so the bound cannot rise.
       if (solved_count_ == known) return;
     }
   }
@@ -179,7 +181,8 @@ class joint_search {
     return options_.rounds.value_or(levels[options_.effort]);
   }
 
-  /// The cuts with the shortest step for these times of stages; `least` is the time of each layer.
+  /// Returns the cuts with the shortest step for these times of stages; `least` holds the least
+  /// time of each layer.
   [[nodiscard]] partition_result<std::int64_t> cut(stage_functions const& functions,
                                                    std::vector<std::int64_t> const& least) const {
     return stages_for(function_, stages_.layers_size(), stages_.size(), functions,
@@ -213,7 +216,8 @@ class joint_search {
     table_.raise(range, fits ? result.lower_bound : no_time);
   }
 
-  /// The longest stage of a plan with a shorter step than the best one.
+  /// The longest time that a stage can have in a plan with a shorter step than the best plan so
+  /// far.
   [[nodiscard]] std::int64_t longest_stage() const {
     if (!has_plan()) return no_time - 1;
     std::int64_t const most = value_ - 1;
@@ -226,7 +230,7 @@ class joint_search {
   Stages const& stages_;
   plan_pipeline_options const& options_;
   stage_times<Stages> table_;
-  /// The solved stages, for each stage.
+  /// The solved stages, by the number of the stage.
   std::vector<std::vector<solved_stage>> solved_;
   std::size_t solved_count_ = 0;
   std::vector<std::uint32_t> boundaries_;

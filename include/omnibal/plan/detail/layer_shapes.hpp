@@ -36,7 +36,7 @@ struct layer_shapes {
   return degrees.expert_tensor == 0 ? degrees.tensor : degrees.expert_tensor;
 }
 
-/// Throws for a layer with parts that have no shapes here.
+/// Throws if a layer has a part for which the predictor has no kernel shapes.
 inline void check_timed(std::string_view function, transformer const& layer) {
   auto const refuse = [&](bool has_part, std::string_view part) {
     if (has_part) throw_invalid(function, "a layer has ", part, ", which has no time");
@@ -54,7 +54,7 @@ inline void check_timed(std::string_view function, transformer const& layer) {
   refuse(layer.source != key_value_source::own, "keys of another layer");
 }
 
-/// Adds the projections of attention. The names are the symbols of `transformer`.
+/// Adds the projections of attention. The variables have the names of the symbols of `transformer`.
 inline void add_projections(transformer const& layer, double rows, double tensor,
                             layer_shapes& shapes) {
   auto const hidden = static_cast<double>(layer.hidden);
@@ -85,7 +85,7 @@ inline void add_projections(transformer const& layer, double rows, double tensor
   shapes.key_bytes = key_heads * (query + value) * rows;
 }
 
-/// Adds the two products of a feed-forward part, or of a number of equal parts.
+/// Adds the two products of a feed-forward part, or of `count` equal parts.
 inline void add_feed_forward(double count, double rows, double hidden, double width, mlp_kind kind,
                              layer_shapes& shapes) {
   double const inputs = kind == mlp_kind::gated ? 2 : 1;
@@ -94,7 +94,8 @@ inline void add_feed_forward(double count, double rows, double hidden, double wi
   shapes.products.push_back({.count = count, .rows = rows, .columns = hidden, .depth = width});
 }
 
-/// Adds router, routed experts and shared experts, for evenly routed tokens.
+/// Adds the products of the router, the routed experts and the shared experts. Each routed expert
+/// receives the same number of tokens.
 inline void add_experts(transformer const& layer, double rows, parallel_degrees const& degrees,
                         layer_shapes& shapes) {
   expert_layer const& experts = layer.experts;

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The fewest bytes of layers, and the memory that stages lack.
+/// The smallest number of bytes that layers keep, and the bytes by which stages exceed their
+/// memory.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -23,7 +24,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The fewest kept bytes of layers, for each limit on transient bytes.
+/// The smallest number of bytes that runs of layers keep, for each limit on the transient bytes of
+/// a choice.
 class min_bytes {
  public:
   min_bytes(integer_layers const& layers, std::vector<std::int64_t> const& limits)
@@ -49,7 +51,7 @@ class min_bytes {
  private:
   struct sum {
     int128 bytes;
-    /// The layers without any choice within the limit.
+    /// The number of layers without any choice within the limit.
     std::uint32_t impossible;
   };
 
@@ -57,7 +59,8 @@ class min_bytes {
     return before_[limit * stride_ + layer];
   }
 
-  /// Precondition: choices come by ascending bytes.
+  /// Adds the choice of a layer with the fewest bytes within the limit to `sums`. Precondition:
+  /// choices come by ascending bytes.
   static void add(std::span<whole_choice const> layer, std::int64_t limit, sum& sums) {
     for (auto const& way : layer) {
       if (way.transient_bytes > limit) continue;
@@ -71,7 +74,7 @@ class min_bytes {
   std::vector<sum> before_;
 };
 
-/// The missing memory of stages, over all transient bytes of a choice.
+/// The bytes by which stages exceed their memory if their layers have the best choices.
 class min_memory {
  public:
   min_memory(integer_layers const& layers, stage_budgets const& rooms)
@@ -80,10 +83,11 @@ class min_memory {
         limits_(layers.transient_bytes()),
         fewest_(layers, limits_) {}
 
-  /// The largest shortfall; larger shortfalls have this value.
+  /// The largest shortfall that is told apart; larger shortfalls are reported as this value.
   static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() - 1;
 
-  /// The bytes that the memory of a stage lacks for the layers [first, last).
+  /// The smallest number of bytes by which the layers [first, last) exceed the memory of a stage;
+  /// zero if they fit.
   [[nodiscard]] std::int64_t shortfall(std::size_t stage, std::size_t first,
                                        std::size_t last) const {
     int128 least = min_needed(first, last, rooms_.in_flight[stage]);
@@ -100,7 +104,8 @@ class min_memory {
   [[nodiscard]] int128 min_needed(std::size_t first, std::size_t last,
                                   std::int64_t in_flight) const {
     auto const is_impossible = [&](std::size_t k) { return !fewest_.exist(k, first, last); };
-    // Above 2^64 the shortfall is too large whatever the memory, and products would overflow.
+    // If layers keep more than 2^64 bytes, they exceed every memory, and products of such bytes
+    // would overflow.
     constexpr int128 too_many = static_cast<int128>(1) << 64;
     auto const kept = [&](std::size_t k) { return std::min(fewest_(k, first, last), too_many); };
     int128 least = static_cast<int128>(1) << 126;
@@ -121,9 +126,9 @@ class min_memory {
   min_bytes fewest_;
 };
 
-/// The cuts with the smallest largest shortfall of a stage, which is their `bottleneck`, for
-/// `shortfall(stage, first, last)` of at most `min_memory::most`. Errors: `std::overflow_error` if
-/// the shortfall is 2^63 - 2 or more.
+/// Returns the cuts with the smallest maximum shortfall of a stage, which is the `bottleneck` of
+/// the result. `shortfall(stage, first, last)` must return at most `min_memory::most`. Errors:
+/// `std::overflow_error` if the smallest maximum is 2^63 - 2 or more.
 template <class Shortfall>
 [[nodiscard]] partition_result<std::int64_t> find_least_shortfall(
     std::string_view function, std::size_t layers, std::size_t stages, Shortfall const& shortfall,
@@ -141,7 +146,7 @@ template <class Shortfall>
   return result;
 }
 
-/// The same for layers with choices.
+/// Returns the cuts with the smallest maximum shortfall for layers with choices.
 [[nodiscard]] inline partition_result<std::int64_t> find_missing_memory(
     std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
     partition_constraints const& constraints) {

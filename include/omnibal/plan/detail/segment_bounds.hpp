@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Lower bounds of the times of runs of layers.
+/// Lower bounds of the times of consecutive layers.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/pareto_fronts.hpp>
@@ -19,11 +19,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Lower bounds of runs of layers. At a price of a byte each layer costs its least sum of time and
-/// priced bytes. The time of a run is at least the cost of its layers minus the price of the bytes
-/// that it may keep. The bound uses sums over the layers for a few prices and for each level of
-/// transient bytes. Therefore the bound of a long run costs no more time than the bound of a short
-/// run.
+/// Lower bounds of the times of consecutive layers, called a run. For a given price of a byte, the
+/// cost of a layer is its smallest sum of time and priced bytes. The time of a run is at least the
+/// cost of its layers minus the price of the bytes that the run may keep. The bound uses sums over
+/// the layers for a few prices and for each level of transient bytes. Therefore the bound of a long
+/// run needs no more operations than the bound of a short run.
 class segment_bounds {
  public:
   explicit segment_bounds(integer_layers const& layers)
@@ -32,7 +32,7 @@ class segment_bounds {
     for (std::size_t k = 0; k != levels_.size(); ++k) add_level(layers, k);
   }
 
-  /// True only if some choices of the layers require no more than `room`, kept and transient bytes
+  /// True only if some choices of the layers require at most `room` bytes, kept and transient bytes
   /// together.
   [[nodiscard]] bool fits(std::size_t first, std::size_t last, std::int64_t room,
                           std::int64_t in_flight) const {
@@ -43,7 +43,7 @@ class segment_bounds {
     return false;
   }
 
-  /// A lower bound of the time of the layers in `room` for kept and transient bytes.
+  /// A lower bound of the time of the layers if their kept and transient bytes are at most `room`.
   [[nodiscard]] std::int64_t min_time(std::size_t first, std::size_t last, std::int64_t room,
                                       std::int64_t in_flight) const {
     std::int64_t result = no_time;
@@ -64,8 +64,8 @@ class segment_bounds {
  private:
   static constexpr std::size_t max_prices = 16;
 
-  /// Chooses prices that may be the price of a linear relaxation: the gain of the steps of the
-  /// layers for a byte.
+  /// Chooses prices near the optimal prices of the linear relaxations: the time that a step between
+  /// two choices saves for each additional byte.
   void choose_prices(integer_layers const& layers) {
     prices_.assign(1, 0);
     pareto_fronts fronts;

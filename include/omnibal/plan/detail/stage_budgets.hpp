@@ -19,7 +19,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// One value for each stage, and the units of its chunks if there are several.
+/// The memory, the reserve and the micro-batches in flight of each stage. If stages have several
+/// chunks, `chunks` holds the units in flight of each chunk.
 struct stage_budgets {
   std::vector<std::int64_t> memory;
   std::vector<std::int64_t> reserve;
@@ -43,7 +44,8 @@ struct stage_budgets {
     }
   }
 
-  /// The budgets of stages with `count` chunks that keep these units.
+  /// The budgets of stages with `count` chunks; `units` holds the units that each stage keeps in
+  /// flight.
   stage_budgets(std::string_view function, pipeline_machine const& machine, std::size_t count,
                 std::vector<chunk_counts> units)
       : stage_budgets(function, machine) {

@@ -10,10 +10,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A time that no stage has.
+/// The time of a stage that is impossible; larger than the time of any stage.
 inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max();
 
-/// Layers as a stage.
+/// A stage that runs the layers [first, last).
 struct stage_range {
   std::size_t stage;
   std::size_t first;

@@ -21,7 +21,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The virtual stages of a step, with their transfers and gathers, and its stages.
+/// The virtual stages of a step, with their transfers and gathers, and the stages that run them.
 class staged_step {
  public:
   /// Precondition: the boundaries are ascending, from 0 to the number of units.
@@ -76,9 +76,11 @@ class staged_step {
     throw_overflow(function_, "the seconds of the step");
   }
 
-  /// Returns a lower bound of the seconds, exact in real numbers for equal stages. A stage waits
-  /// for the first forward passes before it, runs all of its passes, and the last backward passes
-  /// before it follow. Each micro-batch passes through all virtual stages.
+  /// Returns a lower bound of the seconds of the step; in real numbers the bound is exact for equal
+  /// stages. A stage is idle during the first forward passes of the stages before it, runs all of
+  /// its passes, and is idle again during the last backward passes of the stages before it. The
+  /// bound is also at least the time of a micro-batch in all virtual stages. The reduction of
+  /// gradients and the optimizer are added.
   [[nodiscard]] double min_seconds() const {
     double before = 0;
     double longest = 0;
@@ -108,7 +110,8 @@ class staged_step {
   std::vector<virtual_stage_cost> parts_;
   step_seconds slowest_{};
   step_seconds after_{};
-  /// State and transient bytes, and the seconds of a micro-batch, of each stage.
+  /// The state and transient bytes of each stage, and the seconds that a stage works for a
+  /// micro-batch.
   std::vector<std::int64_t> fixed_bytes_{};
   std::vector<double> work_{};
 };

@@ -24,7 +24,8 @@ class step_links {
   step_links(training_step const& step, machine const& on, Pieces const& pieces)
       : step_(step), on_(on), pieces_(pieces) {}
 
-  /// Adds a transfer to each pass of each stage. Tensor-parallel ranks share the bytes.
+  /// Adds the time of a transfer to each pass of each stage. The tensor-parallel ranks of a stage
+  /// each transfer a part of the bytes.
   void add_transfers(std::vector<virtual_stage_cost>& parts) const {
     parallel_degrees const& degrees = step_.degrees;
     if (degrees.pipeline == 1) return;
@@ -47,8 +48,8 @@ class step_links {
     }
   }
 
-  /// Adds the gathers of shared parameters to both passes of a stage, and the scatter of their
-  /// gradients to the backward pass.
+  /// Adds the times of the gathers of sharded parameters to both passes of a stage, and the time of
+  /// the scatter of their gradients to the backward pass.
   void add_gathers(virtual_stage_cost& part) const {
     double const gather = over_ranks(part, step_.gathered_bytes, part.units);
     double const scatter = over_ranks(part, step_.reduced_bytes, part.units);
@@ -56,8 +57,8 @@ class step_links {
     part.backward.gradients = pieces_.overlap(gather + scatter, part.backward.total());
   }
 
-  /// Returns the reduction of gradients and the optimizer of a stage whose micro-batch needs `work`
-  /// seconds.
+  /// Returns the times of the reduction of gradients and of the optimizer on a stage; `work` is the
+  /// seconds that the stage computes in a micro-batch.
   [[nodiscard]] step_seconds after_backward(virtual_stage_cost const& stage, double work) const {
     step_seconds result;
     double const ranks = static_cast<double>(step_.degrees.data * step_.degrees.sequence);
@@ -76,7 +77,7 @@ class step_links {
   }
 
  private:
-  /// The ranks that have the same parameters, and their distance.
+  /// The ranks that have the same parameters, and the distance between their numbers.
   struct rank_group {
     std::int64_t ranks = 1;
     std::int64_t stride = 1;

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The units of a model in runs of equal ones, and the sums of the units of a stage.
+/// The units of a model as runs of equal units, and the sums over the units of a stage.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -59,20 +59,20 @@ struct virtual_stage_cost {
   }
 };
 
-/// A number of equal units in a row.
+/// A run of `count` equal units.
 struct timed_run {
   virtual_stage_cost unit{};
   std::int64_t count = 0;
 };
 
-/// Returns the number of units.
+/// Returns the number of units of all runs.
 [[nodiscard]] inline std::int64_t unit_count(std::span<timed_run const> runs) {
   std::int64_t count = 0;
   for (timed_run const& run : runs) count += run.count;
   return count;
 }
 
-/// Returns the units of a model for a micro-batch.
+/// Returns the units of a model, with their costs and times for a micro-batch.
 template <layered_model Model, class Pieces>
 [[nodiscard]] std::vector<timed_run> timed_runs(std::string_view function, Model const& model,
                                                 training_step const& step,

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A few levels that stand for all transient bytes.
+/// A few levels to which transient bytes are rounded.
 
 #include <omnibal/detail/choice_table.hpp>
 
@@ -13,11 +13,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Levels to which all transient bytes are rounded down. Similar layers have close transient bytes:
-/// a new level begins after each of the widest gaps.
+/// Levels to which all transient bytes are rounded down. Similar layers have similar transient
+/// bytes, so a new level begins after each of the widest gaps between the sorted values.
 struct transient_levels {
   std::vector<std::int64_t> least;
-  /// The most transient bytes that are rounded down to a level.
+  /// The largest transient bytes that are rounded down to each level.
   std::vector<std::int64_t> most;
 
   explicit transient_levels(std::vector<std::int64_t> const& all) {

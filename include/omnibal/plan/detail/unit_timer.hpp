@@ -22,7 +22,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A unit of a model: embedding, layer or head, with its cost and the parts of its passes.
+/// A unit of a model (embedding, layer or head) with its cost and the times of the parts of its
+/// passes.
 struct timed_unit {
   layer_cost cost{};
   step_seconds forward{};
@@ -30,7 +31,7 @@ struct timed_unit {
   double expert_parameters = 0;
 };
 
-/// Times the units of a model.
+/// Computes the times of the units of a model.
 template <class Pieces>
 class unit_timer {
  public:
@@ -73,7 +74,7 @@ class unit_timer {
     return block(layer, layer, batch_);
   }
 
-  /// The kernels are the kernels of a language layer without a mask.
+  /// Times the layer with the kernels of a language layer without a mask.
   [[nodiscard]] timed_unit operator()(vision_transformer const& layer) const {
     transformer const kernels{.hidden = layer.hidden,
                               .heads = layer.heads,
@@ -105,7 +106,7 @@ class unit_timer {
     return with_product(costed(layer), 0);
   }
 
-  /// Tensor-parallel ranks share a hidden layer and add up its outputs.
+  /// The tensor-parallel ranks share the hidden layer, and an all-reduce adds up their outputs.
   [[nodiscard]] timed_unit operator()(projector const& layer) const {
     if (layer.source != projector_source::images) {
       throw_invalid(function_, "the model has a projector of clips, which has no time");
@@ -133,7 +134,7 @@ class unit_timer {
     return unit;
   }
 
-  /// Other layers have no time.
+  /// Throws for any other kind of layer, because the predictor has no times for it.
   template <class Layer>
   [[nodiscard]] timed_unit operator()(Layer const& /*layer*/) const {
     throw_invalid(function_, "the model has a layer of a kind that has no time");
@@ -147,7 +148,7 @@ class unit_timer {
     return unit;
   }
 
-  /// Times a layer of attention and a feed-forward part, whose kernels are the kernels of
+  /// Times a layer that consists of attention and a feed-forward part, with the kernels of
   /// `kernels`.
   template <class Layer>
   [[nodiscard]] timed_unit block(Layer const& layer, transformer const& kernels,
@@ -176,8 +177,8 @@ class unit_timer {
     return unit;
   }
 
-  /// Adds products and the other work of a layer; the backward pass has as many products as its
-  /// FLOPs say.
+  /// Adds the time of products and the time of memory-bound work of a layer. The products of the
+  /// backward pass take the time of the forward pass times the ratio of their FLOPs.
   [[nodiscard]] timed_unit with_product(timed_unit unit, double product) const {
     unit.forward.matmul = product;
     unit.forward.memory = moved(unit.cost.forward);
@@ -199,7 +200,7 @@ class unit_timer {
     return pieces_.matmul(on_, shape, step_.precision);
   }
 
-  /// Logits are computed in bf16 whatever the precision of the layers.
+  /// Returns the time of the product for the logits. It uses bf16 for any precision of the layers.
   [[nodiscard]] double logits(std::int64_t vocabulary, std::int64_t hidden) const {
     double const columns =
         static_cast<double>(vocabulary) / static_cast<double>(step_.degrees.tensor);
@@ -208,7 +209,8 @@ class unit_timer {
         matmul_precision::bf16);
   }
 
-  /// Scores of unfused attention belong to the time of attention.
+  /// Returns the forward work without the scores of unfused attention, because the time of
+  /// attention includes them.
   template <class Layer>
   [[nodiscard]] layer_work work_without_scores(Layer layer, layer_cost const& cost) const {
     if (layer.kernel == attention_kernel::flash) return cost.forward;
@@ -229,8 +231,9 @@ class unit_timer {
     pass.launch = std::max(0.0, on_.launch_seconds - pass.total());
   }
 
-  /// Adds the collectives of both passes: two all-reduces, or the same bytes gathered and
-  /// scattered; the blocks of a ring; the ways of tokens to experts and back.
+  /// Adds the times of the collectives to both passes. Tensor parallelism has two all-reduces, or
+  /// gathers and scatters of the same bytes. Context parallelism passes blocks around a ring.
+  /// Expert parallelism sends tokens to experts and back.
   void communicate(layer_shapes const& shapes, pass_seconds const& core, double products,
                    timed_unit& unit) const {
     parallel_degrees const& degrees = step_.degrees;
@@ -259,9 +262,9 @@ class unit_timer {
     }
   }
 
-  /// Adds the recomputation to the backward pass. A full one repeats the forward pass with its
-  /// collectives. A selective one repeats unfused attention, or moves the bytes of norms and
-  /// activations again.
+  /// Adds the time of the recomputation to the backward pass. Full recomputation repeats the
+  /// forward pass with its collectives. Selective recomputation repeats unfused attention, or moves
+  /// the bytes of norms and activations again.
   void recompute(attention_kernel kernel, pass_seconds const& core, timed_unit& unit) const {
     if (step_.recomputed == recompute_choice::full) unit.backward.add(unit.forward);
     if (step_.recomputed != recompute_choice::selective) return;

@@ -30,7 +30,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A stage whose modules have choices.
+/// The solution of a stage whose modules are kept, recomputed or offloaded.
 struct offload_solution {
   solve_status status = solve_status::solved;
   std::int64_t time = 0;
@@ -38,10 +38,10 @@ struct offload_solution {
   activations_result<std::int64_t> activations{};
 };
 
-/// The stages of a plan with links. For the lower bounds, each module is a layer with two choices,
-/// and the times of the passes and the required bytes of a layer are another one. The bytes that a
-/// stage saves are at most its share of the memory and the bytes that its link transfers in the
-/// passes of all its layers.
+/// The stages of a plan with links, as `joint_search` uses them. The lower bounds treat each module
+/// as a layer with two choices; one more such layer holds the times of the passes and the required
+/// bytes of a layer. The bytes that a stage keeps or offloads are limited by its share of the
+/// memory and by the bytes that its link transfers in the passes of all its layers.
 class offload_stages {
  public:
   using solution = offload_solution;
@@ -56,7 +56,7 @@ class offload_stages {
         parts_(part_table(layers)),
         runs_(parts_) {}
 
-  /// The layers and modules of the bounds.
+  /// The parts of the layers for the lower bounds: each layer itself, and each of its modules.
   [[nodiscard]] integer_layers const& parts() const { return parts_; }
   [[nodiscard]] std::size_t layers_size() const { return layers_.size(); }
   [[nodiscard]] std::size_t size() const { return rooms_.memory.size(); }
@@ -96,7 +96,7 @@ class offload_stages {
     return range.first == range.last || least_peak(range) <= room(range);
   }
 
-  /// The bytes that the memory of a stage lacks.
+  /// The smallest number of bytes by which a stage exceeds its memory; zero if it fits.
   [[nodiscard]] std::int64_t shortfall(stage_range const& range) const {
     if (range.first == range.last) return 0;
     int128 const missing = static_cast<int128>(least_peak(range)) - room(range);
@@ -113,7 +113,8 @@ class offload_stages {
   }
 
  private:
-  /// Fills the other members, so it precedes them in their initialization.
+  /// Returns the parts of the layers for the lower bounds. Also fills `layers_`, `offsets_`,
+  /// `layer_bytes_` and the sums of times, which must therefore be declared before `parts_`.
   [[nodiscard]] integer_layers part_table(std::span<offload_layer const> layers) {
     std::int64_t const in_flight = *std::max_element(rooms_.in_flight.begin(),
                                                      rooms_.in_flight.end());
@@ -149,18 +150,18 @@ class offload_stages {
     sums.push_back(sums.back() + static_cast<double>(time));
   }
 
-  /// The bytes on the device during the passes of a layer, if all of it is recomputed and no other
-  /// layer has bytes.
+  /// The peak of a layer in bytes, if all its modules are recomputed and no other layer keeps
+  /// bytes.
   [[nodiscard]] std::int64_t least_bytes(std::size_t layer) const {
     auto const& one = layers_[layer];
     return std::max(one.forward_transient_bytes,
                     one.backward_transient_bytes + layer_bytes_[layer]);
   }
 
-  /// No less than the bytes that the link of a stage transfers in all passes of one kind.
+  /// An upper bound of the bytes that the link of a stage transfers in all passes of one kind.
   [[nodiscard]] int128 transferred(stage_range const& range,
                                    std::vector<double> const& before) const {
-    // More than all roundings of the sums and products.
+    // The factor covers the rounding errors of the sums and products.
     constexpr double rounding = 1 + 1e-9;
     double const time = before[range.last] - before[range.first];
     double const slack = before[range.last] * 1e-9;
@@ -172,7 +173,8 @@ class offload_stages {
     return std::span(layers_).subspan(range.first, range.last - range.first);
   }
 
-  /// The least peak of a stage: the peak of an infeasible budget.
+  /// The least peak of a stage in bytes. `select_activations` returns it for a budget that no
+  /// choices fit.
   [[nodiscard]] std::int64_t least_peak(stage_range const& range) const {
     constexpr std::int64_t nothing = std::numeric_limits<std::int64_t>::min();
     return select_activations(layers_of(range), nothing, links_[range.stage],
@@ -192,9 +194,10 @@ class offload_stages {
   plan_pipeline_options const& options_;
   std::vector<activation_layer<>> layers_;
   std::vector<std::int64_t> layer_bytes_;
-  /// The first part of each layer, and the end.
+  /// The index of the first part of each layer; the last entry is the number of parts.
   std::vector<std::size_t> offsets_{0};
-  /// The times of the passes of the layers before each layer.
+  /// The sums of the times of the forward passes, and of the backward passes, of the layers before
+  /// each layer.
   std::vector<double> forward_before_{0};
   std::vector<double> backward_before_{0};
   integer_layers parts_;

@@ -24,27 +24,29 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A kind of micro-batch.
+/// A micro-batch that the search can choose: a number of sequences, or a capacity to which samples
+/// are packed.
 struct batch_choice {
-  /// The value of the family.
+  /// The value of `configuration_choice::micro_batch`: sequences, or the capacity in tokens.
   std::int64_t value = 0;
   std::int64_t sequences = 1;
-  /// The work of a mean micro-batch and of the largest one.
+  /// The work of the mean micro-batch and of the largest micro-batch.
   micro_batch_work work{};
   micro_batch_work largest{};
   std::int64_t token_capacity = 0;
   std::int64_t tile_capacity = 0;
   /// The tokens that context-parallel ranks share.
   std::int64_t shared_tokens = 0;
-  /// Micro-batches of a step, of all ranks together, before they are rounded up to the ranks.
+  /// The number of micro-batches of a step over all ranks, before it is rounded up to a multiple of
+  /// the ranks.
   std::int64_t micro_batches = 0;
-  /// True if the ranks must divide the micro-batches.
+  /// True if the number of ranks must divide the number of micro-batches.
   bool is_exact = true;
-  /// Model FLOPs of a micro-batch with its padding.
+  /// The model FLOPs of a micro-batch, including its padding.
   double flops = 0;
 };
 
-/// All kinds of micro-batches of a search, and the model FLOPs of a step.
+/// All micro-batches that a search can choose, and the model FLOPs of a step.
 struct batch_choices {
   std::vector<batch_choice> choices;
   double flops = 0;
@@ -84,7 +86,8 @@ class batch_chooser {
 
  private:
   static constexpr std::int64_t max_number = std::int64_t{1} << 30;
-  /// Mean samples whose tiles and tokens are counted together, so that fractions of them count.
+  /// The number of mean samples that are counted together, so that fractions of tiles and tokens of
+  /// a mean sample are not lost.
   static constexpr std::int64_t mean_count = 1024;
 
   void check() const {
@@ -201,7 +204,8 @@ class batch_chooser {
         resources{tiles, tokens});
   }
 
-  /// The padded groups of a packing: their number, sums of all of them and maxima of one of them.
+  /// Statistics of the padded groups of a packing: the number of groups, sums over all groups, and
+  /// maxima of a group.
   struct group_sums {
     double groups = 0;
     double documents = 0;
@@ -210,7 +214,8 @@ class batch_chooser {
     std::int64_t max_tiles = 0;
   };
 
-  /// Measures groups that are padded to their capacity in tokens. The pad is one more document.
+  /// Computes the statistics of groups that are padded to their capacity in tokens. The padding of
+  /// a group counts as one more document.
   [[nodiscard]] group_sums measure(grouping const& groups, std::int64_t capacity) const {
     group_sums result;
     for (auto const& group : groups) {
@@ -234,8 +239,8 @@ class batch_chooser {
     return result;
   }
 
-  /// Returns the micro-batches of a packing. A step waits for the ranks with the most tiles, so
-  /// that each micro-batch counts this number of tiles.
+  /// Returns the micro-batch of a packing. A step ends with the ranks that have the most tiles, so
+  /// each micro-batch counts the largest number of tiles.
   [[nodiscard]] batch_choice packed(std::int64_t capacity, std::int64_t tile_capacity) const {
     group_sums const sums = measure(groups_of(capacity, tile_capacity).groups, capacity);
     micro_batch_work const work{.tiles = sums.max_tiles,
@@ -260,7 +265,8 @@ class batch_chooser {
     return static_cast<std::int64_t>(std::floor(value + 0.5));
   }
 
-  /// Returns documents of these tokens with a mean number and a mean sum of squares.
+  /// Returns documents with this total number of tokens, and with the mean number of documents and
+  /// the mean sum of squares.
   [[nodiscard]] static sequences documents_of(std::int64_t tokens, double count, double squares) {
     auto const whole = std::clamp<std::int64_t>(rounded(count), 1, tokens);
     std::int64_t const min_squares = (tokens * tokens + whole - 1) / whole;

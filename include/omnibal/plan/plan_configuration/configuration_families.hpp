@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The best configurations of a search so far: of all, of each family, and of each set of degrees.
+/// The best configurations that a search has found: of all, of each family, and of each set of
+/// degrees.
 
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/plan/configuration_plan.hpp>
@@ -29,7 +30,8 @@ enum class step_schedule : std::int64_t { one_f_one_b = 1, interleaved = 2 };
 /// The values of all choices of a configuration, in the order of `configuration_choice`.
 using choice_values = std::array<std::int64_t, 8>;
 
-/// Returns the values of the choices of a configuration; `batch` is the value of its micro-batch.
+/// Returns the values of the choices of a configuration; `batch` is the value of
+/// `configuration_choice::micro_batch`.
 [[nodiscard]] constexpr choice_values values_of(parallel_degrees const& degrees,
                                                 std::int64_t chunks, std::int64_t batch,
                                                 recompute_choice recomputed) {
@@ -48,8 +50,8 @@ using choice_values = std::array<std::int64_t, 8>;
   return values_of(step.degrees, step.chunks, batch, step.recomputed);
 }
 
-/// The numbers of families, one for each choice; a branch of the search belongs to both schedules.
-/// They have 16 bits, because each branch keeps a list.
+/// The indices of the families of a branch: one for each choice, and both schedules. The indices
+/// have 16 bits to save memory, because each branch keeps a list.
 class family_list {
  public:
   void add(std::size_t family) { numbers_[size_++] = static_cast<std::uint16_t>(family); }
@@ -61,7 +63,7 @@ class family_list {
   std::size_t size_ = 0;
 };
 
-/// The best configurations so far.
+/// The best configurations that the search has found so far.
 class configuration_record {
  public:
   static constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -69,7 +71,7 @@ class configuration_record {
   configuration_record(std::size_t layouts, std::size_t runners_up)
       : layout_seconds_(layouts, infinite), runners_up_(runners_up) {}
 
-  /// Returns the number of a family, which is created if there is none.
+  /// Returns the index of a family; creates the family if it does not exist.
   [[nodiscard]] std::size_t family(configuration_choice choice, std::int64_t value) {
     for (std::size_t i = 0; i != families_.size(); ++i) {
       if (families_[i].choice == choice && families_[i].value == value) return i;
@@ -78,8 +80,8 @@ class configuration_record {
     return families_.size() - 1;
   }
 
-  /// Returns true if a configuration of these families and degrees whose seconds are at least
-  /// `bound` can be better than the recorded ones.
+  /// Returns true if a configuration with these families and degrees can be better than a recorded
+  /// one; `bound` is a lower bound of its seconds.
   [[nodiscard]] bool may_improve(double bound, family_list const& families,
                                  std::size_t layout) const {
     if (bound < layout_seconds_[layout] && bound < last_ranked_) return true;
@@ -87,8 +89,8 @@ class configuration_record {
                                [&](std::uint16_t i) { return bound < families_[i].seconds; });
   }
 
-  /// Records that a configuration of these families needs at least this number of bytes, which are
-  /// too many.
+  /// Records that a configuration of these families exceeds the memory; `bytes` is a lower bound of
+  /// the bytes that it needs.
   void add_unfit(std::int64_t bytes, family_list const& families) {
     for (std::uint16_t const i : families) {
       families_[i].min_bytes = std::min(families_[i].min_bytes, bytes);
@@ -96,7 +98,7 @@ class configuration_record {
     min_bytes_ = std::min(min_bytes_, bytes);
   }
 
-  /// Records a configuration that fits.
+  /// Records a configuration that fits into the memory.
   void add_fitting(planned_configuration const& found, family_list const& families,
                    std::size_t layout) {
     double const seconds = found.prediction.total();
@@ -133,7 +135,7 @@ class configuration_record {
     });
     for (family_record const& family : families_) {
       if (family.value == best[static_cast<std::size_t>(family.choice)]) continue;
-      // The family has no configuration, or the search ended before it.
+      // The family has no configuration, or the search ended before it tried one.
       if (family.seconds == infinite && family.min_bytes == untried) continue;
       configuration_family& written =
           plan.families.emplace_back(configuration_family{family.choice, family.value});
@@ -162,7 +164,8 @@ class configuration_record {
     planned_configuration configuration{};
   };
 
-  /// Returns the parts of a step in the order of `loss_reason`, from `computation`.
+  /// Returns the seconds of the parts of a step in the order of `loss_reason`, from `computation`
+  /// on.
   [[nodiscard]] static std::array<double, 4> parts_of(planned_configuration const& given) {
     step_seconds const& parts = given.prediction.seconds;
     double const work =
@@ -184,11 +187,13 @@ class configuration_record {
   }
 
   std::vector<family_record> families_{};
-  /// The seconds of the best configuration of each set of degrees, and the best sets.
+  /// The seconds of the best configuration of each set of degrees, and the configurations of the
+  /// best sets.
   std::vector<double> layout_seconds_;
   std::vector<ranked> ranking_{};
   std::size_t runners_up_;
-  /// The seconds of the last configuration in the ranking if the ranking is full.
+  /// The seconds of the last configuration in the ranking if the ranking is full; infinite
+  /// otherwise.
   double last_ranked_ = infinite;
   std::int64_t min_bytes_ = untried;
 };

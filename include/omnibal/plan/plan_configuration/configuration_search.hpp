@@ -44,8 +44,8 @@ class configuration_search {
         cuts_(listed_or(options.cuts, {stage_cuts::even, stage_cuts::balanced})),
         record_(branches.empty() ? 0 : branches.back().layout + 1, options.runners_up) {}
 
-  /// Searches the space; `flops` are the model FLOPs of a step. The result has no configurations if
-  /// the space has none.
+  /// Searches the space; `flops` are the model FLOPs of a step. If the space is empty, the result
+  /// has no configurations.
   [[nodiscard]] configuration_plan run(double flops) {
     configuration_plan plan{.flops = flops};
     add_families();
@@ -64,17 +64,18 @@ class configuration_search {
   }
 
  private:
-  /// Sums of rounded numbers may exceed the exact bound by less than this share.
+  /// The rounding error of a sum is below this share of the bound; bounds are reduced by it.
   static constexpr double safety = 1 - 1e-11;
 
-  /// A branch, or one of its configurations if it has chunks.
+  /// An entry of the queue: a configuration if `chunks` is set, a branch otherwise.
   struct item {
     double bound = 0;
     std::size_t branch = 0;
     std::optional<std::int64_t> chunks{};
     std::size_t cuts = 0;
 
-    /// The queue returns the smallest bound first, and the first branch among equal bounds.
+    /// The order that lets the queue return the smallest bound first, and among equal bounds the
+    /// first branch.
     [[nodiscard]] friend bool operator<(item const& left, item const& right) {
       return std::tuple(left.bound, left.branch, left.chunks, left.cuts) >
              std::tuple(right.bound, right.branch, right.chunks, right.cuts);
@@ -102,8 +103,8 @@ class configuration_search {
     }
   }
 
-  /// Returns the families of a configuration with chunks, or of a branch, which belongs to both
-  /// schedules.
+  /// Returns the families of a configuration with these chunks, or the families of a branch if
+  /// `chunks` is not set. A branch belongs to both schedules.
   [[nodiscard]] family_list families_of(std::size_t branch,
                                         std::optional<std::int64_t> chunks) const {
     family_list result = branch_families_[branch];
@@ -114,9 +115,9 @@ class configuration_search {
     return result;
   }
 
-  /// Bounds all branches by their mean stage: no stage is faster than the mean of the work, and the
-  /// fullest stage has at least the mean of the state and of one micro-batch in each chunk. Returns
-  /// the number of configurations.
+  /// Bounds all branches by their mean stage: the slowest stage has at least the mean work, and the
+  /// fullest stage has at least the mean of the state bytes and of the bytes of one micro-batch in
+  /// each chunk. Returns the number of configurations.
   [[nodiscard]] std::int64_t bound_branches() {
     std::int64_t configurations = 0;
     for (std::size_t b = 0; b != branches_.size(); ++b) {
@@ -137,7 +138,7 @@ class configuration_search {
       auto const stages = static_cast<double>(branch.degrees.pipeline);
       auto const mean_bytes = static_cast<std::int64_t>(bytes * safety / stages);
       if (mean_bytes > room()) {
-        // The first and the last of the ascending chunks have all schedules of the branch.
+        // The smallest and the largest number of chunks cover all schedules of the branch.
         record_.add_unfit(mean_bytes, families_of(b, chunks.front()));
         record_.add_unfit(mean_bytes, families_of(b, chunks.back()));
         continue;
@@ -148,8 +149,8 @@ class configuration_search {
     return configurations;
   }
 
-  /// Predicts configurations from the smallest bound on. Returns the smallest bound of those that
-  /// remain if the options allow no more predictions.
+  /// Predicts configurations in ascending order of their bounds. If the limit on predictions ends
+  /// the search, returns the smallest bound of the remaining configurations.
   [[nodiscard]] std::optional<double> search(configuration_plan& plan) {
     while (!queue_.empty()) {
       item const next = queue_.top();
@@ -182,7 +183,8 @@ class configuration_search {
     return {found.boundaries.begin(), found.boundaries.end()};
   }
 
-  /// Bounds all configurations of a branch that are not known to exceed the memory.
+  /// Computes the bounds of all configurations of a branch and queues the configurations that may
+  /// fit the memory and improve the record.
   void expand(std::size_t index) {
     configuration_branch const& branch = branches_[index];
     batch_choice const& batch = batches_[branch.batch];
@@ -235,7 +237,7 @@ class configuration_search {
   std::vector<stage_cuts> cuts_;
   configuration_record record_;
   std::vector<family_list> branch_families_{};
-  /// The families of 1F1B and of interleaved schedules.
+  /// The indices of the families of 1F1B and of interleaved schedules.
   std::vector<std::size_t> schedule_families_{};
   std::priority_queue<item> queue_{};
 };

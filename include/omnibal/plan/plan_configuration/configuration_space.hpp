@@ -34,11 +34,11 @@ struct configuration_branch {
   std::size_t batch = 0;
   std::int64_t micro_batches = 1;
   recompute_choice recomputed = recompute_choice::none;
-  /// The number of the degrees among all different degrees.
+  /// The index of the degrees among all distinct degrees.
   std::size_t layout = 0;
 };
 
-/// Returns the allowed values of a choice: the listed ones, or all of them.
+/// Returns the allowed values of a choice: `listed`, or `all` if `listed` is empty.
 template <class T>
 [[nodiscard]] std::vector<T> listed_or(std::vector<T> const& listed, std::initializer_list<T> all) {
   return listed.empty() ? std::vector<T>(all) : listed;
@@ -84,7 +84,7 @@ class configuration_space {
   }
 
   /// Returns the units of a branch, with the times of the mean micro-batch and the bytes of the
-  /// largest one.
+  /// largest micro-batch.
   [[nodiscard]] std::vector<timed_run> runs_of(training_step const& step,
                                                batch_choice const& batch) const {
     auto runs = timed_runs(function_, model_, step, batch.work, on_, pieces_);
@@ -127,7 +127,7 @@ class configuration_space {
     return result;
   }
 
-  /// Returns the chunks that a branch may have on a stage.
+  /// Returns the numbers of chunks that a stage of a branch may have.
   [[nodiscard]] std::vector<std::int64_t> chunks_of(configuration_branch const& branch,
                                                     std::int64_t units) const {
     std::vector<std::int64_t> result;
@@ -183,9 +183,10 @@ class configuration_space {
     return units;
   }
 
-  /// Returns true if the model accepts tensor and expert degrees. Layers refuse a degree by an
-  /// error. The caller has timed the model with degrees of one before, so that errors of the model
-  /// itself are not lost; an error that appears only at some degrees excludes these degrees.
+  /// Returns true if the model accepts tensor and expert degrees. A layer rejects a degree by an
+  /// exception. The caller has already timed the model with degrees of one, so errors of the model
+  /// itself were reported then. An exception that appears only at some degrees excludes these
+  /// degrees.
   [[nodiscard]] bool accepts(parallel_degrees const& degrees, batch_choice const& batch) const {
     training_step step{.degrees = degrees};
     step.degrees.data = degrees.expert;
@@ -197,7 +198,8 @@ class configuration_space {
     }
   }
 
-  /// Returns the degrees by which the model can be divided: tensor, expert and their norms.
+  /// Returns the tensor and expert degrees that the model accepts, with each allowed division of
+  /// the norms.
   [[nodiscard]] std::vector<parallel_degrees> model_degrees(batch_choice const& batch) const {
     std::vector<parallel_degrees> result;
     bool has_experts = false;
@@ -228,7 +230,7 @@ class configuration_space {
     return result;
   }
 
-  /// Returns true if the experts are shared by ranks that exist.
+  /// Returns true if the ranks can be divided into groups that share the experts.
   [[nodiscard]] static bool can_share_experts(parallel_degrees const& degrees) {
     std::int64_t const ranks = degrees.data * degrees.sequence;
     if (degrees.expert_tensor == 0) return ranks % degrees.expert == 0;

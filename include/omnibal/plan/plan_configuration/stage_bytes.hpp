@@ -13,15 +13,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The numbers of a 1F1B schedule, or of an interleaved one with more than one chunk. The stages
-/// divide the micro-batches of several chunks, so that groups are as large as them.
+/// The size of a 1F1B schedule, or of an interleaved schedule if `chunks` is above 1. The number of
+/// stages must then divide the number of micro-batches, so that a group has one micro-batch for
+/// each stage.
 struct schedule_size {
   std::int64_t stages = 1;
   std::int64_t micro_batches = 1;
   std::int64_t chunks = 1;
 
-  /// Returns the units that a stage has in flight at its first backward pass, at most. It is the
-  /// number of `peak_in_flight`.
+  /// Returns the maximum number of units that a stage has in flight at its first backward pass; it
+  /// equals the number of `peak_in_flight`.
   [[nodiscard]] std::int64_t units_in_flight(std::int64_t stage) const {
     std::int64_t const after = stages - stage;
     return std::min(micro_batches * chunks,
@@ -29,8 +30,8 @@ struct schedule_size {
   }
 };
 
-/// Returns a lower bound of the bytes of the fullest stage: its state, and its micro-batches in
-/// flight before its first backward pass.
+/// Returns a lower bound of the bytes of the fullest stage. It counts the state of the stage and
+/// the micro-batches in flight before its first backward pass.
 [[nodiscard]] inline std::int64_t min_stage_bytes(std::vector<timed_run> const& runs,
                                                   std::vector<std::int64_t> const& boundaries,
                                                   schedule_size const& size) {

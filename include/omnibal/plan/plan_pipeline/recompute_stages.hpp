@@ -18,7 +18,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Bounds and solves stages: the least times of runs of layers, and `select_recompute`.
+/// Bounds and solves stages for `joint_search`: lower bounds of the times of consecutive layers,
+/// and solutions by `select_recompute`.
 class recompute_stages {
  public:
   using solution = recompute_result<std::int64_t>;
@@ -29,7 +30,7 @@ class recompute_stages {
 
   [[nodiscard]] std::size_t layers_size() const { return layers_.size(); }
   [[nodiscard]] std::size_t size() const { return rooms_.memory.size(); }
-  /// Returns the least time of layers, if the memory allows it.
+  /// Returns the least time of the layers [first, last) with enough memory.
   [[nodiscard]] std::int64_t min_time(std::size_t first, std::size_t last) const {
     return layers_.min_time(first, last);
   }
@@ -37,11 +38,11 @@ class recompute_stages {
   [[nodiscard]] std::int64_t small_time(std::size_t layer) const {
     return layers_[layer].front().time;
   }
-  /// Returns a lower bound of the time of a stage; `no_time` if it exceeds its memory.
+  /// Returns a lower bound of the time of a stage; `no_time` if the stage exceeds its memory.
   [[nodiscard]] std::int64_t lower_bound(stage_range const& range) const {
     return runs_.min_time(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
   }
-  /// Returns true only if a stage fits its memory.
+  /// Returns true only if some choices of the layers fit the memory of the stage.
   [[nodiscard]] bool fits(stage_range const& range) const {
     return runs_.fits(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
   }
@@ -57,7 +58,7 @@ class recompute_stages {
   }
 
  private:
-  /// Returns the bytes of the memory of a stage that are left for activations.
+  /// Returns the bytes of the memory of a stage that remain for activations.
   [[nodiscard]] std::int64_t room(stage_range const& range) const {
     return rooms_.memory[range.stage] - rooms_.reserve[range.stage] -
            layers_.state_bytes(range.first, range.last);

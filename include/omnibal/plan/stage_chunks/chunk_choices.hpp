@@ -26,11 +26,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The choices of the layers of a stage.
+/// The choices of the layers of a stage, and their times.
 struct stage_solution {
-  /// The bytes that the memory lacks for any choices; the times are then unknown.
+  /// The smallest number of bytes by which the stage exceeds its memory with any choices; if it is
+  /// positive, the times are not set.
   int128 missing = 0;
-  /// The sum over the layers of each chunk.
+  /// The time of each chunk: the sum of the times of its layers.
   std::vector<std::int64_t> times;
   /// The choices of the layers, chunk by chunk, as in `whole_choice::index`.
   std::vector<std::uint32_t> choices;
@@ -42,10 +43,10 @@ struct stage_solution {
   }
 };
 
-/// Solves the choices of stages by the greedy algorithm of multiple-choice knapsacks: all layers
-/// begin with their fewest bytes, and the steps with the most gain for a byte come first. Kept
-/// bytes are checked at each moment that can be the peak. For each limit on transient bytes there
-/// is a problem without transient bytes.
+/// Solves the choices of stages by the greedy algorithm for multiple-choice knapsacks. All layers
+/// begin with their fewest bytes, and the algorithm takes the steps that save the most time for a
+/// byte first. Kept bytes are checked at each moment that can be the peak. The algorithm solves one
+/// problem without transient bytes for each limit on transient bytes.
 class chunk_choices {
  public:
   chunk_choices(integer_layers const& layers, stage_budgets const& budgets)
@@ -55,17 +56,17 @@ class chunk_choices {
     for (chunk_counts const& units : budgets.chunks) add_unit_sums(units);
   }
 
-  /// Returns true if the limits are all transient bytes of choices, so that `missing_bytes` is
-  /// exact.
+  /// Returns true if each value of the transient bytes of the choices is a limit. Then
+  /// `missing_bytes` is exact.
   [[nodiscard]] bool knows_all_limits() const {
     return limits_.size() == layers_.transient_bytes().size();
   }
-  /// The sums over the moments of the units of each chunk of a stage.
+  /// Returns the units of each chunk of a stage, summed over the moments.
   [[nodiscard]] std::span<int128 const> unit_sums(std::size_t stage) const {
     return unit_sums_[stage];
   }
 
-  /// Returns the bytes for activations on a stage with these layers.
+  /// Returns the bytes that remain for activations on a stage with these layers.
   [[nodiscard]] int128 room(std::size_t stage, chunk_ranges const& ranges) const {
     int128 result = static_cast<int128>(budgets_.memory[stage]) - budgets_.reserve[stage];
     for (std::size_t c = 0; c != ranges.size(); c += 2) {
@@ -87,7 +88,8 @@ class chunk_choices {
     return result;
   }
 
-  /// Finds choices for a stage. The times are no less than necessary and no proof is sought.
+  /// Finds choices for a stage. The choices fit the memory, but may be slower than necessary, and
+  /// the function proves no bound.
   void solve(std::size_t stage, chunk_ranges const& ranges, stage_solution& result) {
     result.missing = 0;
     if (take_fastest(stage, ranges, result)) return;
@@ -115,7 +117,7 @@ class chunk_choices {
     }
   }
 
-  /// Returns the most bytes of the memory of a stage that these choices use, its reserve included.
+  /// Returns the peak of the bytes that a stage uses with these choices, including its reserve.
   [[nodiscard]] int128 bytes_of(std::size_t stage, chunk_ranges const& ranges,
                                 std::span<std::uint32_t const> choices) const {
     std::vector<int128> of_chunk(ranges.size() / 2, 0);
@@ -141,13 +143,13 @@ class chunk_choices {
   }
 
  private:
-  /// More than any shortfall.
+  /// Larger than the shortfall of any stage.
   static constexpr int128 most_missing = static_cast<int128>(1) << 125;
-  /// The number of transient bytes up to which each of them is a limit.
+  /// If the choices have at most this number of distinct transient bytes, each value is a limit.
   static constexpr std::size_t max_limits = 12;
 
-  /// A step of a layer of a stage. `place` is the number of the layer within the stage, chunk by
-  /// chunk, and `number` the number of the step within the layer.
+  /// A step of a layer to its next choice. `place` is the index of the layer within the stage,
+  /// chunk by chunk, and `number` the index of the step within the layer.
   struct stage_step {
     double gain_of_byte;
     std::uint32_t place;
@@ -178,7 +180,7 @@ class chunk_choices {
     }
   }
 
-  /// Returns the choice of a layer with this number in the caller's layer.
+  /// Returns the choice with index `index` in the caller's list of choices of the layer.
   [[nodiscard]] whole_choice const& choice(std::size_t layer, std::uint32_t index) const {
     auto const all = layers_.by_index(layer);
     std::size_t i = 0;
@@ -186,7 +188,7 @@ class chunk_choices {
     return all[i];
   }
 
-  /// Returns the least time within a limit with enough memory.
+  /// Returns the least time of the layers with the choices within a limit and with enough memory.
   [[nodiscard]] static std::int64_t min_time(limited_choices const& within,
                                              chunk_ranges const& ranges) {
     std::int64_t sum = 0;
@@ -224,8 +226,8 @@ class chunk_choices {
     return true;
   }
 
-  /// Sets the kept bytes to the fewest under a limit; returns false if a layer has no choice within
-  /// the limit.
+  /// Sets the kept bytes to the fewest bytes of choices within limit number `k`. Returns false if a
+  /// layer has no choice within the limit.
   [[nodiscard]] bool set_fewest(std::size_t stage, std::size_t k, chunk_ranges const& ranges) {
     of_chunk_.resize(ranges.size() / 2);
     for (std::size_t c = 0; c != of_chunk_.size(); ++c) {
@@ -236,7 +238,8 @@ class chunk_choices {
     return true;
   }
 
-  /// Takes the steps that fit into `left` bytes, the ones with the most gain for a byte first.
+  /// Takes the steps that fit into `left` bytes. Steps that save the most time for a byte come
+  /// first.
   void take_steps(std::size_t stage, limited_choices const& within, chunk_ranges const& ranges,
                   int128 left) {
     std::size_t const chunks = ranges.size() / 2;
@@ -272,7 +275,7 @@ class chunk_choices {
     }
   }
 
-  /// Writes the choices after the steps that were taken.
+  /// Writes the choice that each layer has after its taken steps.
   void write_choices(limited_choices const& within, chunk_ranges const& ranges,
                      std::vector<std::uint32_t>& choices) const {
     choices.clear();
@@ -287,13 +290,13 @@ class chunk_choices {
   stage_budgets const& budgets_;
   std::vector<std::int64_t> limits_;
   min_bytes fewest_;
-  /// The choices within each limit.
+  /// The choices within each limit, in the order of the limits.
   std::vector<limited_choices> within_;
   /// The fastest choice of each layer, and the sums of their bytes before each layer.
   std::vector<whole_choice const*> fastest_;
   std::vector<int128> fastest_bytes_{0};
   std::vector<std::vector<int128>> unit_sums_;
-  /// The bytes of a unit of each chunk, and the bytes of the stage at each moment.
+  /// The bytes of a unit of each chunk, and the bytes that the stage keeps at each moment.
   std::vector<int128> of_chunk_;
   moment_bytes kept_;
   /// The times of the chunks and the number of steps of each layer after `take_steps`.

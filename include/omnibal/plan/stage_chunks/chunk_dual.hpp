@@ -19,9 +19,9 @@
 namespace omnibal::inline v0::detail {
 
 /// The Lagrangian dual of the loads and the memory of stages. A convex combination of the loads is
-/// at most the largest one, and bytes above the memory have a price. With given weights of the
-/// stages and prices of their bytes each layer has a cost of its own on each virtual stage, so
-/// that `priced_cuts` finds the least cost.
+/// at most the largest load, and each byte above the memory costs a price. With given weights of
+/// the stages and prices of their bytes, the costs of layers on virtual stages are independent.
+/// Therefore `priced_cuts` finds the cuts with the least cost.
 class chunk_dual {
  public:
   chunk_dual(chunk_problem const& problem, chunk_choices const& choices)
@@ -29,7 +29,7 @@ class chunk_dual {
     now_ = {.weights = std::vector<int128>(stages(), 0),
             .prices = std::vector<int128>(stages(), 0)};
   }
-  /// `cuts_` refers to `memory_`.
+  /// Not copyable, because `cuts_` refers to `memory_`.
   chunk_dual(chunk_dual const&) = delete;
   chunk_dual& operator=(chunk_dual const&) = delete;
 
@@ -49,7 +49,8 @@ class chunk_dual {
     return best_bound_;
   }
 
-  /// Returns a lower bound of the largest shortfall of a stage; not positive if none is known.
+  /// Returns a lower bound of the largest shortfall of a stage in bytes; zero if no positive bound
+  /// was found.
   [[nodiscard]] int128 min_missing(std::size_t rounds) {
     std::ranges::fill(now_.weights, 0);
     std::ranges::fill(now_.prices, unit);
@@ -63,30 +64,31 @@ class chunk_dual {
         slack += now_.prices[s];
         divisor += now_.prices[s] * memory_.moments(s);
       }
-      // Bytes and memory were rounded by less than one unit for each stage.
+      // The bytes and the memory of each stage were rounded by less than one unit.
       if (cost > slack) best = std::max(best, unscaled_quotient(cost - slack, divisor));
       raise_missing_prices();
     }
     return best;
   }
 
-  /// The cuts of the best bound.
+  /// Returns the cuts of the best bound.
   [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return best_boundaries_; }
 
  private:
-  /// The unit of the weights of stages.
+  /// The fixed-point unit of the weights of stages.
   static constexpr int128 unit = 1 << 10;
   static constexpr int128 max_price = static_cast<int128>(1) << 68;
 
   [[nodiscard]] std::size_t stages() const { return problem_.stages(); }
 
-  /// Returns scaled bytes / divisor in bytes, or a little less.
+  /// Returns scaled bytes / divisor, converted to bytes and rounded down a little.
   [[nodiscard]] int128 unscaled_quotient(int128 bytes, int128 divisor) const {
     int const bits = std::min(memory_.shift(), 60);
     return (bytes << bits) / divisor << (memory_.shift() - bits);
   }
 
-  /// Raises the best bound by the present weights and prices. Returns false if there are no cuts.
+  /// Raises the best bound to the bound of the current weights and prices. Returns false if there
+  /// are no cuts.
   [[nodiscard]] bool raise_bound() {
     int128 const cost = cuts_.run(now_);
     if (cost == priced_cuts::no_cuts) return false;
@@ -100,7 +102,7 @@ class chunk_dual {
     return true;
   }
 
-  /// Finds the best even prices; returns false if there are no cuts.
+  /// Finds the even prices with the best bound. Returns false if there are no cuts.
   [[nodiscard]] bool find_even_prices(std::size_t rounds) {
     std::vector<int128> units(stages(), 1);
     for (std::size_t v = 0; v != problem_.virtual_stages(); ++v) {
@@ -130,7 +132,7 @@ class chunk_dual {
   }
 
   /// Moves weights and prices by the subgradient method. The direction is an average over the last
-  /// solutions, because the solutions themselves have most layers on few stages.
+  /// solutions, because a single solution puts most layers on a few stages.
   void move_prices(std::size_t rounds) {
     std::vector<int128> mean_loads = cuts_.loads();
     std::vector<int128> mean_used = cuts_.used();
@@ -148,7 +150,7 @@ class chunk_dual {
     }
   }
 
-  /// Moves the prices of bytes by a step that would close a part of a gap.
+  /// Moves the prices of bytes along the subgradient. The step length would close a part of `gap`.
   void move_byte_prices(std::vector<int128> const& used, int128 gap) {
     int128 squares = 0;
     for (std::size_t s = 0; s != stages(); ++s) {
@@ -165,7 +167,7 @@ class chunk_dual {
     }
   }
 
-  /// Moves the weights of stages toward the largest loads; their sum remains.
+  /// Moves weight toward the stages with the largest loads; the sum of the weights does not change.
   void move_weights(std::vector<int128> const& loads, int128 slowness) {
     int128 sum = 0;
     for (int128 const load : loads) sum += load;
@@ -188,7 +190,7 @@ class chunk_dual {
     for (std::size_t s = 0; s != stages(); ++s) now_.weights[s] = unit + shares[s];
   }
 
-  /// Moves prices toward the stages that lack the most memory.
+  /// Moves prices toward the stages that exceed their memory most.
   void raise_missing_prices() {
     int128 largest = 1;
     for (std::size_t s = 0; s != stages(); ++s) {
@@ -204,10 +206,10 @@ class chunk_dual {
   chunk_problem const& problem_;
   scaled_memory memory_;
   priced_cuts cuts_;
-  /// The present weights and prices, and the cost of the last cuts.
+  /// The current weights and prices, and the cost of the last cuts.
   stage_prices now_;
   int128 cost_ = 0;
-  /// The sum of the weights of the stages, and the largest bound that is of use.
+  /// The sum over the stages of the weight above `unit`, and the bound at which the search stops.
   int128 total_ = 0;
   int128 known_ = 0;
   int128 best_bound_ = 0;

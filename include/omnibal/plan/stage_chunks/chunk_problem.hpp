@@ -21,12 +21,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The stage and the chunk of each virtual stage, and the virtual stages of each stage.
+/// The maps between virtual stages and pairs of a stage and a chunk.
 struct chunk_places {
   std::size_t chunks;
   std::vector<std::uint32_t> stage;
   std::vector<std::uint32_t> chunk;
-  /// The virtual stage of a chunk of a stage at stage * chunks + chunk.
+  /// The virtual stage of chunk `chunk` on stage `stage`, at index stage * chunks + chunk.
   std::vector<std::uint32_t> virtual_stage;
 
   /// Precondition: the layout is not bidirectional.
@@ -40,18 +40,18 @@ struct chunk_places {
   }
 };
 
-/// The layers [first, last) of each chunk of a stage, as pairs.
+/// The layers [first, last) of each chunk of a stage: two entries for each chunk.
 using chunk_ranges = std::vector<std::uint32_t>;
 
-/// The limits of the parts of a search.
+/// The limits on the work of the parts of a search.
 struct chunk_effort {
-  /// The prices that the dual tries.
+  /// The number of price vectors that the dual evaluates.
   std::size_t rounds;
-  /// The moves of a local search.
+  /// The number of moves of a local search.
   std::size_t moves;
-  /// The operations of schedules that are simulated.
+  /// The number of operations of schedules that are simulated.
   std::size_t operations;
-  /// The nodes of the search over all cuts.
+  /// The number of nodes of the search over all cuts.
   std::size_t nodes;
 
   [[nodiscard]] static chunk_effort of(plan_pipeline_options const& options) {
@@ -65,8 +65,8 @@ struct chunk_effort {
   }
 };
 
-/// Layers, stages and rules. Cuts are `boundaries`: virtual stage v has the layers
-/// [boundaries[v], boundaries[v + 1]).
+/// The layers, the stages and the rules of a search. Cuts are given as `boundaries`: virtual stage
+/// v has the layers [boundaries[v], boundaries[v + 1]).
 struct chunk_problem {
   integer_layers const& layers;
   stage_budgets const& budgets;
@@ -92,12 +92,12 @@ struct chunk_problem {
 
   [[nodiscard]] std::size_t stages() const { return layout.stages; }
   [[nodiscard]] std::size_t virtual_stages() const { return places.stage.size(); }
-  /// Returns the virtual stage of a chunk.
+  /// Returns the virtual stage of a chunk of a stage.
   [[nodiscard]] std::size_t virtual_stage(std::size_t stage, std::size_t chunk) const {
     return places.virtual_stage[stage * places.chunks + chunk];
   }
 
-  /// Writes the layers of the chunks of a stage.
+  /// Writes the ranges of layers of the chunks of a stage to `result`.
   void find_ranges(std::span<std::uint32_t const> boundaries, std::size_t stage,
                    chunk_ranges& result) const {
     result.clear();
@@ -113,7 +113,7 @@ struct chunk_problem {
     find_ranges(boundaries, stage, result);
     return result;
   }
-  /// Returns the time of a stage with enough memory.
+  /// Returns the least time of a stage with enough memory.
   [[nodiscard]] std::int64_t min_load(chunk_ranges const& ranges) const {
     std::int64_t sum = 0;
     for (std::size_t c = 0; c != ranges.size(); c += 2) {
@@ -122,7 +122,7 @@ struct chunk_problem {
     return sum;
   }
 
-  /// Returns true if a virtual stage has a number of layers that the rules allow.
+  /// Returns true if the rules allow the number of layers of virtual stage `v`.
   [[nodiscard]] bool allows(std::span<std::uint32_t const> boundaries, std::size_t v) const {
     if (boundaries[v] > boundaries[v + 1]) return false;
     std::uint32_t const count = boundaries[v + 1] - boundaries[v];

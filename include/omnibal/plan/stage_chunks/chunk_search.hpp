@@ -34,11 +34,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The order of the searches. Local search improves the cuts of several starts, with greedy choices
-/// (`cut_descent`). `exact_choices` improves the choices of the best cuts, and a search over all
-/// cuts follows if they are few (`cut_tree`). `schedule_descent` selects among looped cuts with
-/// nearly the same estimate. `chunk_dual` and, if it tries all cuts, `cut_tree` give the lower
-/// bound.
+/// Runs the searches for the best plan in order. Local search (`cut_descent`) improves the cuts of
+/// several starts, with greedy choices. `exact_choices` improves the choices of the best cuts. If
+/// there are few cuts, `cut_tree` searches all of them. `schedule_descent` selects among looped
+/// cuts with nearly the same estimate. The lower bound comes from `chunk_dual` and from `cut_tree`
+/// if it tries all cuts.
 class chunk_search {
  public:
   chunk_search(std::string_view function, integer_layers const& layers,
@@ -52,9 +52,9 @@ class chunk_search {
         exact_(problem_, choices_),
         dual_(problem_, choices_) {}
 
-  /// Returns the units that each stage keeps in a schedule of looped chunks, from a schedule with
-  /// fewer micro-batches that keeps the same units. All groups but the first ones have as many
-  /// micro-batches as there are stages, and a stage keeps units of fewer than three groups.
+  /// Returns the units that each stage keeps in a schedule of looped chunks. The function uses a
+  /// schedule with fewer micro-batches that keeps the same units. All groups except the first ones
+  /// have one micro-batch for each stage, and a stage keeps units of fewer than three groups.
   [[nodiscard]] static std::vector<chunk_counts> units_of(chunk_layout const& layout) {
     std::size_t const larger = layout.micro_batches % layout.stages;
     std::size_t const enough = larger + layout.stages * (larger + 4);
@@ -69,22 +69,23 @@ class chunk_search {
 
   [[nodiscard]] bool has_plan() const { return best_.has_plan(); }
   [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return best_.boundaries; }
-  /// Returns the step and its lower bound in the unit of `chunk_step`.
+  /// Returns the time of a step and its lower bound in the unit of `chunk_step`.
   [[nodiscard]] int128 value() const { return best_.quality.step; }
   [[nodiscard]] int128 bound() const { return std::min(bound_, value()); }
   [[nodiscard]] chunk_problem const& problem() const { return problem_; }
-  /// Returns the choices of the best plan, for each stage chunk by chunk.
+  /// Returns the choices of the best plan: an entry for each stage, which lists the layers chunk by
+  /// chunk.
   [[nodiscard]] std::vector<stage_solution> const& solutions() const { return best_.solutions; }
   [[nodiscard]] int128 bytes_of(std::size_t stage) const {
     return choices_.bytes_of(stage, problem_.ranges_of(best_.boundaries, stage),
                              best_.solutions[stage].choices);
   }
 
-  /// Returns the fewest missing bytes that were found, and a lower bound of them. Precondition:
-  /// there is no plan.
+  /// Returns the smallest number of missing bytes that was found, and a lower bound of this number.
+  /// Precondition: there is no plan.
   [[nodiscard]] int128 missing() const { return best_.quality.missing; }
   [[nodiscard]] int128 min_missing() const { return min_missing_; }
-  /// Returns the first stage that lacks these bytes.
+  /// Returns the first stage that lacks this number of bytes.
   [[nodiscard]] std::uint32_t missing_stage() const {
     std::uint32_t stage = 0;
     while (best_.solutions[stage].missing != missing()) ++stage;
@@ -117,8 +118,8 @@ class chunk_search {
     return gap <= problem_.options.max_gap * static_cast<double>(value());
   }
 
-  /// Starts with even times and with even numbers of layers. If rules forbid both, starts with the
-  /// cuts that have the shortest longest virtual stage.
+  /// Starts from cuts with even times and from cuts with even numbers of layers. If rules forbid
+  /// both, starts from the cuts whose longest virtual stage is shortest.
   void start() {
     auto const& layers = problem_.layers;
     std::size_t const stages = problem_.virtual_stages();
@@ -139,7 +140,7 @@ class chunk_search {
               .boundaries);
   }
 
-  /// Returns the boundaries nearest to equal parts of the time.
+  /// Returns the boundaries that are nearest to equal shares of the time.
   [[nodiscard]] std::vector<std::uint32_t> even_times() const {
     auto const& layers = problem_.layers;
     std::size_t const count = layers.size();
@@ -175,8 +176,8 @@ class chunk_search {
     best_ = {cuts.boundaries, evaluator_.solutions_of(cuts.boundaries), cuts.quality};
   }
 
-  /// Raises the bound by the loads of layers that run as fast as possible, and by the dual if the
-  /// memory does not allow this.
+  /// Raises the bound to the bound for layers that run as fast as possible. If the memory does not
+  /// allow the fastest choices, also uses the bound of the dual.
   void raise_bound() {
     if (bound_ >= value()) return;
     auto const& layers = problem_.layers;

@@ -19,22 +19,22 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The quality of cuts; smaller values are better, in this order.
+/// The quality of cuts. Smaller values are better; members are compared in this order.
 struct cut_quality {
-  /// The most bytes that a stage lacks, and the sum over the stages.
+  /// The largest number of bytes by which a stage exceeds its memory, and the sum over the stages.
   int128 missing = 0;
   int128 missing_sum = 0;
-  /// The step in the unit of `chunk_step`.
+  /// The time of a step in the unit of `chunk_step`.
   int128 step = 0;
-  /// The sums of the squares of the loads of stages and of the times of virtual stages.
+  /// The sums of squares: of the loads of stages, and of the times of virtual stages.
   int128 squared_loads = 0;
   int128 squared_times = 0;
 
   [[nodiscard]] friend auto operator<=>(cut_quality const&, cut_quality const&) = default;
 };
 
-/// Cuts, the times of their virtual stages, and the bytes that their stages lack. A stage that
-/// lacks bytes has the times of enough memory.
+/// Cuts, the times of their virtual stages, and the bytes by which their stages exceed the memory.
+/// If a stage exceeds its memory, its times are the times with enough memory.
 struct cut_state {
   std::vector<std::uint32_t> boundaries;
   std::vector<std::int64_t> times;
@@ -54,7 +54,8 @@ struct best_cuts {
   }
 };
 
-/// Solves the stages of cuts by `chunk_choices`, each one only once.
+/// Solves the stages of cuts by `chunk_choices`, and stores each solution to solve a stage only
+/// once.
 class cut_evaluator {
  public:
   cut_evaluator(chunk_problem const& problem, chunk_choices& choices)
@@ -71,7 +72,7 @@ class cut_evaluator {
     return result;
   }
 
-  /// Sets the times and the missing bytes of a stage from its boundaries.
+  /// Sets the times and the missing bytes of a stage of `state` from its boundaries.
   void solve_stage(cut_state& state, std::size_t stage) {
     stage_solution const& solution = solve(state.boundaries, stage);
     state.missing[stage] = solution.missing;
@@ -83,7 +84,7 @@ class cut_evaluator {
     }
   }
 
-  /// Returns the choices of all stages.
+  /// Returns the solutions of all stages.
   [[nodiscard]] std::vector<stage_solution> solutions_of(
       std::span<std::uint32_t const> boundaries) {
     std::vector<stage_solution> result;
@@ -91,7 +92,7 @@ class cut_evaluator {
     return result;
   }
 
-  /// Returns the quality of stages with these times that lack no memory.
+  /// Returns the quality of stages with these solutions. Precondition: no stage lacks memory.
   [[nodiscard]] cut_quality quality_of(std::span<stage_solution const> solutions) {
     std::vector<std::int64_t> times(problem_.virtual_stages());
     for (std::size_t v = 0; v != times.size(); ++v) {
@@ -140,7 +141,7 @@ class cut_evaluator {
     }
   };
 
-  /// Returns the choices of a stage; valid until the next call.
+  /// Returns the solution of a stage; valid until the next call.
   [[nodiscard]] stage_solution const& solve(std::span<std::uint32_t const> boundaries,
                                             std::size_t stage) {
     problem_.find_ranges(boundaries, stage, key_);

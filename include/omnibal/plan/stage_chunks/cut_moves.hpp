@@ -17,10 +17,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Makes candidates from cuts, evaluates and applies them. A candidate shifts some boundaries to
+/// Creates candidates from cuts, evaluates and applies them. A candidate shifts some boundaries to
 /// the next position at which the chain may be cut. A call of `order_...` selects the boundaries.
-/// Then the calls are, for each direction: `shift`, `evaluate_fastest` if the search may reject
-/// the candidate early, `evaluate`, and `apply` to accept it.
+/// The caller then calls, for each direction: `shift`, `evaluate_fastest` if the search may reject
+/// the candidate early, `evaluate`, and `apply` to accept the candidate.
 class cut_moves {
  public:
   cut_moves(chunk_problem const& problem, cut_evaluator& evaluator)
@@ -31,16 +31,17 @@ class cut_moves {
     }
   }
 
-  /// Selects the boundaries from behind virtual stage `a` to before `b`: a layer moves from one of
-  /// them to the other one.
+  /// Selects the boundaries from the end of virtual stage `a` to the beginning of `b`: a layer
+  /// moves from one of the two virtual stages to the other.
   void order_pair(std::size_t a, std::size_t b) {
     shifts_.assign(problem_.virtual_stages() + 1, 0);
     std::fill(shifts_.begin() + static_cast<std::ptrdiff_t>(a + 1),
               shifts_.begin() + static_cast<std::ptrdiff_t>(b + 1), 1);
   }
 
-  /// Selects boundaries so that each virtual stage of the rounds from `a` to `b` gives or takes
-  /// one layer. A round is all chunks with the same number.
+  /// Selects boundaries so that each virtual stage of one of the rounds `a` and `b` loses one
+  /// layer, and each virtual stage of the other round receives one layer. A round is all chunks
+  /// with the same number.
   void order_rounds(std::size_t a, std::size_t b) {
     shifts_.assign(problem_.virtual_stages() + 1, 0);
     std::ptrdiff_t shift = 0;
@@ -67,8 +68,8 @@ class cut_moves {
     return true;
   }
 
-  /// Returns the quality if the changed stages had enough memory. No quality of these cuts is
-  /// better unless the stages of the cuts before the shift lack bytes.
+  /// Returns the quality if the changed stages had enough memory. If no stage lacked bytes before
+  /// the shift, the real quality is no better.
   [[nodiscard]] cut_quality evaluate_fastest() {
     for (std::size_t v = 0; v != problem_.virtual_stages(); ++v) {
       if (changed_[problem_.places.stage[v]] == 0) continue;
@@ -77,7 +78,7 @@ class cut_moves {
     return evaluator_.quality_of(next_.times, next_.missing);
   }
 
-  /// Returns the shifted cuts with the solutions of their stages.
+  /// Evaluates the shifted cuts and returns them with the times and missing bytes of their stages.
   [[nodiscard]] cut_state const& evaluate() {
     for (std::size_t s = 0; s != problem_.stages(); ++s) {
       if (changed_[s] != 0) evaluator_.solve_stage(next_, s);
@@ -86,7 +87,7 @@ class cut_moves {
     return next_;
   }
 
-  /// Replaces the cuts by the shifted ones. Precondition: `evaluate` was called for them.
+  /// Replaces `cuts` by the shifted cuts. Precondition: `evaluate` was called for them.
   void apply(cut_state& cuts) { std::swap(cuts, next_); }
 
  private:
@@ -100,18 +101,19 @@ class cut_moves {
 
   chunk_problem const& problem_;
   cut_evaluator& evaluator_;
-  /// The positions at which the chain may be cut, and the number of cuts before each position.
+  /// The positions at which the chain may be cut, and for each position of the chain the number of
+  /// such positions before it.
   std::vector<std::uint32_t> cuts_;
   std::vector<std::ptrdiff_t> cut_at_;
-  /// The number of cuts by which a candidate shifts each boundary.
+  /// The number of positions by which a candidate shifts each boundary.
   std::vector<std::ptrdiff_t> shifts_;
   cut_state next_;
-  /// The stages whose layers the shift changes.
+  /// A flag for each stage: 1 if the shift changes its layers.
   std::vector<std::uint8_t> changed_;
 };
 
-/// Applies moves that improve the cuts until none improves or the budget is spent. A step of the
-/// budget is a move that was tried.
+/// Local search: applies moves that improve the cuts until no move improves them or the budget is
+/// spent. Each tried move is a step of the budget.
 class cut_descent {
  public:
   cut_descent(chunk_problem const& problem, cut_moves& moves, search_budget budget)
@@ -123,7 +125,7 @@ class cut_descent {
   }
 
  private:
-  /// Tries all moves; returns true if one was applied.
+  /// Tries all moves once; returns true if a move was applied.
   [[nodiscard]] bool run_once(cut_state& cuts) {
     auto const pair = [&](std::size_t a, std::size_t b) { moves_.order_pair(a, b); };
     auto const rounds = [&](std::size_t a, std::size_t b) { moves_.order_rounds(a, b); };

@@ -20,8 +20,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Tries all ends of the virtual stages one after another and leaves out cuts whose lower bound is
-/// no better than the best plan. A step of the budget is an end that was tried.
+/// Branch and bound over all cuts: tries all ends of the virtual stages one after another, and
+/// skips cuts whose lower bound is no better than the best plan. Each tried end is a step of the
+/// budget.
 class cut_tree {
  public:
   cut_tree(chunk_problem const& problem, chunk_choices& choices, cut_evaluator& evaluator,
@@ -33,8 +34,8 @@ class cut_tree {
         best_(best),
         budget_(problem.effort.nodes) {}
 
-  /// Improves the best cuts. Returns true if all cuts were tried: then no cuts have a shorter step
-  /// than `bound` or, without a plan, lack fewer bytes than the best ones.
+  /// Improves the best cuts. Returns true if all cuts were tried. Then no cuts have a shorter step
+  /// than `bound`; without a plan, no cuts lack fewer bytes than the best cuts.
   [[nodiscard]] bool run() {
     if (!are_cuts_few()) return false;
     boundaries_.assign(problem_.virtual_stages() + 1, 0);
@@ -45,7 +46,7 @@ class cut_tree {
     return descend(0);
   }
 
-  /// Returns the least step that the search leaves possible.
+  /// Returns a lower bound of the time of a step after a complete search.
   [[nodiscard]] int128 bound() const { return bound_; }
 
  private:
@@ -114,8 +115,8 @@ class cut_tree {
     return times;
   }
 
-  /// Returns true if the stage of a virtual stage lacks memory with the layers up to this virtual
-  /// stage, or lacks no fewer bytes than the best cuts.
+  /// Returns true if the stage of virtual stage `v` lacks memory with the layers up to `v`. Without
+  /// a plan, returns true if the stage lacks at least the missing bytes of the best cuts.
   [[nodiscard]] bool lacks_memory(std::size_t v) {
     std::size_t const stage = problem_.places.stage[v];
     chunk_ranges ranges;
@@ -144,8 +145,8 @@ class cut_tree {
     best_ = {boundaries_, std::move(solutions), leaf.quality};
   }
 
-  /// Returns a lower bound of the step with these cuts and any choices. `solutions` are choices of
-  /// the stages.
+  /// Returns a lower bound of the time of a step with these cuts and any choices. `solutions` are
+  /// known choices of the stages.
   [[nodiscard]] int128 min_step(std::vector<stage_solution> const& solutions) const {
     chunk_times<int128> times = min_times(problem_.virtual_stages());
     times.sum = 0;
@@ -169,10 +170,10 @@ class cut_tree {
   best_cuts& best_;
   search_budget budget_;
   std::vector<std::uint32_t> boundaries_;
-  /// The least loads of the stages with the virtual stages so far.
+  /// The least load of each stage with the virtual stages so far.
   std::vector<std::int64_t> loads_;
-  /// The sum of the longest virtual stages of the rounds, and the longest one of the last round, by
-  /// the number of virtual stages.
+  /// The sum of the longest virtual stages of the rounds, and the longest virtual stage of the last
+  /// round, by the number of virtual stages.
   std::vector<std::int64_t> rounds_;
   std::vector<std::int64_t> longest_;
   int128 bound_ = no_step;

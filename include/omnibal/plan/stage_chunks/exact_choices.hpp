@@ -21,8 +21,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Solves the choices of a stage by `select_recompute`. The function knows one number of units for
-/// each chunk, and the peak of a stage may be at several moments with different numbers. With the
+/// Solves the choices of a stage by `select_recompute`, which accepts one number of units for each
+/// chunk. The peak of a stage may be at several moments with different numbers of units. With the
 /// most units of all moments the choices never exceed the memory; with the units of one moment the
 /// solution is a relaxation.
 class exact_choices {
@@ -30,8 +30,8 @@ class exact_choices {
   exact_choices(chunk_problem const& problem, chunk_choices const& choices)
       : problem_(problem), choices_(choices) {}
 
-  /// Returns the choices of a stage for the most units of all moments and for the moment with the
-  /// most units, if they do not exceed the memory at any moment.
+  /// Returns choices of a stage, solved for the most units of all moments and for the moment with
+  /// the most units. Choices that exceed the memory at any moment are left out.
   [[nodiscard]] std::vector<stage_solution> solve(std::size_t stage,
                                                   chunk_ranges const& ranges) const {
     std::vector<stage_solution> result;
@@ -54,7 +54,7 @@ class exact_choices {
     return result;
   }
 
-  /// Returns a lower bound of the time of a stage from its first moments.
+  /// Returns a lower bound of the time of a stage from the relaxations for its first moments.
   [[nodiscard]] std::int64_t min_load(std::size_t stage, chunk_ranges const& ranges) const {
     constexpr std::size_t max_moments = 4;
     std::int64_t least = problem_.min_load(ranges);
@@ -68,8 +68,8 @@ class exact_choices {
  private:
   using chunk_units = std::vector<std::int64_t>;
 
-  /// Adds the choices for these units unless they exceed the memory at any moment or bytes leave
-  /// their type.
+  /// Adds the choices that are optimal for these units to `solutions`. Does nothing if the choices
+  /// exceed the memory at any moment or if bytes exceed the range of their type.
   void add_solution(std::size_t stage, chunk_ranges const& ranges,
                     std::span<std::int64_t const> units,
                     std::vector<stage_solution>& solutions) const {
@@ -92,7 +92,7 @@ class exact_choices {
   [[nodiscard]] recompute_result<std::int64_t> select(std::size_t stage, chunk_ranges const& ranges,
                                                       std::span<std::int64_t const> units) const {
     std::vector<std::vector<whole_choice>> layers;
-    // Larger bytes exceed every memory, but must not overflow together.
+    // Larger bytes exceed every memory. The limit keeps the sum over all layers in range.
     auto const count = static_cast<int128>(problem_.layers.size());
     int128 const most = (static_cast<int128>(1) << 62) / std::max<int128>(count, 1);
     for (std::size_t c = 0; c != units.size(); ++c) {

@@ -14,16 +14,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The choices of all layers with at most so many transient bytes. A layer begins with the choice
-/// of the fewest bytes; each of its steps leads to the next corner of the convex hull of its
-/// choices, with more bytes and less time. A layer without a choice within the limit has the times
+/// The choices of all layers with transient bytes of at most a limit. A layer begins with the
+/// choice of the fewest bytes. Each step leads to the next corner of the convex hull of its
+/// choices, with more bytes and less time. If a layer has no choice within the limit, its times are
 /// zero.
 class limited_choices {
  public:
   struct step {
     std::int64_t bytes;
     std::int64_t gain;
-    /// The number of the choice to which the step leads, as in `whole_choice::index`.
+    /// The choice to which the step leads, as in `whole_choice::index`.
     std::uint32_t choice;
   };
 
@@ -42,22 +42,23 @@ class limited_choices {
     }
   }
 
-  /// Returns the time of the layers [first, last) with the fewest bytes.
+  /// Returns the time of the layers [first, last) if each layer has its choice with the fewest
+  /// bytes.
   [[nodiscard]] std::int64_t first_time(std::size_t first, std::size_t last) const {
     return first_times_[last] - first_times_[first];
   }
-  /// Returns the least time of the layers [first, last).
+  /// Returns the time of the layers [first, last) if each layer has its fastest choice.
   [[nodiscard]] std::int64_t min_time(std::size_t first, std::size_t last) const {
     return min_times_[last] - min_times_[first];
   }
   [[nodiscard]] std::span<step const> steps(std::size_t layer) const { return steps_[layer]; }
-  /// Returns the number of the choice of a layer after so many steps.
+  /// Returns the index of the choice of a layer after `steps` steps.
   [[nodiscard]] std::uint32_t choice_after(std::size_t layer, std::size_t steps) const {
     return steps == 0 ? first_choices_[layer] : steps_[layer][steps - 1].choice;
   }
 
  private:
-  /// Adds the front of a layer; returns the time of its first choice.
+  /// Adds the Pareto front of a layer to `fronts`; returns the time of its first choice.
   std::int64_t push_front(std::span<whole_choice const> layer, std::int64_t max_transient_bytes,
                           pareto_fronts& fronts) {
     whole_choice const* first = nullptr;
@@ -78,7 +79,8 @@ class limited_choices {
     return first == nullptr ? 0 : first->time;
   }
 
-  /// The sums of the times before each layer.
+  /// The sums of the times of the first choices, and of the fastest choices, of the layers before
+  /// each layer.
   std::vector<std::int64_t> first_times_{0};
   std::vector<std::int64_t> min_times_{0};
   std::vector<std::uint32_t> first_choices_;

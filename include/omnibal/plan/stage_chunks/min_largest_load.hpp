@@ -15,8 +15,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns a lower bound of the largest load of `stages` stages with these layers: some stage has
-/// k + 1 of any stages * k + 1 layers.
+/// Returns a lower bound of the largest load of `stages` stages with these layers. The bound is a
+/// pigeonhole argument: one stage has at least k + 1 of any stages * k + 1 layers.
 [[nodiscard]] inline std::int64_t min_largest_load(std::vector<std::int64_t> times,
                                                    std::size_t stages) {
   std::sort(times.begin(), times.end(), std::greater<>());

@@ -18,7 +18,8 @@ namespace omnibal::inline v0::detail {
 /// The bytes that a stage keeps at each moment.
 class moment_bytes {
  public:
-  /// Sets the bytes of a unit of each chunk. `units` must outlive the calls that follow.
+  /// Sets the bytes of a unit of each chunk; `units` holds the units of each chunk at each moment.
+  /// `units` must outlive the calls that follow.
   void set(chunk_counts const& units, std::span<int128 const> of_chunk) {
     units_ = &units;
     used_.assign(units.size(), 0);
@@ -31,14 +32,15 @@ class moment_bytes {
     }
   }
 
-  /// Returns the most bytes of all moments.
+  /// Returns the largest number of bytes of any moment.
   [[nodiscard]] int128 peak() const {
     int128 most = 0;
     for (int128 const used : used_) most = std::max(most, used);
     return most;
   }
 
-  /// Adds bytes to a unit of a chunk if the peak is then at most `limit`; returns whether it is.
+  /// Adds bytes to each unit of a chunk if the peak is then at most `limit`. Returns false and adds
+  /// nothing if the peak would exceed `limit`.
   [[nodiscard]] bool add(std::size_t chunk, std::int64_t bytes, int128 limit) {
     for (std::size_t i = 0; i != used_.size(); ++i) {
       if (used_[i] + bytes_at(i, chunk, bytes) > limit) return false;

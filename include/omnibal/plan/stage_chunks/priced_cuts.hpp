@@ -22,8 +22,8 @@ struct stage_prices {
   std::vector<int128> prices;
 };
 
-/// The cuts and choices with the least sum of weighted times and priced bytes, by dynamic
-/// programming. Constraints on the number of layers are left out.
+/// Finds the cuts and choices with the least sum of weighted times and priced bytes, by dynamic
+/// programming. Constraints on the number of layers are ignored.
 class priced_cuts {
  public:
   static constexpr int128 no_cuts = static_cast<int128>(1) << 126;
@@ -31,8 +31,8 @@ class priced_cuts {
   priced_cuts(chunk_problem const& problem, scaled_memory const& memory)
       : problem_(problem), memory_(memory) {}
 
-  /// Finds the cuts, their loads and their bytes. Returns the cost minus the price of the memory,
-  /// or `no_cuts`.
+  /// Finds the best cuts, their loads and their bytes. Returns their cost minus the price of the
+  /// memory, or `no_cuts` if there are no cuts.
   [[nodiscard]] int128 run(stage_prices const& given) {
     given_ = &given;
     std::size_t const width = problem_.layers.size() + 1;
@@ -46,12 +46,12 @@ class priced_cuts {
     return cost;
   }
 
-  /// The cuts of the last run.
+  /// Returns the cuts of the last run.
   [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return boundaries_; }
-  /// The times and the scaled bytes of the stages of the last run.
+  /// Return the times and the scaled bytes of the stages of the last run.
   [[nodiscard]] std::vector<int128> const& loads() const { return loads_; }
   [[nodiscard]] std::vector<int128> const& used() const { return used_; }
-  /// Returns the bytes of a stage of the last run beyond its memory.
+  /// Returns the scaled bytes by which a stage of the last run exceeds its memory.
   [[nodiscard]] int128 excess(std::size_t stage) const {
     return used_[stage] - memory_.room(stage);
   }
@@ -74,12 +74,12 @@ class priced_cuts {
     return least;
   }
 
-  /// Finds the least costs of the layers before each cut behind a virtual stage.
+  /// Finds the least cost of the layers before each possible end of virtual stage `v`.
   void add_virtual_stage(std::size_t v) {
     std::size_t const width = problem_.layers.size() + 1;
     int128 const* const before = costs_.data() + v * width;
     int128* const after = costs_.data() + (v + 1) * width;
-    // The least cost if the virtual stage has the layer before `end`.
+    // The least cost if virtual stage `v` ends with the layer before `end`.
     int128 open = no_cuts;
     std::size_t const begin = problem_.rules.first_cut[v];
     for (std::size_t end = begin; end <= problem_.rules.last_cut[v + 1]; ++end) {
@@ -114,7 +114,7 @@ class priced_cuts {
   chunk_problem const& problem_;
   scaled_memory const& memory_;
   stage_prices const* given_ = nullptr;
-  /// The least costs, by virtual stage and cut.
+  /// The least costs, by the number of virtual stages and by their end.
   std::vector<int128> costs_;
   std::vector<std::uint32_t> boundaries_;
   std::vector<int128> loads_;

@@ -15,8 +15,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Replaces the choices of stages by the choices of `exact_choices` if these are better. Keeps the
-/// cuts with these choices if they then are the best. Precondition: no stage lacks memory.
+/// Replaces the choices of stages by the choices of `exact_choices` if these are better. Stores the
+/// cuts with their new choices in `best` if they are better than `best`. Precondition: no stage
+/// lacks memory.
 inline void refine_choices(chunk_problem const& problem, exact_choices const& exact,
                            cut_evaluator& evaluator, std::vector<std::uint32_t> const& boundaries,
                            std::vector<stage_solution> solutions, best_cuts& best) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The bytes and the memory of stages, summed over the moments of a peak, in few bits.
+/// The bytes and the memory of stages, summed over the moments of a peak and scaled to few bits.
 
 #include <omnibal/config.hpp>
 #include <omnibal/plan/detail/integer_layers.hpp>
@@ -17,9 +17,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The bytes that stages keep and may keep, without transient bytes: sums over all moments that can
-/// be a peak, divided by 2^`shift` and rounded down, so that the sum over all layers has at most
-/// `byte_bits` bits. If a plan fits into the memory at each moment, its sums fit too.
+/// The bytes that stages keep and the bytes that they may keep, without transient bytes. They are
+/// sums over all moments that can be a peak, divided by 2^`shift` and rounded down. The sum over
+/// all layers then has at most `byte_bits` bits. If a plan fits into the memory at each moment, its
+/// sums fit too.
 class scaled_memory {
  public:
   static constexpr int byte_bits = 36;
@@ -30,7 +31,7 @@ class scaled_memory {
     }
     find_shift();
     std::int64_t const transient = min_transient_bytes();
-    // More than all bytes of the layers.
+    // Larger than the bytes of all layers.
     constexpr int128 most_room = static_cast<int128>(1) << (byte_bits + 4);
     for (std::size_t s = 0; s != problem.stages(); ++s) {
       int128 const room =
@@ -46,9 +47,9 @@ class scaled_memory {
   }
   /// Returns the units of a virtual stage, summed over the moments.
   [[nodiscard]] int128 units(std::size_t v) const { return units_[v]; }
-  /// Returns the bytes that a stage may keep.
+  /// Returns the scaled bytes that a stage may keep.
   [[nodiscard]] int128 room(std::size_t stage) const { return rooms_[stage]; }
-  /// Returns the bytes of a layer on a virtual stage with this choice.
+  /// Returns the scaled bytes of a layer on a virtual stage with this choice.
   [[nodiscard]] int128 bytes(std::size_t v, std::size_t layer, whole_choice const& way) const {
     int128 const states =
         problem_.layers.state_bytes(layer, layer + 1) * moments(problem_.places.stage[v]);
@@ -72,7 +73,7 @@ class scaled_memory {
     while (most >> shift_ >= static_cast<int128>(1) << byte_bits) ++shift_;
   }
 
-  /// Returns the transient bytes that each stage needs at least.
+  /// Returns the smallest number of transient bytes that any stage requires.
   [[nodiscard]] std::int64_t min_transient_bytes() const {
     if (problem_.layers.size() == 0 || problem_.rules.may_be_empty) return 0;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();

@@ -34,7 +34,8 @@ class schedule_descent {
         budget_(problem.effort.operations /
                 (2 * schedule_.micro_batches * problem.virtual_stages())) {}
 
-  /// Returns true if the cuts were changed. Does nothing if their estimate exceeds the limit.
+  /// Improves the cuts and returns true if they were changed. Does nothing if their estimate
+  /// exceeds the limit.
   [[nodiscard]] bool run(cut_state& cuts) {
     if (cuts.quality.step > limit_ || budget_.is_spent()) return false;
     makespan_ = makespan_of(cuts.times);
@@ -44,7 +45,7 @@ class schedule_descent {
   }
 
  private:
-  /// Tries all pairs; returns true if a move was applied.
+  /// Tries all pairs of virtual stages; returns true if a move was applied.
   [[nodiscard]] bool run_once(cut_state& cuts) {
     bool is_improved = false;
     std::size_t const count = problem_.virtual_stages();

@@ -22,7 +22,8 @@ struct saved_bytes {
   std::vector<std::int64_t> offloaded;
 };
 
-/// The recurrences of both queues. Memory for them is allocated once.
+/// Computes the queues of the link and the peak of memory from the bytes that layers keep and
+/// offload. The memory for the queues is allocated once.
 template <class Time>
 class activation_replay {
  public:
@@ -31,8 +32,8 @@ class activation_replay {
         sending_(table.layers_size() + 1, 0),
         fetching_(table.layers_size() + 1, 0) {}
 
-  /// Returns the largest bytes on the device. Calls `visit(layer, forward_bytes, backward_bytes)`
-  /// for each layer in order.
+  /// Returns the peak of the bytes on the device. Calls `visit(layer, forward_bytes,
+  /// backward_bytes)` for each layer in order.
   template <class Visit>
   std::int64_t peak(saved_bytes const& saved, Visit const& visit) {
     std::size_t const count = table_.layers_size();
@@ -69,26 +70,29 @@ class activation_replay {
     return peak(saved, [](std::size_t, std::int64_t, std::int64_t) {});
   }
 
-  /// Returns the bytes of a micro-batch between its passes. Precondition: `peak` was called.
+  /// Returns the bytes that a micro-batch keeps on the device between its passes. Precondition:
+  /// `peak` was called.
   [[nodiscard]] std::int64_t held() const { return held_; }
 
  private:
-  /// The offloaded bytes of the first layers on the device when their forward passes end: the bytes
-  /// not sent yet, or the bytes that could not be fetched in time and are not sent.
+  /// Returns the offloaded bytes of the first `layers` layers that are on the device when the
+  /// forward pass of the last of them ends: the bytes not sent yet, or, if there are more, the
+  /// bytes that stay because they could not be fetched in time.
   [[nodiscard]] std::int64_t during_forward(std::size_t layers) const {
     return std::max(sending_[layers], fetching_[layers] - table_.backward_rest[layers]);
   }
-  /// The same when the backward pass of the last of these layers begins: the bytes fetched, or the
-  /// bytes not sent yet.
+  /// Returns the offloaded bytes of the first `layers` layers that are on the device when the
+  /// backward pass of the last of them begins: the bytes fetched, or, if there are more, the bytes
+  /// not sent yet.
   [[nodiscard]] std::int64_t during_backward(std::size_t layers) const {
     return std::max(fetching_[layers],
                     sending_[layers] - table_.forward_rest[layers] - table_.backward_rest[layers]);
   }
 
   activation_table<Time> const& table_;
-  /// The bytes in the queues after each number of layers: the bytes still to be sent when the
-  /// forward pass of these layers ends, and the bytes that must have been fetched when the backward
-  /// pass of the last of these layers begins.
+  /// The queues after each number of layers. `sending_` has the bytes still to be sent when the
+  /// forward pass of these layers ends. `fetching_` has the bytes that must have been fetched when
+  /// the backward pass of the last of these layers begins.
   std::vector<std::int64_t> sending_;
   std::vector<std::int64_t> fetching_;
   std::int64_t held_ = 0;

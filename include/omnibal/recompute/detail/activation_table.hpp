@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Layers and their modules as arrays, and the bytes on the device during both passes.
+/// Layers and their modules as arrays.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -48,11 +48,11 @@ class activation_table {
   [[nodiscard]] std::size_t layers_size() const { return offsets.size() - 1; }
   [[nodiscard]] std::int64_t in_flight() const { return in_flight_; }
   [[nodiscard]] std::int64_t total_bytes() const { return total_bytes_; }
-  /// Returns at least the bytes on the device if everything is kept.
+  /// Returns an upper bound of the bytes on the device, which holds if everything is kept.
   [[nodiscard]] std::int64_t most_bytes() const { return most_bytes_; }
 
-  /// Returns a time as an integer; all recomputation times add up to less than 2^62, or to at most
-  /// 2^63 - 1 if they are integers.
+  /// Converts a time to an integer. All recomputation times add up to less than 2^62; integer times
+  /// are not changed and may add up to 2^63 - 1.
   [[nodiscard]] std::int64_t to_whole(Time time) const { return to_whole_time(time, total_time_); }
   [[nodiscard]] Time from_whole(std::int64_t time) const {
     return from_whole_time(time, total_time_);
@@ -62,18 +62,19 @@ class activation_table {
   std::vector<std::int64_t> bytes;
   std::vector<Time> times;
   std::vector<module_need> needs;
-  /// The first module of each layer, and the end.
+  /// The index of the first module of each layer; the last entry is the number of modules.
   std::vector<std::size_t> offsets{0};
-  /// For each layer: the sum of its bytes and of its required bytes, its transient bytes, and the
-  /// bytes of activations that the link transfers during its passes, at most all bytes.
+  /// For each layer: the sum of the bytes of its modules and of its required modules, its transient
+  /// bytes, and the bytes of activations that the link transfers during its passes. Transferred
+  /// bytes are cut off at the bytes of all layers.
   std::vector<std::int64_t> layer_bytes;
   std::vector<std::int64_t> required_bytes;
   std::vector<std::int64_t> forward_transient;
   std::vector<std::int64_t> backward_transient;
   std::vector<std::int64_t> forward_link;
   std::vector<std::int64_t> backward_link;
-  /// The bytes that the link transfers in the forward passes and in the backward passes of all
-  /// layers after each number of layers, at most all bytes.
+  /// The bytes that the link transfers in the remaining forward passes, and in the backward passes
+  /// of the same layers, after each number of layers. They are cut off at the bytes of all layers.
   std::vector<std::int64_t> forward_rest;
   std::vector<std::int64_t> backward_rest;
 
@@ -144,20 +145,21 @@ class activation_table {
                   value, ", must be finite, not negative and below 2^63");
   }
 
-  /// Returns the whole bytes that a link with this rate transfers in this time, at most 2^62.
+  /// Returns the whole bytes that a link with rate `rate` transfers in time `time`, at most 2^62.
   [[nodiscard]] static std::int64_t transferred(double rate, double time) {
     constexpr std::int64_t most = std::int64_t{1} << 62;
     double const transfer = rate * time;
     return transfer < static_cast<double>(most) ? static_cast<std::int64_t>(transfer) : most;
   }
 
-  /// Returns the rate that even traffic leaves.
+  /// Returns the rate of the link that remains besides evenly spread traffic.
   [[nodiscard]] double rate_left(std::int64_t traffic, double time) const {
     if (traffic == 0 || time == 0) return link_.bytes_per_time;
     return std::max(0.0, link_.bytes_per_time - static_cast<double>(traffic) / time);
   }
 
-  /// Sets the bytes that the link transfers in a pass, without the waiting bytes of other traffic.
+  /// Sets `link` to the bytes of activations that the link transfers in a pass. Other traffic comes
+  /// first; `waiting` counts its bytes that are not transferred yet.
   void set_transfer(double rate, double time, std::int64_t traffic, int128& waiting,
                     std::int64_t& link) const {
     std::int64_t const all = transferred(rate, time);
@@ -207,7 +209,8 @@ class activation_table {
   std::string_view function_;
   std::int64_t in_flight_;
   offload_link link_;
-  /// The times of the passes of each layer and of all layers, and other traffic of each layer.
+  /// The times of the passes and the other traffic of each layer, and the sums of the times over
+  /// all layers.
   std::vector<double> forward_times_;
   std::vector<double> backward_times_;
   std::vector<std::int64_t> forward_traffic_;

@@ -13,13 +13,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The dual simplex method for a linear program with bounded variables: maximize the sum of
-/// `gain * x` with 0 <= x <= 1 for each item. A row limits the sum of `bytes * x` over the items of
-/// consecutive layers. Rows are added one after the other. The basis remains dual feasible, so that
-/// each row starts from the last solution.
+/// The dual simplex method for a linear program with bounded variables: maximize the sum of `gain *
+/// x` with 0 <= x <= 1 for each item. A row limits the sum of `bytes * x` over the items of
+/// consecutive layers. Rows are added one after the other. The basis remains dual feasible, so the
+/// method continues from the last solution after each new row.
 class bounded_dual_simplex {
  public:
-  /// The items of the layers [first, last) have at most these bytes.
+  /// A row: the items of the layers [first, last) have at most `bytes` bytes.
   struct row {
     std::uint32_t first;
     std::uint32_t last;
@@ -47,8 +47,8 @@ class bounded_dual_simplex {
     in_basis_.push_back(0);
   }
 
-  /// Adds a row whose slack is basic. If `a` are its coefficients of the basic items, the inverse
-  /// of the basis B becomes
+  /// Adds a row; the slack of the row becomes basic. If `a` are the coefficients of the row for the
+  /// basic items, the inverse of the basis B becomes
   ///
   ///     | B   0 |^-1     |   B^-1      0 |
   ///     | a   1 |     =  | -a B^-1     1 |
@@ -72,7 +72,8 @@ class bounded_dual_simplex {
 
   [[nodiscard]] bool is_full() const { return rows_.size() == max_rows; }
 
-  /// Pivots until all basic variables are within their bounds. False if the pivots end first.
+  /// Pivots until all basic variables are within their bounds. Returns false if the limit on pivots
+  /// is reached first.
   [[nodiscard]] bool solve() {
     for (;;) {
       find_values();
@@ -98,10 +99,10 @@ class bounded_dual_simplex {
     }
   }
 
-  /// Returns the dual value of each row: the gain of one more byte.
+  /// Returns the dual value of each row: the gain of one additional byte.
   [[nodiscard]] std::span<double const> duals() const { return duals_; }
 
-  /// Returns the part of each item in the solution.
+  /// Returns the share of each item in the solution.
   [[nodiscard]] std::vector<double> parts() const {
     std::vector<double> result(at_upper_.begin(), at_upper_.end());
     for (std::size_t r = 0; r != basis_.size(); ++r) {
@@ -110,7 +111,7 @@ class bounded_dual_simplex {
     return result;
   }
 
-  /// Returns the bytes of each layer in the solution.
+  /// Returns the bytes of the items of each layer in the solution.
   [[nodiscard]] std::span<double const> layer_bytes() {
     sum_nonbasic();
     for (std::size_t r = 0; r != basis_.size(); ++r) {
@@ -122,7 +123,8 @@ class bounded_dual_simplex {
     return layer_bytes_;
   }
 
-  /// Numbers whose difference is at most this are equal. Bytes and gains are shares of their sums.
+  /// Numbers are treated as equal if they differ by at most this tolerance. Bytes and gains are
+  /// given as shares of their sums.
   static constexpr double tolerance = 1e-9;
 
  private:
@@ -135,7 +137,8 @@ class bounded_dual_simplex {
     std::uint32_t layer;
   };
 
-  /// Variables are the items, then the slacks of the rows.
+  /// Returns the index of the slack of a row. Variables are the items, followed by the slacks of
+  /// the rows.
   [[nodiscard]] std::size_t slack_of(std::size_t number) const { return items_.size() + number; }
   [[nodiscard]] bool is_slack(std::size_t variable) const { return variable >= items_.size(); }
   [[nodiscard]] double entry(std::size_t number, std::size_t column) const {
@@ -146,7 +149,7 @@ class bounded_dual_simplex {
     return layer >= rows_[number].first && layer < rows_[number].last;
   }
 
-  /// Sums the bytes of the nonbasic items of each layer.
+  /// Sums the bytes of the nonbasic items at their upper bounds for each layer.
   void sum_nonbasic() {
     layer_bytes_.assign(layers_, 0.0);
     for (std::size_t j = 0; j != items_.size(); ++j) {
@@ -180,7 +183,7 @@ class bounded_dual_simplex {
     }
   }
 
-  /// Sums a number of each row over the rows with each layer.
+  /// Computes for each layer the sum of a number of each row over the rows that contain the layer.
   template <class Of>
   void sum_rows(std::vector<double>& result, Of const& of) const {
     result.assign(layers_ + 1, 0.0);
@@ -202,9 +205,9 @@ class bounded_dual_simplex {
   /// The ratio test: let e be the row of B^-1. If the dual values move by t along e, the reduced
   /// gain of nonbasic item j becomes `gain - dual * bytes - t * step` with its step e * bytes, and
   /// changes its sign at `ratio = reduced gain / step`. The dual objective improves by `excess` for
-  /// each unit of t. An item that passes its ratio moves to its other bound, which is 1 away, and
-  /// reduces this improvement by |step|. The variable at whose ratio no improvement is left enters
-  /// the basis. A slack has no other bound, so it always enters.
+  /// each unit of t. If t passes the ratio of an item, the item moves to its other bound, which is
+  /// 1 away, and the improvement decreases by |step|. The variable at whose ratio the improvement
+  /// ends enters the basis. A slack has no other bound, so it always enters.
   [[nodiscard]] bool pivot(std::size_t leaving, double excess, bool is_below) {
     double const sign = is_below ? 1.0 : -1.0;
     sum_rows(layer_duals_, [&](std::size_t r) { return duals_[r]; });
@@ -214,7 +217,7 @@ class bounded_dual_simplex {
       if (in_basis_[j] != 0) continue;
       item const& one = items_[j];
       double const step = sign * layer_steps_[one.layer] * one.bytes;
-      // The basic variable moves to its bound if the item moves from its own bound.
+      // The leaving variable moves toward its bound if the item moves away from its own bound.
       if (at_upper_[j] != 0 ? step <= pivot_tolerance : step >= -pivot_tolerance) continue;
       double const reduced = one.gain - layer_duals_[one.layer] * one.bytes;
       candidates_.push_back({std::abs(reduced / step), std::abs(step), j});
@@ -240,9 +243,9 @@ class bounded_dual_simplex {
     return false;
   }
 
-  /// Replaces a basic variable by another one with the column d = B^-1 a. The leaving row of the
-  /// inverse is divided by its element of d. From each other row, its element of d times the new
-  /// leaving row is subtracted.
+  /// Replaces the basic variable of a row by another variable, whose column is d = B^-1 a. Divides
+  /// the leaving row of the inverse by its element of d. Subtracts from each other row its element
+  /// of d times the new leaving row.
   void enter(std::size_t leaving, std::size_t variable, bool is_below) {
     std::size_t const count = rows_.size();
     column_.assign(count, 0.0);
@@ -274,13 +277,14 @@ class bounded_dual_simplex {
   std::size_t layers_ = 0;
   std::vector<item> items_;
   std::vector<row> rows_;
-  /// For each item, whether it is basic, and otherwise whether it is at its upper bound.
+  /// For each item: whether it is basic, and otherwise whether it is at its upper bound.
   std::vector<unsigned char> in_basis_;
   std::vector<unsigned char> at_upper_;
-  /// The basic variable of each row and its value.
+  /// The basic variable of each row, and its value.
   std::vector<std::size_t> basis_;
   std::vector<double> values_;
-  /// The inverse of the basis, `max_rows` numbers for each row, and the dual values.
+  /// The inverse of the basis with `max_rows` numbers for each row, and the dual values of the
+  /// rows.
   std::vector<double> inverse_;
   std::vector<double> duals_;
   std::size_t pivots_left_ = 0;

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The saved modules with the largest gain over all end bytes.
+/// The saved modules with the largest gain over all end bytes, the bytes in the queues after the
+/// last layer.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/by_effort.hpp>
@@ -23,8 +24,8 @@
 namespace omnibal::inline v0::detail {
 
 /// Branch and bound over the end bytes, if several micro-batches are in flight. The range with the
-/// largest bound is solved first. A solution that exceeds the budget is repaired with its own end
-/// bytes, and divides the range.
+/// largest bound is solved first. If a solution exceeds the budget, its end bytes divide the range,
+/// and the search solves the problem again for exactly these end bytes.
 template <class Time>
 class end_search {
  public:
@@ -37,8 +38,8 @@ class end_search {
     min_peak_ = peak_of({});
   }
 
-  /// Returns the best saved items that were found, and an upper bound of the gain over all end
-  /// bytes. Precondition: the required modules fit into the budget.
+  /// Returns the best set of saved items that was found, and an upper bound of the gain over all
+  /// end bytes. Precondition: the required modules fit into the budget.
   [[nodiscard]] saved_solution run(effort level) {
     std::int64_t const most = most_end();
     divided_ends const ends = divide_ends(most);
@@ -47,7 +48,7 @@ class end_search {
     push({min_peak_.end, ends.first_open - 1}, ends.bound_below);
     push({ends.first_open, ends.last_open}, solver_.limits().total_gain);
     push({std::max(ends.first_open, ends.last_open + 1), most}, ends.bound_above);
-    // The largest bound of the ranges that cannot be divided.
+    // The largest bound of the ranges that contain only one number.
     std::int64_t closed = 0;
     constexpr by_effort<std::size_t> max_ranges{.fast = 1, .normal = 8, .thorough = 64};
     for (std::size_t left = max_ranges[level]; left != 0 && most_open() > best.gain; --left) {
@@ -58,10 +59,10 @@ class end_search {
   }
 
  private:
-  /// The largest number of end bytes that bisection tries.
+  /// The largest number of values of the end bytes that bisection tries.
   static constexpr int max_ends = 24;
 
-  /// A range that is not solved yet, and an upper bound on the gains with it.
+  /// A range that is not solved yet, and an upper bound of the gains in it.
   struct open_range {
     end_range ends;
     std::int64_t bound;
@@ -70,7 +71,7 @@ class end_search {
   };
 
   /// Solves the open range with the largest bound, and divides it if it may contain a better
-  /// solution. Returns the bound of a range that cannot be divided, or zero.
+  /// solution. Returns the bound of the range if the range cannot be divided, zero otherwise.
   [[nodiscard]] std::int64_t solve_next(saved_solution& best) {
     std::pop_heap(open_.begin(), open_.end());
     open_range const one = open_.back();
@@ -98,8 +99,8 @@ class end_search {
     return 0;
   }
 
-  /// Solves the problem again for the end bytes of a solution, which leave the most bytes for the
-  /// other layers, as long as the gain increases.
+  /// Solves the problem again for the end bytes of the best solution, which leave more bytes for
+  /// the other layers. Repeats this as long as the gain increases.
   void improve(saved_solution& best) {
     for (;;) {
       std::int64_t const end = peak_of(best.saved).end;
@@ -116,7 +117,7 @@ class end_search {
   }
   [[nodiscard]] std::int64_t most_open() const { return open_.empty() ? 0 : open_.front().bound; }
 
-  /// The peak with offloaded items, and their end bytes.
+  /// The peak of the memory if all saved items are offloaded, and the end bytes.
   struct offloaded_peak {
     std::int64_t peak;
     std::int64_t end;
@@ -132,8 +133,8 @@ class end_search {
     return {peak, replay_.held()};
   }
 
-  /// Returns the most end bytes with which the other micro-batches leave the required bytes of this
-  /// one.
+  /// Returns the largest number of end bytes with which the other micro-batches leave the required
+  /// bytes for this micro-batch.
   [[nodiscard]] std::int64_t most_end() const {
     std::int64_t const others = table_.in_flight() - 1;
     std::int64_t result = (budget_ - (min_peak_.peak - others * min_peak_.end)) / others;
@@ -143,21 +144,22 @@ class end_search {
     return std::min(result, solver_.limits().total_bytes);
   }
 
-  /// End bytes in parts, and the bounds of the relaxation on the gains with them.
+  /// The end bytes, divided into parts, and the bounds of the relaxation for the parts.
   struct divided_ends {
     /// The end bytes with the largest bound.
     std::int64_t best;
-    /// The end bytes between the two parts, which bisection has left.
+    /// The range between the two parts that bisection has not decided.
     std::int64_t first_open;
     std::int64_t last_open;
-    /// The bounds for fewer and for more end bytes.
+    /// The upper bounds of the gain for fewer and for more end bytes than this range.
     std::int64_t bound_below;
     std::int64_t bound_above;
   };
 
   /// Divides the end bytes up to `most` by bisection. The relaxation is a concave function of the
-  /// end bytes: more of them widen the windows that end after the last layer, and narrow all
-  /// others. Therefore its prices bound all smaller or all larger end bytes too.
+  /// end bytes: more end bytes widen the windows that end after the last layer, and narrow all
+  /// other windows. Therefore the prices of one relaxation also bound all smaller or all larger end
+  /// bytes.
   [[nodiscard]] divided_ends divide_ends(std::int64_t most) {
     divided_ends result{most, min_peak_.end, most, 0, 0};
     std::int64_t largest = -1;
@@ -181,7 +183,7 @@ class end_search {
     return result;
   }
 
-  /// Returns the change of the bound for one more end byte, times 2^shift.
+  /// Returns the change of the bound for one additional end byte, times 2^shift.
   [[nodiscard]] int128 growth_of_bound(window_prices const& prices) const {
     int128 result = 0;
     for (std::size_t c = 0; c != prices.windows.size(); ++c) {
@@ -196,9 +198,9 @@ class end_search {
   saving_solver<Time>& solver_;
   activation_replay<Time> replay_;
   saved_bytes saved_;
-  /// The peak and the end bytes with nothing saved but the required modules.
+  /// The peak and the end bytes if only the required modules are saved.
   offloaded_peak min_peak_{};
-  /// A heap.
+  /// The open ranges, as a heap with the largest bound on top.
   std::vector<open_range> open_;
 };
 

@@ -18,10 +18,10 @@
 namespace omnibal::inline v0::detail {
 
 /// Label search over the modules in order. A label is a partial solution: the bytes in both queues
-/// and the gain. It is dropped if another label has no more bytes in either queue and no less gain,
-/// or if its bound by the prices is not above the gain of a known solution. If more labels remain
-/// than allowed, the labels with the smallest bounds are dropped, and the largest of these bounds
-/// is part of the bound of the search.
+/// and the gain. The search drops a label in two cases: another label has at most the same bytes in
+/// both queues and at least the same gain, or the bound of the label by the prices is not above the
+/// gain of a known solution. If too many labels remain, the search also drops the labels with the
+/// smallest bounds; its own bound covers the largest of these bounds.
 class queue_label_search {
  public:
   queue_label_search(queue_limits const& limits, window_prices const& prices)
@@ -29,7 +29,7 @@ class queue_label_search {
     has_fetching_ = can_fetching_bind();
   }
 
-  /// Searches a solution with more than `known` gain; returns whether there is one.
+  /// Searches for a solution that gains more than `known`. Returns true if there is one.
   bool run(std::int64_t known, std::size_t max_labels) {
     known_ = known;
     best_ = known;
@@ -53,12 +53,12 @@ class queue_label_search {
   }
 
   [[nodiscard]] std::int64_t gain() const { return best_; }
-  /// The upper bound: no solution gains more.
+  /// Returns an upper bound of the gain of all solutions.
   [[nodiscard]] std::int64_t bound() const {
     return std::max(best_,
                     dropped_ < 0 ? best_ : static_cast<std::int64_t>(dropped_ >> prices_.shift));
   }
-  /// Writes whether each item is saved in the best solution. Precondition: `run` found one.
+  /// Writes for each item whether the best solution saves it. Precondition: `run` found a solution.
   void write(std::vector<unsigned char>& saved) const {
     saved.assign(limits_.items.size(), 0);
     for (std::size_t j = 0; j != saved.size(); ++j) saved[j] = fixed_[j] == fixing::saved ? 1 : 0;
@@ -76,14 +76,15 @@ class queue_label_search {
     std::uint32_t origin;
   };
 
-  /// A saved item; the origin leads to the other saved items. The first step is the end.
+  /// A saved item of a label; `origin` is the index of the previous saved item. Step 0 ends the
+  /// list.
   struct saved_step {
     std::uint32_t origin;
     std::uint32_t item;
   };
 
-  /// False if the limits of the queue of bytes to send imply the limits of the queue of fetched
-  /// bytes for all layers.
+  /// Returns false if the limits of the queue of bytes to send imply the limits of the queue of
+  /// fetched bytes for all layers. Then the search ignores the queue of fetched bytes.
   [[nodiscard]] bool can_fetching_bind() const {
     for (std::size_t first = 0; first != limits_.size(); ++first) {
       int128 bytes = 0;
@@ -103,8 +104,8 @@ class queue_label_search {
     return false;
   }
 
-  /// Fixes the items that every better solution saves or recomputes, and sums the reduced gains of
-  /// the items from each item on.
+  /// Fixes the items that every better solution saves, or that every better solution recomputes.
+  /// Sums the reduced gains of the items from each item to the end.
   void find_rests() {
     std::size_t const count = limits_.items.size();
     int128 const slack = prices_.bound - (static_cast<int128>(known_ + 1) << prices_.shift);
@@ -118,7 +119,8 @@ class queue_label_search {
     }
   }
 
-  /// Finds the prices of the bytes in the queues, and the bound of labels without bytes.
+  /// Finds the prices of the bytes in the queues for a layer, and the bound of a label without
+  /// bytes.
   void begin_layer(std::uint32_t layer) {
     sending_price_ = 0;
     fetching_price_ = 0;
@@ -145,7 +147,8 @@ class queue_label_search {
     }
   }
 
-  /// Drops labels that exceed the limits of the layer, also because of earlier layers.
+  /// Drops the labels that exceed the limits of the layer with the bytes of this and earlier
+  /// layers.
   void end_layer(std::uint32_t layer) {
     std::size_t kept = 0;
     for (label const& one : labels_) {
@@ -168,7 +171,7 @@ class queue_label_search {
            (!has_fetching_ || one.fetching <= limits_.max_fetching[layer]);
   }
 
-  /// Extends all labels by both choices of an item, or by the only one left.
+  /// Extends all labels by both choices of an item, or by the only choice if the item is fixed.
   void extend(std::size_t item) {
     saved_item const& one = limits_.items[item];
     auto const with_item = [&](label const& from) {
@@ -220,7 +223,8 @@ class queue_label_search {
     bounds_.push_back(bound);
   }
 
-  /// Labels before have no more bytes to send.
+  /// Returns true if an earlier label is at least as good. Earlier labels have no more bytes to
+  /// send.
   [[nodiscard]] bool is_dominated(label const& made) const {
     if (made.gain > best_seen_) return false;
     if (!has_fetching_) return true;

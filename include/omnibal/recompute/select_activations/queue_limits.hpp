@@ -16,19 +16,19 @@
 
 namespace omnibal::inline v0::detail {
 
-/// An item of the knapsack problem: an optional module that may be saved, that is kept or
+/// An item of the knapsack problem: an optional module, which may be saved, that is, kept or
 /// offloaded.
 struct saved_item {
   std::int64_t bytes;
-  /// The time that the module does not add if it is saved.
+  /// The recomputation time that is not added if the module is saved.
   std::int64_t gain;
   std::uint32_t layer;
-  /// The number of the module in the table.
+  /// The index of the module in the table.
   std::uint32_t module_index;
 };
 
-/// Consecutive layers [first, last) whose saved bytes are limited, by the queue of bytes to send or
-/// by the queue of fetched bytes.
+/// The layers [first, last), whose saved bytes are limited by the queue of bytes to send or by the
+/// queue of fetched bytes.
 struct window {
   std::uint32_t first;
   std::uint32_t last;
@@ -36,27 +36,28 @@ struct window {
   std::int64_t bytes;
 };
 
-/// A limit for each queue after each layer. A keep choice never requires fewer bytes than the
-/// offload choice of the same module. Therefore a set of saved modules fits if and only if it fits
-/// with all of them offloaded, and the queues stay below these limits. Items are optional modules.
-/// The required bytes of each layer reduce the bytes that leave the queues, which may be negative.
+/// A limit for each queue after each layer. Keeping a module never requires fewer bytes than
+/// offloading it. Therefore a set of saved modules fits if and only if the queues stay below these
+/// limits with all of its modules offloaded. Items are optional modules. The required bytes of each
+/// layer reduce the bytes that leave the queues, which may become negative.
 struct queue_limits {
   std::vector<saved_item> items;
-  /// The first item of each layer, and the end.
+  /// The index of the first item of each layer; the last entry is the number of items.
   std::vector<std::uint32_t> offsets;
-  /// For each layer the bytes that leave the queues, and the largest bytes that they may hold.
+  /// For each layer: the bytes that leave each queue, and the largest number of bytes that each
+  /// queue may hold.
   std::vector<std::int64_t> sent;
   std::vector<std::int64_t> fetched;
   std::vector<std::int64_t> max_sending;
   std::vector<std::int64_t> max_fetching;
   std::int64_t total_bytes = 0;
-  /// The gain of all items.
+  /// The sum of the gains of all items.
   std::int64_t total_gain = 0;
 
   [[nodiscard]] std::size_t size() const { return sent.size(); }
 
-  /// Sets the items and what leaves the queues. A module that has no bytes or adds no time is no
-  /// item.
+  /// Sets the items, and the bytes that leave the queues. A module without bytes or without
+  /// recomputation time is not an item.
   template <class Time>
   void set_items(activation_table<Time> const& table) {
     sent = table.forward_link;
@@ -89,7 +90,7 @@ struct queue_limits {
     return result;
   }
 
-  /// Returns whether the layers may save these bytes.
+  /// Returns true if the limits allow the layers to save these bytes.
   [[nodiscard]] bool allow(std::span<std::int64_t const> saved_bytes) const {
     std::int64_t sending = 0;
     std::int64_t fetching = 0;
@@ -120,7 +121,8 @@ struct queue_limits {
       limit_queues(i, begin_of_next_forward, 0, backward_rest);
       std::int64_t const end_of_next_backward = budget - table.backward_transient[i + 1];
       limit_queues(i, end_of_next_backward, forward_rest + backward_rest, 0);
-      // All bytes of the next layer are on the device, and its backward pass still transfers.
+      // At this moment all bytes of the next layer are on the device, and its backward pass still
+      // transfers.
       std::int64_t const begin_of_next_backward = end_of_next_backward - table.layer_bytes[i + 1];
       limit_queues(i, begin_of_next_backward, forward_rest + table.backward_rest[i + 2],
                    table.backward_link[i + 1]);
@@ -132,8 +134,9 @@ struct queue_limits {
   }
 
  private:
-  /// Limits the queues after a layer by a moment at which they may hold `room` bytes. Until then
-  /// the link sends `sent_since` bytes. After it, the link can still fetch `fetched_later` bytes.
+  /// Limits the queues after a layer by a moment at which they may hold `room` bytes. Up to this
+  /// moment the link sends `sent_since` bytes; after it, the link can still fetch `fetched_later`
+  /// bytes.
   void limit_queues(std::size_t layer, std::int64_t room, int128 sent_since, int128 fetched_later) {
     auto const limit = [&](std::int64_t& most, int128 bytes) {
       most = static_cast<std::int64_t>(std::min<int128>(most, room + bytes));

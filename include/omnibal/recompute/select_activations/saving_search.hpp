@@ -23,7 +23,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The search for saved modules, and their choices.
+/// Searches for the saved modules, and assigns a choice to each module.
 template <class Time>
 class saving_search {
  public:
@@ -50,7 +50,7 @@ class saving_search {
   }
 
  private:
-  /// Offloads the saved modules, and then all other modules that fit.
+  /// Offloads the required and saved modules, and then all other modules that fit.
   void choose_saved(queue_limits const& limits, std::vector<unsigned char> const& saved) {
     choices_.assign(table_.bytes.size(), activation_choice::recompute);
     for (std::size_t k = 0; k != choices_.size(); ++k) {
@@ -74,8 +74,8 @@ class saving_search {
     });
   }
 
-  /// Keeps modules instead of offloading them if they fit. The last layers are first, because their
-  /// bytes have the least time on the link.
+  /// Keeps modules instead of offloading them if they fit. Begins with the last layers, because the
+  /// link has the least time to transfer their bytes.
   void keep_all_that_fit() {
     for_each_module([&](std::size_t layer, std::size_t module) {
       if (choices_[module] != activation_choice::offload) return;
@@ -99,8 +99,8 @@ class saving_search {
     }
   }
 
-  /// Returns the choices. `min_added` is a lower bound of the time that they add, as a whole
-  /// number.
+  /// Returns the result for the current choices. `min_added` is a lower bound of the time that they
+  /// add, as a whole number.
   [[nodiscard]] activations_result<Time> feasible(std::int64_t min_added) {
     activations_result<Time> result;
     std::int64_t recomputed = 0;

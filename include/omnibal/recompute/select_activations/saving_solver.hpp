@@ -21,16 +21,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// End bytes from `first` to `last`: the bytes that the queues contain after the last layer. If
-/// several micro-batches are in flight, every other one holds them.
+/// A range of end bytes from `first` to `last`. End bytes are the bytes in the queues after the
+/// last layer. If several micro-batches are in flight, every other micro-batch holds them.
 struct end_range {
   std::int64_t first;
   std::int64_t last;
 };
 
 /// Solves the problem for ranges of end bytes. In the problem of a range, each other micro-batch
-/// holds the fewest end bytes of the range, and this one at most the most of them. So the problem
-/// of a range of one number is exact, and any other one is a relaxation.
+/// holds the smallest number of end bytes of the range, and this micro-batch may hold the largest
+/// one. The problem is exact if the range has one number, and a relaxation otherwise.
 template <class Time>
 class saving_solver {
  public:
@@ -48,8 +48,8 @@ class saving_solver {
     return relaxation_.solve(limits_);
   }
 
-  /// Returns saved items and an upper bound of the gain. Solutions with no more gain than `known`
-  /// do not matter.
+  /// Returns a set of saved items and an upper bound of the gain. The search ignores solutions that
+  /// gain no more than `known`.
   [[nodiscard]] saved_solution solve(end_range const& ends, std::int64_t known = 0) {
     window_prices const prices = relax(ends);
     saved_solution result = round_down();
@@ -81,8 +81,8 @@ class saving_solver {
     return options_.labels.value_or(levels[options_.effort]);
   }
 
-  /// Returns the window with the largest value, which is its price times its bytes, or the number
-  /// of windows.
+  /// Returns the index of the window with the largest value, which is its price times its bytes.
+  /// Returns the number of windows if there is none.
   [[nodiscard]] static std::size_t most_valuable(window_prices const& prices) {
     std::size_t result = prices.windows.size();
     int128 most = -1;
@@ -95,7 +95,8 @@ class saving_solver {
     return result;
   }
 
-  /// Saves items if they fit, those with the largest part of the relaxed solution first.
+  /// Saves items as long as they fit. Items with the largest share in the relaxed solution come
+  /// first.
   [[nodiscard]] saved_solution round_down() const {
     std::vector<std::uint32_t> order(limits_.items.size());
     std::iota(order.begin(), order.end(), 0u);

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The knapsack problem of one window, which leaves out the limits of all others.
+/// The knapsack problem of one window, which ignores the limits of all other windows.
 
 #include <omnibal/activation_option.hpp>
 #include <omnibal/recompute/select_activations/queue_limits.hpp>
@@ -19,20 +19,22 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Saved items, their gain and an upper bound on the gain of all solutions.
+/// A set of saved items, its gain, and an upper bound of the gain of all solutions.
 struct saved_solution {
-  /// Whether each item is saved.
+  /// For each item, 1 if it is saved.
   std::vector<unsigned char> saved;
   std::int64_t gain = 0;
   std::int64_t bound = 0;
 };
 
-/// A knapsack problem: the window limits the bytes of the saved items in it, and all other items
-/// are saved. Its bound holds for the whole problem. `select_recompute` solves it.
+/// A knapsack problem: one window limits the bytes of its saved items, and all items outside of the
+/// window are saved. The upper bound of this problem holds for the whole problem.
+/// `select_recompute` solves it.
 class window_knapsack {
  public:
-  /// Returns a solution for this window, which may exceed other limits. Saved items of equal
-  /// modules are spread evenly over the layers, so that the solution probably keeps to them.
+  /// Returns a solution for this window; it may exceed other limits. Saved items of equal modules
+  /// are spread evenly over the layers, which makes it more likely that the solution satisfies the
+  /// other limits.
   [[nodiscard]] saved_solution solve(queue_limits const& limits, window const& one,
                                      omnibal::effort effort) {
     std::uint32_t const first = limits.offsets[one.first];

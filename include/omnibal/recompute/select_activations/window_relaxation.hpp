@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The linear relaxation of the choice of saved modules, and the bound of its prices.
+/// The linear relaxation of the selection of saved modules, and the bound that its prices yield.
 
 #include <omnibal/config.hpp>
 #include <omnibal/recompute/select_activations/bounded_dual_simplex.hpp>
@@ -18,28 +18,29 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Prices of windows as whole numbers: a byte of a layer costs the sum of the prices of the windows
-/// with the layer. A gain is comparable after multiplication by 2^shift.
+/// Prices of windows as whole numbers. The price of a byte of a layer is the sum of the prices of
+/// the windows that contain the layer. Gains are multiplied by 2^shift before they are compared
+/// with prices.
 struct window_prices {
   std::vector<window> windows;
   std::vector<std::int64_t> prices;
   int shift = 0;
   /// The price of a byte of each layer.
   std::vector<std::int64_t> of_layer;
-  /// The upper bound on the gain, times 2^shift.
+  /// The upper bound of the gain, times 2^shift.
   int128 bound = 0;
 
   [[nodiscard]] int128 reduced_gain(saved_item const& item) const {
     return (static_cast<int128>(item.gain) << shift) -
            static_cast<int128>(of_layer[item.layer]) * item.bytes;
   }
-  /// Returns the upper bound on the gain.
+  /// Returns the upper bound of the gain.
   [[nodiscard]] std::int64_t max_gain() const { return static_cast<std::int64_t>(bound >> shift); }
 };
 
 /// The linear relaxation by cutting planes. A row of the linear program is a window whose limit the
-/// relaxed solution exceeds. Numbers are floating-point, but the bound is computed from the prices
-/// in integers and is therefore valid for any prices.
+/// relaxed solution exceeds. The linear program uses floating-point numbers. The bound is computed
+/// from the prices in integers, so it is valid for any prices.
 class window_relaxation {
  public:
   /// Solves the relaxation and returns its prices.
@@ -55,7 +56,7 @@ class window_relaxation {
     return whole_prices(limits);
   }
 
-  /// Returns the part of each item that the relaxed solution saves.
+  /// Returns the share of each item that the relaxed solution saves.
   [[nodiscard]] std::vector<double> parts() const { return simplex_.parts(); }
 
  private:
@@ -72,7 +73,7 @@ class window_relaxation {
     }
   }
 
-  /// Adds the window that exceeds the limit of a queue most. False if there is none.
+  /// Adds the window whose limit is exceeded most as a row. Returns false if no limit is exceeded.
   [[nodiscard]] bool add_window(queue_limits const& limits, std::span<double const> layer_bytes,
                                 bool is_sending) {
     double queue = 0.0;
@@ -108,7 +109,7 @@ class window_relaxation {
     return true;
   }
 
-  /// Rounds the dual values to whole prices and computes their bound.
+  /// Rounds the dual values to whole prices, and computes the bound that they yield.
   [[nodiscard]] window_prices whole_prices(queue_limits const& limits) const {
     constexpr int price_bits = 50;
     constexpr int bound_bits = 118;
@@ -142,7 +143,7 @@ class window_relaxation {
 
   double byte_unit_ = 1.0;
   double gain_unit_ = 1.0;
-  /// The windows of the rows.
+  /// The windows of the rows of the linear program.
   std::vector<window> windows_;
   bounded_dual_simplex simplex_;
 };

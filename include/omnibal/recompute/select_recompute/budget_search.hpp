@@ -26,10 +26,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The search over limits on transient bytes, because the largest transient bytes count once for
-/// all layers. Each limit leaves a knapsack problem without transient bytes: fewer choices and a
-/// smaller budget. Many limits are nearly equal. The search therefore bounds ranges of them
-/// together, with the choices of the largest limit and the budget of the smallest one.
+/// The search over limits on transient bytes. A limit is needed because the largest transient bytes
+/// count once for all layers. With a limit, a knapsack problem without transient bytes remains:
+/// fewer choices and a smaller budget. Many limits are nearly equal, so the search bounds a range
+/// of limits together, with the choices of the largest limit and the budget of the smallest limit.
 template <class Time>
 class budget_search {
  public:
@@ -53,13 +53,13 @@ class budget_search {
   [[nodiscard]] recompute_result<Time> run() {
     if (limits_.empty()) return infeasible();
     write_problem(table_, order_, limits_.back(), problem_);
-    // No other limit is better if every layer has its least time under the last one.
+    // If every layer has its least time under the last limit, no other limit is better.
     search({problem_.fits_least_time ? limits_.size() - 1 : 0, limits_.size(), 0});
     return feasible();
   }
 
  private:
-  /// Neighboring limits, and a lower bound on the time under all of them.
+  /// Consecutive limits, and a lower bound of the time under all of them.
   struct range {
     std::size_t first;
     std::size_t last;
@@ -68,8 +68,8 @@ class budget_search {
     [[nodiscard]] std::size_t size() const { return last - first; }
   };
 
-  /// A lower bound on the time, and a solution if a search has found one that is better than the
-  /// best one.
+  /// A lower bound of the time, and a solution if the search found a solution better than the best
+  /// so far.
   struct outcome {
     std::int64_t min_time;
     bool is_better;
@@ -78,7 +78,8 @@ class budget_search {
   };
 
   static constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max();
-  /// The kinds of layers, or the product of layers and problems, up to which a proof is sought.
+  /// The search seeks a proof up to this number of different layers, or up to this product of
+  /// layers and problems.
   static constexpr std::size_t few_kinds = 4;
   static constexpr std::size_t little_work = 200;
 
@@ -107,7 +108,7 @@ class budget_search {
     }
   }
 
-  /// Returns the range without the solved problems at both ends.
+  /// Returns the range without the solved limits at both of its ends.
   [[nodiscard]] range without_solved(range result) const {
     while (result.size() != 0 && is_solved_[result.first]) ++result.first;
     while (result.size() != 0 && is_solved_[result.last - 1]) --result.last;
@@ -124,8 +125,8 @@ class budget_search {
     choices_ = std::move(found.choices);
   }
 
-  /// Returns a lower bound on the time under the limits of a range. Solves the problem that is most
-  /// similar to the relaxation behind the bound.
+  /// Returns a lower bound of the time under the limits of a range. If the relaxation has a better
+  /// solution, also solves the problem of the limit that fits this solution.
   [[nodiscard]] std::int64_t bound_together(range const& given) {
     transient_limit const widest{limits_[given.last - 1].transient_bytes,
                                  limits_[given.first].kept_bytes};
@@ -142,7 +143,7 @@ class budget_search {
     return std::max(given.min_time, found.min_time);
   }
 
-  /// Searches for a solution that is better than the best one.
+  /// Searches for a solution that is better than the best so far.
   [[nodiscard]] outcome solve_problem(transient_limit const& limit, search_goal goal) {
     write_problem(table_, order_, limit, problem_);
     std::int64_t const known = choices_.empty() ? -1 : problem_.time - time_;
@@ -154,14 +155,14 @@ class budget_search {
     return result;
   }
 
-  /// Returns false if problems with this least time have no better solution, or no better solution
-  /// is sought.
+  /// Returns false if problems with the lower bound `min_time` have no better solution, or if the
+  /// gap is small enough.
   [[nodiscard]] bool is_worth(std::int64_t min_time) const {
     return min_time < time_ && !is_good_enough(min_time);
   }
 
-  /// Returns true if this bound leaves a small gap, or a gap hardly larger than the gap of the
-  /// solved problems, and no proof is sought.
+  /// Returns true if the gap to this bound is small enough and no proof is sought. A gap is small
+  /// enough within `max_gap`, or if it is hardly larger than the gap of the solved problems.
   [[nodiscard]] bool is_good_enough(std::int64_t min_time) const {
     if (kinds_ <= few_kinds || work_ < little_work) return false;
     double const small =
@@ -187,7 +188,7 @@ class budget_search {
     return checked_cast<std::int64_t>(function_, "the sum of the fewest bytes", bytes);
   }
 
-  /// Returns the choices of all layers; equal layers have them in ascending order.
+  /// Returns the choices of all layers. Equal layers have their choices in ascending order.
   [[nodiscard]] std::vector<std::uint32_t> choices_of(pareto_fronts const& fronts,
                                                       std::span<std::uint32_t const> points) const {
     std::vector<sort_key> taken;
@@ -235,22 +236,22 @@ class budget_search {
   std::vector<std::uint32_t> order_;
   transient_limits transient_;
   std::vector<transient_limit> const& limits_;
-  /// Whether the problem of each limit is solved.
+  /// For each limit, true if its problem is solved.
   std::vector<bool> is_solved_;
-  /// The number of different layers, and for each place in the order the number of different layers
-  /// up to that place.
+  /// The number of different layers, and, for each place in the order, the number of different
+  /// layers up to and including it.
   std::uint32_t kinds_ = 0;
   std::vector<std::uint32_t> kind_at_;
-  /// The memory of the problem that is being solved.
+  /// The problem that is being solved; its memory is reused.
   knapsack_problem problem_;
   knapsack knapsack_;
   /// The best solution so far.
   std::vector<std::uint32_t> choices_;
   std::int64_t time_ = no_time;
-  /// The bounds of the problems that were solved, and of the ranges that were not worth it.
+  /// The least bounds of the problems that were solved, and of the ranges that were skipped.
   std::int64_t solved_bound_ = no_time;
   std::int64_t pruned_bound_ = no_time;
-  /// The layers of all problems so far.
+  /// The number of layers of all problems so far.
   std::size_t work_ = 0;
 };
 

@@ -22,20 +22,20 @@ namespace omnibal::inline v0::detail {
 /// The limits of a search for a better solution and a better bound.
 struct gain_limits {
   std::size_t states;
-  /// The share of the time that a gap between bound and gain may have.
+  /// The gap between bound and gain at which the search ends, as a share of the time.
   double max_gap;
 };
 
-/// The purpose of a search. A search for a bound ends when the bound is close enough.
+/// The purpose of a search. A search for a bound ends as soon as the bound is close enough.
 enum class search_goal { solution, bound };
 
-/// The search for the solution of a multiple-choice knapsack problem: linear relaxation, swaps,
-/// then label search of the points that reduced costs leave. Each step starts from the solution and
-/// bound of the previous one, until solution and bound are equal.
+/// The search for the solution of a multiple-choice knapsack problem: linear relaxation, then
+/// swaps, then label search of the points that variable fixing by reduced costs leaves. Each step
+/// continues from the solution and bound of the previous one, until solution and bound are equal.
 class knapsack {
  public:
-  /// Searches for a solution that gains more than `known`. If there is none, `gain` is no more than
-  /// `known` and there are no points. Precondition: `problem.budget >= 0`.
+  /// Searches for a solution that gains more than `known`. If there is none, `gain()` is at most
+  /// `known` and `points()` is empty. Precondition: `problem.budget >= 0`.
   void run(knapsack_problem const& problem, gain_limits const& limits, std::int64_t known,
            search_goal goal) {
     gain_ = known;
@@ -54,14 +54,14 @@ class knapsack {
   }
 
   [[nodiscard]] std::int64_t gain() const { return gain_; }
-  /// No solution gains more.
+  /// Returns an upper bound of the gain of all solutions.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
 
-  /// The number of the point of each layer in the best solution.
+  /// Returns the index of the point of each layer in the best solution.
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
-  /// The factor on the states that limits the points of a front for equal layers.
+  /// The largest number of points of the front of equal layers, for each state.
   static constexpr std::size_t points_for_state = 64;
   static constexpr std::size_t max_share = 4;
 
@@ -71,10 +71,10 @@ class knapsack {
            limits.max_gap * static_cast<double>(problem.time - gain);
   }
 
-  /// Solves the reduced problem, whose linear relaxation is closer. Its gains and bounds lack
-  /// `base`, the gain of the points that are fixed.
+  /// Solves the reduced problem, whose linear relaxation is closer. Its gains and bounds do not
+  /// include `base`, the gain of the fixed points.
   void search_reduced(knapsack_problem const& problem, gain_limits const& limits) {
-    // A search only for a proof has fewer states.
+    // If only a proof is missing, the search uses fewer states.
     std::size_t const states =
         is_enough(problem, limits, gain_) ? (limits.states + 2) / 3 : limits.states;
     if (!reduced_.reduce(problem, relaxed_, gain_, points_for_state * states)) {
@@ -91,7 +91,7 @@ class knapsack {
     }
     bound_ = std::max(gain_, std::min(bound_, base + reduced_relaxed_.bound()));
     if (gain_ >= bound_) return;
-    // Points that are removed leave their states to the other points.
+    // If variable fixing removed points, the search can afford more states for the other points.
     std::size_t const shared = std::clamp(
         states * problem.fronts.point_count() / fronts.point_count(), states, max_share * states);
     labels_.run(fronts, reduced_.budget(), reduced_relaxed_, shared, gain_ - base,
@@ -101,7 +101,7 @@ class knapsack {
     bound_ = std::max(gain_, bound_);
   }
 
-  /// Swaps points of a solution, and keeps the solution if it is the best so far.
+  /// Improves a solution by swaps, and keeps it if it is the best so far.
   void keep_better(knapsack_problem const& problem, std::span<std::uint32_t> points) {
     std::int64_t room = problem.budget;
     std::int64_t gain = 0;
@@ -121,7 +121,8 @@ class knapsack {
   std::vector<std::uint32_t> points_;
   lp_relaxation relaxed_;
   pair_swap swap_;
-  /// The problem that reduced costs leave, its linear relaxation, and the points of that.
+  /// The problem that variable fixing leaves, its linear relaxation, and the points of this
+  /// relaxation.
   reduced_problem reduced_;
   lp_relaxation reduced_relaxed_;
   std::vector<std::uint32_t> reduced_points_;

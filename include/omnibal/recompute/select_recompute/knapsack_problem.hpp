@@ -14,18 +14,19 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A multiple-choice knapsack problem: one point of each front, with the most gain.
+/// A multiple-choice knapsack problem: select one point of each front within a budget of bytes so
+/// that the gain is largest.
 struct knapsack_problem {
   pareto_fronts fronts{};
-  /// The most bytes of the points together.
+  /// The largest sum of the bytes of the points.
   std::int64_t budget = 0;
-  /// The time of the first points together, from which gains are subtracted.
+  /// The sum of the times of the first points. A solution has this time minus its gain.
   std::int64_t time = 0;
-  /// True if the points with the least time of all layers fit together.
+  /// True if the points with the least time of all layers fit into the budget together.
   bool fits_least_time = false;
 };
 
-/// Writes the problem of the choices that a limit admits, with the layers in the given order.
+/// Writes the problem with the choices that a limit admits, with the layers in the order `order`.
 /// Precondition: the admitted choices with the fewest bytes fit.
 template <class Time>
 void write_problem(choice_table<Time> const& table, std::span<std::uint32_t const> order,

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Label search: partial solutions of the first layers, as few as necessary.
+/// Label search over partial solutions of the first layers.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/function_ref.hpp>
@@ -19,21 +19,22 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Label search, a dynamic program over the layers. A label is a partial solution: the bytes and
-/// the gain of some points of the first layers together. The search drops labels with more bytes
-/// and less gain than another label. It also drops labels whose linear relaxation over the other
-/// layers is no better than the best solution. The best solution grows greedily from every label.
+/// Label search, a dynamic program over the layers. A label is a partial solution: the sums of
+/// bytes and gain of points of the first layers. The search drops labels with more bytes and less
+/// gain than another label. It also drops labels whose linear relaxation over the other layers is
+/// no better than the best solution. The search completes every label greedily to a solution and
+/// keeps the best one.
 ///
-/// If too many labels are left, neighbors merge into the one with the fewest bytes. That label
-/// remembers the largest gain of its neighbors as its ceiling. Because the other labels require
-/// more bytes, no completion of them gains more than a completion from the ceiling. Therefore
-/// ceilings yield the bound.
+/// If too many labels remain, consecutive labels merge into the label with the fewest bytes. Its
+/// ceiling is then the largest gain of the merged labels. No completion of a merged label gains
+/// more than a completion from the ceiling, because the merged labels require more bytes. Therefore
+/// the ceilings yield an upper bound.
 class label_search {
  public:
-  /// Searches for a solution that gains more than `known`. If there is none, there are no points.
-  /// The search gives up if labels would have to merge and `is_enough(gain)` is true, because no
-  /// better bound is required then. Precondition: `relaxed` is solved for the same budget and its
-  /// bound is above `known`.
+  /// Searches for a solution that gains more than `known`. If there is none, `points()` is empty.
+  /// The search stops if labels would have to merge and `is_enough(gain)` is true, because then no
+  /// better bound is required. Precondition: `relaxed` is solved for the same budget, and its bound
+  /// is above `known`.
   void run(pareto_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
            std::size_t max_labels, std::int64_t known, function_ref<bool(std::int64_t)> is_enough) {
     budget_ = budget;
@@ -46,12 +47,12 @@ class label_search {
     for (label const& one : labels_) bound_ = std::max(bound_, one.ceiling);
   }
 
-  /// False if the search gave up.
+  /// Returns false if the search stopped before its end.
   [[nodiscard]] bool has_bound() const { return is_complete_; }
-  /// No solution gains more.
+  /// Returns an upper bound of the gain of all solutions.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
 
-  /// The number of the point of each layer in the best solution.
+  /// Returns the index of the point of each layer in the best solution.
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
@@ -59,11 +60,13 @@ class label_search {
     std::int64_t bytes;
     std::int64_t gain;
     std::int64_t ceiling;
-    /// The index of the extended label, shifted by 32 bits, and the point of the last layer.
+    /// The index of the label that was extended, shifted left by 32 bits, and the point of the last
+    /// layer.
     std::uint64_t origin;
   };
 
-  /// The points of the first `layers` layers, then the first `steps` steps of the other layers.
+  /// A solution: the points of the first `layers` layers, and the first `steps` hull steps of the
+  /// other layers.
   struct solution {
     std::int64_t gain;
     std::uint64_t origin;
@@ -71,7 +74,7 @@ class label_search {
     std::size_t steps;
   };
 
-  /// A hull step of the layers that follow, and the sums over the steps before it.
+  /// A hull step of a layer that is not decided yet, and the sums over the steps before it.
   struct rest_step {
     std::int64_t bytes_before;
     std::int64_t gain_before;
@@ -79,7 +82,7 @@ class label_search {
     std::int64_t gain;
   };
 
-  /// Decides one layer after the other. False if the search gives up.
+  /// Decides the layers one after the other. Returns false if the search stops early.
   [[nodiscard]] bool decide_all(pareto_fronts const& fronts, std::span<hull_step const> steps,
                                 std::size_t max_labels,
                                 function_ref<bool(std::int64_t)> is_enough) {
@@ -101,8 +104,8 @@ class label_search {
     return true;
   }
 
-  /// The steps of the layers from place `first` on, as far as the steps fit into the whole budget.
-  /// The last step either does not fit or gains nothing.
+  /// Finds the hull steps of the layers from place `first` on, as long as they fit into the whole
+  /// budget. The last step does not fit or gains nothing.
   void find_rest(std::span<hull_step const> steps, std::uint32_t first) {
     rest_.clear();
     std::int64_t bytes = 0;
@@ -117,14 +120,14 @@ class label_search {
     rest_.push_back({bytes, gain, 1, 0});
   }
 
-  /// The next label to which a point is added, and the sum of their bytes.
+  /// The next label to which a point is added, and the sum of the bytes of both.
   struct head {
     std::uint64_t bytes;
     std::size_t index;
   };
 
-  /// Adds every point of the layer at a place to every label. The results of one point ascend in
-  /// bytes like the labels, so the results of all points are merged.
+  /// Extends every label by every point of the layer at a place. The results of one point ascend in
+  /// bytes, as the labels do, so the results of all points are merged.
   void extend(std::span<front_point const> front, std::uint32_t place) {
     auto const bytes_of = [&](std::size_t index, front_point const& point) {
       return static_cast<std::uint64_t>(labels_[index].bytes) +
@@ -150,8 +153,8 @@ class label_search {
     }
   }
 
-  /// Returns the point whose next result has the fewest bytes. The minimum has no branches, because
-  /// no processor can predict the point.
+  /// Returns the index of the point whose next result has the fewest bytes. The loop has no
+  /// branches, because a branch on the result would be unpredictable.
   [[nodiscard]] std::size_t least_head() const {
     std::size_t least = 0;
     std::uint64_t bytes = heads_[0].bytes;
@@ -163,8 +166,8 @@ class label_search {
     return least;
   }
 
-  /// Completes a label greedily, by the first `step` of the remaining steps. Keeps the solution if
-  /// it is the best so far.
+  /// Completes a label greedily with the first `step` remaining steps. Keeps the solution if it is
+  /// the best so far.
   void complete(label const& next, std::uint32_t place, std::size_t step) {
     std::int64_t const gain = next.gain + rest_[step].gain_before;
     if (gain > best_.gain) best_ = {gain, next.origin, place + std::size_t{1}, step};
@@ -179,7 +182,7 @@ class label_search {
                               (static_cast<int128>(missing) + 1) * broken.bytes;
   }
 
-  /// Keeps `next` unless the last label is at least equally good.
+  /// Adds `next` unless the previous label has at least the same gain.
   void keep(label const& next) {
     if (!extended_.empty() && next.gain <= extended_.back().gain) {
       extended_.back().ceiling = std::max(extended_.back().ceiling, next.ceiling);
@@ -188,8 +191,9 @@ class label_search {
     }
   }
 
-  /// Calls `visit(label, begins)`. A label begins a new run if its ceiling exceeds the gain of the
-  /// first label of the run by more than `tolerance`.
+  /// Calls `visit(label, begins)` for each label; `begins` is true if the label begins a new run. A
+  /// label begins a new run if its ceiling exceeds the gain of the first label of the run by more
+  /// than `tolerance`.
   template <class Visit>
   static void for_runs(std::vector<label> const& labels, std::int64_t tolerance,
                        Visit const& visit) {
@@ -201,7 +205,8 @@ class label_search {
     }
   }
 
-  /// Merges runs of labels. The runs are as short as possible with at most `max_labels` labels.
+  /// Merges each run of labels into one label. The tolerance is about the smallest with at most
+  /// `max_labels` runs.
   void merge_neighbors(std::size_t max_labels) {
     auto const runs = [&] {
       std::size_t count = 0;
@@ -211,8 +216,7 @@ class label_search {
     std::int64_t highest = 0;
     for (label const& one : extended_) highest = std::max(highest, one.ceiling);
     std::int64_t const range = highest - extended_.front().gain;
-    // The list changes little from layer to layer, so that the required tolerance changes little
-    // too.
+    // The list changes little from layer to layer, so the required tolerance changes little too.
     if (tolerance_ == 0) tolerance_ = range / 64 / static_cast<std::int64_t>(extended_.size());
     tolerance_ = std::min(tolerance_ - tolerance_ / 16, range);
     while (runs() > max_labels) tolerance_ += std::min(range - tolerance_, tolerance_ / 4 + 1);
@@ -255,7 +259,8 @@ class label_search {
   std::vector<label> labels_;
   std::vector<label> extended_;
   std::vector<head> heads_;
-  /// The origins of the labels after each number of layers, and their begins.
+  /// The origins of the labels of all layers, and the index at which the origins of each layer
+  /// begin.
   std::vector<std::uint64_t> origins_;
   std::vector<std::size_t> starts_;
   std::vector<std::uint32_t> points_;

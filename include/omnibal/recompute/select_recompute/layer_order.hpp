@@ -15,8 +15,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The branching order of the layers: the clearest choice at a price comes first, because few
-/// points of such a layer can be part of a good solution. Equal layers stay together.
+/// The branching order of the layers. The layer whose best point at a price is clearest comes
+/// first, because only few points of such a layer can be part of a good solution. Equal layers stay
+/// together.
 class layer_order {
  public:
   void sort(pareto_fronts const& fronts, hull_step const& price) {
@@ -37,7 +38,7 @@ class layer_order {
   [[nodiscard]] std::uint32_t place_of(std::uint32_t layer) const { return places_[layer]; }
 
  private:
-  /// The loss of the second best point against the best point.
+  /// Returns the loss of the second best point compared with the best point.
   [[nodiscard]] static int128 clearness(std::span<front_point const> front,
                                         hull_step const& price) {
     constexpr int128 lowest = -(static_cast<int128>(1) << 126);
@@ -52,7 +53,7 @@ class layer_order {
   }
 
   std::vector<int128> losses_;
-  /// The layers by descending loss.
+  /// The layers, in descending order of this loss.
   std::vector<std::uint32_t> layers_;
   std::vector<std::uint32_t> places_;
 };

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Swaps of choices between two layers.
+/// Swaps of the choices of two layers.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
@@ -17,12 +17,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A local search that exchanges the points of one layer or two. Nearly equal layers differ by
-/// little. Therefore, with many of them, some pair of exchanges fills nearly all of the budget.
+/// A local search that exchanges the points of one layer or of two layers. Nearly equal layers have
+/// slightly different points. If there are many of them, some pair of exchanges fills nearly the
+/// whole budget.
 class pair_swap {
  public:
-  /// Exchanges points, each time with the largest gain, while the solution gains. `room` is the
-  /// rest of the budget. Returns the gain.
+  /// Applies the best pair of exchanges repeatedly, until no pair gains. `room` is the unused part
+  /// of the budget. Returns the total gain.
   [[nodiscard]] std::int64_t run(pareto_fronts const& fronts, std::int64_t room,
                                  std::span<std::uint32_t> points) {
     std::int64_t gain = 0;
@@ -40,7 +41,7 @@ class pair_swap {
  private:
   static constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
 
-  /// The extra bytes and gain of a layer with another point.
+  /// The exchange of the point of a layer, with the additional bytes and gain.
   struct exchange {
     std::int64_t bytes;
     std::int64_t gain;
@@ -48,7 +49,8 @@ class pair_swap {
     std::uint32_t point;
   };
 
-  /// Returns the two exchanges that fit and gain most together; without a gain both change nothing.
+  /// Returns the two exchanges that fit and gain most together. If no exchange gains, both change
+  /// nothing.
   [[nodiscard]] std::array<exchange, 2> best_pair(pareto_fronts const& fronts, std::int64_t room,
                                                   std::span<std::uint32_t const> points) {
     list_exchanges(fronts, points);
@@ -70,7 +72,8 @@ class pair_swap {
     return result;
   }
 
-  /// All exchanges and their order by bytes, including an exchange that changes nothing.
+  /// Lists all exchanges and sorts them by bytes. The list includes an exchange that changes
+  /// nothing.
   void list_exchanges(pareto_fronts const& fronts, std::span<std::uint32_t const> points) {
     exchanges_.clear();
     exchanges_.push_back({0, 0, nowhere, 0});
@@ -95,7 +98,7 @@ class pair_swap {
 
   std::vector<exchange> exchanges_;
   std::vector<sort_key> by_bytes_;
-  /// The exchange with the largest gain up to each place in the order by bytes.
+  /// For each place in the order by bytes, the exchange with the largest gain up to this place.
   std::vector<std::size_t> best_;
 };
 

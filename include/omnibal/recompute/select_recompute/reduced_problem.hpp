@@ -19,17 +19,18 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Variable fixing by reduced costs. At the price of the linear relaxation, a solution that is
-/// better than a known one loses against the best point of every layer. The loss is no more than
-/// the gain of the relaxation beyond the known gain. Points with a larger loss are removed.
+/// Variable fixing by reduced costs. At the price of the linear relaxation, each point has a loss
+/// compared with the best point of its layer. In a solution better than a known solution, the sum
+/// of losses is at most the gain of the relaxation beyond the known gain. Points with a larger loss
+/// are removed.
 ///
-/// Equal layers become one layer. Its points contain how many of the layers have each point, so
-/// that no two of them differ only in the order of the layers.
+/// Equal layers become one layer. A point of this layer states how many of the equal layers have
+/// each point, so no two points differ only in the order of the layers.
 class reduced_problem {
  public:
-  /// Returns false if no solution gains more than `known`. Layers stay separate if more than
-  /// `max_points` counts of their points are left. Precondition: `relaxed` is solved for the same
-  /// budget and its bound is above `known`.
+  /// Builds the problem. Returns false if no solution gains more than `known`. Equal layers stay
+  /// separate if they would have more than `max_points` combined points. Precondition: `relaxed` is
+  /// solved for the same budget, and its bound is above `known`.
   [[nodiscard]] bool reduce(knapsack_problem const& problem, lp_relaxation const& relaxed,
                             std::int64_t known, std::size_t max_points) {
     pareto_fronts const& fronts = problem.fronts;
@@ -59,11 +60,12 @@ class reduced_problem {
   }
 
   [[nodiscard]] pareto_fronts const& fronts() const { return fronts_; }
-  /// The rest of the budget, and the gain, if each front contributes its first point.
+  /// The budget that remains if each front contributes its first point, and the gain of these
+  /// points.
   [[nodiscard]] std::int64_t budget() const { return budget_; }
   [[nodiscard]] std::int64_t base_gain() const { return base_gain_; }
 
-  /// The points of all layers if each front contributes the given point.
+  /// Returns the points of all layers if each front contributes the given point.
   [[nodiscard]] std::span<std::uint32_t> expand(std::span<std::uint32_t const> taken) {
     for (std::size_t k = 0; k != taken.size(); ++k) write(starts_[k], fronts_[k][taken[k]].index);
     return points_;
@@ -72,14 +74,15 @@ class reduced_problem {
  private:
   static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-  /// A number of layers with a point; the parent lists the other layers. The first node is the end.
+  /// `count` layers that have the point `point`; `parent` is the node of other layers. Node 0 ends
+  /// the list.
   struct node {
     std::uint32_t parent;
     std::uint32_t point;
     std::uint32_t count;
   };
 
-  /// A combination of points for some of the equal layers, and the number of layers left.
+  /// A combination of points for some of the equal layers, and the number of the other layers.
   struct partial {
     std::int64_t bytes;
     std::int64_t gain;
@@ -101,7 +104,7 @@ class reduced_problem {
     return std::equal(left.begin(), left.end(), right.begin(), right.end(), equal);
   }
 
-  /// Finds the points that lose no more than the slack, the best one first.
+  /// Finds the points whose loss is at most the slack, the best point first.
   void find_points(std::span<front_point const> front) {
     std::uint32_t best = 0;
     for (std::uint32_t p = 1; p != front.size(); ++p) {
@@ -114,7 +117,7 @@ class reduced_problem {
     }
   }
 
-  /// Combines the points of `width` equal layers, except for the best point. Returns false if there
+  /// Combines the points of `width` equal layers, without the best point. Returns false if there
   /// are more than `max_points` combinations.
   [[nodiscard]] bool combine(std::span<front_point const> front, std::uint32_t width,
                              std::size_t max_points) {
@@ -126,7 +129,7 @@ class reduced_problem {
     return true;
   }
 
-  /// Assigns a point to some of the remaining layers.
+  /// Extends all combinations by assigning a point to some of their remaining layers.
   void take(std::span<front_point const> front, reduced_cost const& cost) {
     front_point const& point = front[cost.point];
     for (std::size_t i = 0, known = partials_.size(); i != known; ++i) {
@@ -145,9 +148,9 @@ class reduced_problem {
     }
   }
 
-  /// Assigns the best point to the remaining layers of each combination. Adds a front of the
-  /// combinations that are worth their bytes for the equal layers from `first` on. Returns false if
-  /// no combination fits the budget.
+  /// Assigns the best point to the remaining layers of each combination. Adds the Pareto front of
+  /// the combinations as the front of the equal layers from `first` on. Returns false if no
+  /// combination fits the budget.
   [[nodiscard]] bool push(std::span<front_point const> front, std::uint32_t first) {
     std::uint32_t const best = costs_.front().point;
     combined_.clear();
@@ -182,7 +185,8 @@ class reduced_problem {
     return true;
   }
 
-  /// The point with the largest gain among the points with the same bytes as the point at `place`.
+  /// Returns the point with the largest gain among the points with the same bytes as the point at
+  /// `place`.
   [[nodiscard]] front_point best_from(std::size_t place) const {
     front_point best = combined_[by_bytes_[place].place];
     while (++place != by_bytes_.size() && by_bytes_[place].number == best.bytes) {
@@ -199,7 +203,8 @@ class reduced_problem {
     }
   }
 
-  /// The step of the relaxation that fits in part. Its bytes and gain are the price.
+  /// The step of the relaxation of which only a part fits. Its gain divided by its bytes is the
+  /// price.
   hull_step price_{};
   int128 slack_ = 0;
   std::int64_t budget_ = 0;

@@ -15,11 +15,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The linear relaxation: steps of all hulls while the steps fit, then a part of the first step
-/// that does not fit.
+/// The linear relaxation: the steps of all hulls in order of their slope while they fit, then a
+/// part of the first step that does not fit.
 class lp_relaxation {
  public:
-  /// Precondition: each point alone fits the budget.
+  /// Solves the relaxation. Precondition: each single point fits the budget.
   void solve(pareto_fronts const& fronts, std::int64_t budget) {
     find_hull_steps(fronts, steps_);
     whole_ = 0;
@@ -35,18 +35,18 @@ class lp_relaxation {
         static_cast<std::int64_t>(static_cast<int128>(broken().gain) * room_ / broken().bytes);
   }
 
-  /// The steps of all hulls, steepest first.
+  /// Returns the steps of all hulls, the steepest first.
   [[nodiscard]] std::span<hull_step const> steps() const { return steps_; }
-  /// The gain of the steps that fit.
+  /// Returns the gain of the steps that fit.
   [[nodiscard]] std::int64_t gain() const { return gain_; }
-  /// The rest of the budget after these steps.
+  /// Returns the part of the budget that these steps leave.
   [[nodiscard]] std::int64_t room() const { return room_; }
-  /// The upper bound: no solution gains more.
+  /// Returns an upper bound of the gain of all solutions.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
-  /// The step of which only a part fits. Precondition: not all steps fit.
+  /// Returns the step of which only a part fits. Precondition: not all steps fit.
   [[nodiscard]] hull_step const& broken() const { return steps_[whole_]; }
 
-  /// Writes the solution of the steps that fit: the point of each layer.
+  /// Writes the solution of the steps that fit: the index of the point of each layer.
   void write_points(std::span<std::uint32_t> points) const {
     std::fill(points.begin(), points.end(), 0u);
     for (std::size_t s = 0; s != whole_; ++s) points[steps_[s].layer] = steps_[s].point;

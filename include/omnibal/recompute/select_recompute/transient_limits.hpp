@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The limits on transient bytes, each with the bytes that it leaves for kept activations.
+/// The limits on transient bytes, each with the bytes that remain for kept activations.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -17,23 +17,24 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A limit on transient bytes: choices with more are not admitted. The largest transient bytes
-/// count once for all layers, and each micro-batch may keep the given bytes besides.
+/// A limit on transient bytes: choices with more transient bytes are not admitted. The largest
+/// transient bytes count once for all layers. In addition, each micro-batch may keep `kept_bytes`
+/// bytes.
 struct transient_limit {
   std::int64_t transient_bytes;
   std::int64_t kept_bytes;
 };
 
 /// The limits under which the admitted choices with the fewest bytes fit the budget, ascending. A
-/// larger limit admits more choices and leaves fewer kept bytes.
+/// larger limit admits more choices, but leaves fewer bytes to keep.
 struct transient_limits {
   std::vector<transient_limit> limits{};
-  /// The fewest bytes that any limit requires.
+  /// The smallest number of bytes that any limit requires.
   int128 min_bytes = 0;
 };
 
-/// Returns all choices by their transient bytes. The place of a choice is its layer in the upper
-/// half of the word, and its number in the layer in the lower half.
+/// Returns all choices, sorted by their transient bytes. The place of a choice has its layer in the
+/// upper half of the word, and its index within the layer in the lower half.
 template <class Time>
 [[nodiscard]] std::vector<sort_key> choices_by_transient(choice_table<Time> const& table) {
   std::vector<sort_key> result;
@@ -55,7 +56,8 @@ template <class Time>
                                            select_recompute_options const& options) {
   auto const ways = choices_by_transient(table);
   int128 const room = static_cast<int128>(budget) - options.reserve_bytes;
-  // A layer without admitted choices has more bytes than all layers together may have.
+  // A layer without admitted choices has this number of bytes, which is more than all layers
+  // together may have.
   constexpr std::uint64_t none = std::uint64_t{1} << 63;
   std::vector<std::uint64_t> fewest(table.size(), none);
   int128 sum = static_cast<int128>(none) * static_cast<std::int64_t>(table.size());
