@@ -18,7 +18,7 @@
 namespace omnibal::inline v0::gpu {
 
 /// Output arrays of the caller for groups. Only the device knows the number of groups. Therefore
-/// `offsets` has room for a number of groups and one element more, and the offsets of groups that
+/// `offsets` has one element more than the largest number of groups, and the offsets of groups that
 /// do not exist are set to the number of items. As a `grouping_view` of `room()` groups, the output
 /// is a valid grouping with empty groups at the end. The next algorithm on the stream accepts this
 /// view.
@@ -28,11 +28,11 @@ struct grouping_span {
   /// The number of groups, one element.
   device_span<std::uint32_t> group_count;
 
-  /// Returns the largest number of groups.
+  /// Returns the largest number of groups for which `offsets` has room.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t room() const {
     return offsets.empty() ? 0 : offsets.size() - 1;
   }
-  /// Returns a view of the groups, for the next algorithm.
+  /// Returns a view of `room()` groups, for the next algorithm on the stream.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr grouping_view view() const {
     return {offsets.data(), items.data(), room()};
   }
@@ -69,13 +69,13 @@ struct packing_span {
 
 /// Output arrays of the caller for the split tokens of layers.
 struct expert_split_span {
-  /// The tokens of each slot.
+  /// The tokens of each slot of each layer.
   device_span<std::int64_t> tokens;
   /// The tokens of each rank of each layer.
   device_span<std::int64_t> rank_tokens;
-  /// The tokens of the rank with the most, for each layer.
+  /// The largest number of tokens of a rank, for each layer.
   device_span<std::int64_t> largest;
-  /// 1 for the ranks of `expert_split::full_ranks`, 0 for the other ones, for each layer.
+  /// For each rank of each layer: 1 if the rank is in `expert_split::full_ranks`, otherwise 0.
   device_span<std::uint8_t> is_full;
   /// The faults, one word, or empty as in `part_span`; see `fault`.
   device_span<fault> faults = {};
@@ -84,18 +84,22 @@ struct expert_split_span {
 /// Output arrays of the caller for the foreign copies of layers: the members of
 /// `omnibal::spill_plan`, layer after layer.
 struct spill_plan_span {
-  /// The copies of each layer. A layer has an element for each expert and each rank; those after
-  /// the last copy are zero.
+  /// The copies of each layer. Each layer has `experts + ranks` elements; the elements after its
+  /// last copy are zero.
   device_span<foreign_copy> copies;
   /// The number of copies of each layer.
   device_span<std::uint32_t> copy_count;
-  /// The tokens of each expert that stay on its home rank.
+  /// The tokens of each expert that stay on its home rank, for each layer.
   device_span<std::int64_t> home_tokens;
+  /// The tokens of each rank of each layer.
   device_span<std::int64_t> rank_tokens;
-  /// An element for each layer.
+  /// The largest number of tokens of a rank, for each layer.
   device_span<std::int64_t> largest;
+  /// The largest number of tokens that a rank may have, for each layer.
   device_span<std::int64_t> cap;
+  /// The lower bound on the number of copies, for each layer.
   device_span<std::uint32_t> fewest_copies;
+  /// The outcome of the search, for each layer.
   device_span<solve_status> status;
   /// 1 for a layer whose plan is proven, otherwise 0.
   device_span<std::uint8_t> is_proven;

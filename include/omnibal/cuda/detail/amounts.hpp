@@ -46,8 +46,8 @@ struct add_loads {
 /// The largest value of the type in which integers are summed.
 inline constexpr std::uint64_t largest_sum = 0x7fffffffffffffffu;
 
-/// Converts one weight for a sum; zero and a fault if the weight is negative, not finite or too
-/// large.
+/// Converts one weight to `Working`, the type of sums. If the weight is negative, not finite or too
+/// large, raises a fault and returns zero.
 template <class Working, scalar_measure T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline Working checked_weight(T value, fault* faults) {
   bool valid = true;
@@ -66,7 +66,8 @@ template <class Working, scalar_measure T>
   return static_cast<Working>(value);
 }
 
-/// Returns the weight of one kind of a weight or of resources.
+/// Returns the weight of one kind of an amount: the amount itself if it is a weight, otherwise an
+/// element of the resources.
 template <class Amount>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline auto weight_at(Amount const& amount,
                                                         [[maybe_unused]] std::size_t kind) {
@@ -95,7 +96,8 @@ template <class Amount>
   return result;
 }
 
-/// Returns a sum as a signed integer; the largest integer and a fault if the sum exceeds it.
+/// Returns a sum as a signed integer. If the sum exceeds the largest signed integer, raises a fault
+/// and returns this integer.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::int64_t checked_sum(std::uint64_t sum,
                                                                   fault* faults) {
   if (sum > largest_sum) {

@@ -26,8 +26,9 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// The samples that a rank sends, receives and keeps, in runs of samples that are adjacent before
-/// and after. Both sides find the same runs, in the order of their slots.
+/// The samples that a rank sends, receives and keeps, in runs of samples that are adjacent both
+/// before and after the exchange. The sender and the receiver find the same runs, in the order of
+/// their slots.
 class coalesced_messages {
  public:
   /// A run of adjacent samples that this rank sends to one rank or receives from one rank. `first`
@@ -71,8 +72,8 @@ class coalesced_messages {
   [[nodiscard]] std::span<kept_run const> kept() const { return kept_; }
 
  private:
-  /// Returns the runs: `place(k)` is the place of the k-th sample here, and `other(place)` returns
-  /// its place on the other side.
+  /// Returns the runs: `place(k)` is the place of the k-th sample on this rank, and `other(place)`
+  /// returns its place on the other rank.
   template <class Place, class Other>
   [[nodiscard]] static std::vector<run> runs_of(std::span<std::uint64_t const> counts,
                                                 Place const& place, Other const& other) {
@@ -156,7 +157,8 @@ class device_field {
     check_room("the elements to receive", load_.out_room, after_.back());
   }
 
-  /// Returns the bytes of adjacent samples before, and below after, the exchange.
+  /// Returns the bytes of `count` adjacent samples from place `first` on. `bytes_in` is for places
+  /// before the exchange, `bytes_out` for places after it.
   [[nodiscard]] std::span<std::byte const> bytes_in(std::uint32_t first,
                                                     std::uint32_t count) const {
     return bytes_of(load_.in, before_, first, count);
@@ -206,14 +208,15 @@ struct exchange_samples_fn {
   ///
   /// Grouped sends and receives of exact size move samples from their places directly to their new
   /// places. No sample is collected before or reordered afterwards, and no kernel is needed.
-  /// Samples that remain adjacent go in one message. For samples of some kilobytes and more; for
-  /// smaller samples `exchange_exact` sends fewer messages.
+  /// Samples that remain adjacent go in one message. This form suits samples of some kilobytes or
+  /// more. For smaller samples `exchange_exact` sends fewer messages.
   ///
   /// A collective call that only submits. `plan` must be equal on all ranks, which `all_equal` of
   /// its digest checks. Complexity: n log n in the samples of this rank. Memory: 24 bytes for each
-  /// of them on the host, none on the device. Determinism: portable among equal ranks. Errors:
-  /// `std::invalid_argument` for a plan of another number of ranks, and rows that are too few or of
-  /// different sizes; the errors of `wait`. If a rank throws, the other ranks end by their timeout.
+  /// of these samples on the host, none on the device. Determinism: portable among equal ranks.
+  /// Errors: `std::invalid_argument` for a plan of another number of ranks, and rows that are too
+  /// few or of different sizes; the errors of `wait`. If a rank throws, the other ranks end by
+  /// their timeout.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, exchange_plan const& plan,
                   device_rows<std::type_identity_t<T> const> const& in,

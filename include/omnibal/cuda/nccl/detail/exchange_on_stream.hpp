@@ -96,7 +96,8 @@ struct plan_tables {
   }
 };
 
-/// Writes the keys by which both lists are sorted. Padding has the largest keys, at the end.
+/// Writes the keys by which both lists are sorted. Elements of the arrays without a sample have the
+/// largest keys, so that they are at the end.
 struct write_plan_keys {
   plan_tables tables;
   gpu::fault* faults;
@@ -133,7 +134,8 @@ struct write_plan_keys {
   }
 };
 
-/// Finds the first sample for each rank, and from each rank, in the sorted lists.
+/// Finds, in the sorted lists, the first sample that goes to each rank and the first sample that
+/// comes from each rank.
 struct find_plan_begins {
   plan_tables tables;
 
@@ -185,7 +187,7 @@ void make_plan_tables(Backend& b, plan_tables const& tables, gpu::fault* faults)
   b.for_each(std::size_t{plan.ranks} + 1, find_plan_begins{tables});
 }
 
-/// Returns the bytes of each entry of the lists of positions.
+/// Returns the number of bytes of element i of the lists in `plan_tables::positions`.
 struct wire_size {
   plan_tables tables;
   payload load;
@@ -228,7 +230,7 @@ struct arrival_elements {
   }
 };
 
-/// The begin of a slot: the facts that all ranks must know of the sender.
+/// The header at the beginning of a slot: the facts about the sender that all ranks must know.
 struct slot_header {
   std::uint64_t largest_message;
   std::uint32_t faults;
@@ -407,7 +409,7 @@ OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t
   });
 }
 
-/// Some rows of a list, one after the other on the wire.
+/// The rows [first, last) of a list, which are one after the other on the wire.
 struct row_run {
   /// The position of each row in bytes. Row k begins at `wire` + `positions[k]` - `origin`.
   std::uint64_t const* positions;
@@ -438,7 +440,8 @@ OMNIBAL_HOST_DEVICE void copy_own_tile(Block& block, Rows const& rows, std::size
   copy_tile(block, rows, rows.first, rows.last, begin, end, rows.load->word);
 }
 
-/// The runs that a step copies: a slot for each rank, or all messages in one run.
+/// The division of the wire into runs that blocks copy: a slot for each rank, or one run of all
+/// messages.
 struct wire_layout {
   std::byte* wire = nullptr;
   /// The size of a slot in bytes, or 0 if messages follow each other without headers.
