@@ -16,8 +16,8 @@ namespace omnibal::inline v0::rng::detail {
 
 /// Swaps item i with a partner for i = size - 1 down to 1. `draw(partners, last, count)` writes the
 /// partners of last, last - 1, ..., last - count + 1. The partners are drawn in blocks before the
-/// swaps. If the items exceed the cache, the items of a block are prefetched, so that their cache
-/// misses overlap.
+/// swaps. If the items exceed the cache, the partners of a block are prefetched, so that their
+/// cache misses overlap.
 template <class T, class Draw>
 void swap_from_back(std::span<T> items, Draw draw) {
   constexpr std::size_t block = 64;
