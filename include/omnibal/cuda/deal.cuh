@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Assignment of sorted samples to parts forth and back, on the device.
+/// Dealing of samples to parts in descending order of cost, back and forth over the parts, on the
+/// device.
 
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/deal/deal_kernels.hpp>
@@ -47,7 +48,7 @@ struct deal_fn : detail::scratch_counted<deal_fn> {
   static constexpr std::string_view name = "gpu::deal";
 };
 
-/// Partitions sorted samples forth and back, on the device; see `deal_fn`.
+/// Partitions samples by dealing them in descending order of cost, on the device; see `deal_fn`.
 inline constexpr deal_fn deal{};
 
 #pragma GCC visibility pop

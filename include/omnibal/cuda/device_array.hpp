@@ -57,8 +57,8 @@ class device_array {
     exec_.resource().deallocate(exec_.stream(), data_, size_ * sizeof(T), scratch_alignment);
   }
 
-  // Callable in device code like the members of spans, because generic code of host and device
-  // requires them.
+  // These members are callable in device code, like the members of `device_span`, because code for
+  // host and device calls both.
   [[nodiscard]] OMNIBAL_HOST_DEVICE T* data() const noexcept { return data_; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }

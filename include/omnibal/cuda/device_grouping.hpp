@@ -192,7 +192,7 @@ class device_packing {
   }
 
  private:
-  /// The members of a packing that are not arrays.
+  /// The counts, the report and the faults of a packing, together in device memory.
   struct numbers {
     std::uint32_t group_count;
     std::uint32_t oversized_count;

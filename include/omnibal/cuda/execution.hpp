@@ -52,7 +52,7 @@ class stream_pool {
   void deallocate(cudaStream_t stream, void* memory, std::size_t /*bytes*/,
                   std::size_t /*alignment*/) const noexcept {
     if (memory == nullptr) return;
-    // Fails only if the device is lost already, which the next call reports.
+    // This call fails only if the device has failed already. The next call reports that error.
     static_cast<void>(cudaFreeAsync(memory, stream));
   }
 

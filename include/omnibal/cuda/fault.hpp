@@ -34,7 +34,7 @@ enum class fault : std::uint32_t {
   unknown_index = 4,
   /// An output given by the caller has too few elements.
   no_room = 8,
-  /// Equal counts are asked for, but the parts do not divide the samples.
+  /// The options require equal counts, but the parts do not divide the samples.
   uneven_counts = 16,
 };
 
@@ -49,8 +49,8 @@ enum class fault : std::uint32_t {
 }
 
 /// Throws the exception of the host's algorithm for these faults: `std::invalid_argument`,
-/// `std::overflow_error` or `std::length_error`. Returns if there is none. `function` names the
-/// algorithm in the text.
+/// `std::overflow_error` or `std::length_error`. Returns normally if there is no fault. `function`
+/// names the algorithm in the text.
 inline void check(fault faults, std::string_view function) {
   bool const is_qualified = function.find("::") != std::string_view::npos;
   auto const name = std::string(is_qualified ? "" : "gpu::").append(function);

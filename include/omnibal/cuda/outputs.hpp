@@ -25,7 +25,7 @@ namespace omnibal::inline v0::gpu {
 struct grouping_span {
   device_span<std::uint32_t> offsets;
   device_span<std::uint32_t> items;
-  /// The number of groups, one element.
+  /// An array of one element, which receives the number of groups.
   device_span<std::uint32_t> group_count;
 
   /// Returns the largest number of groups for which `offsets` has room.
@@ -59,11 +59,11 @@ struct packing_span {
   grouping_span groups;
   /// The samples that exceed the capacity on their own, in ascending order.
   device_span<std::uint32_t> oversized{};
-  /// The number of oversized samples, one element.
+  /// An array of one element, which receives the number of oversized samples.
   device_span<std::uint32_t> oversized_count{};
-  /// The report of the packing, one element.
+  /// An array of one element, which receives the report of the packing.
   device_span<packing_report> report{};
-  /// The faults, one word, or empty as in `part_span`; see `fault`.
+  /// The faults, one word; the span may be empty, as in `part_span`.
   device_span<fault> faults{};
 };
 
@@ -77,7 +77,7 @@ struct expert_split_span {
   device_span<std::int64_t> largest;
   /// For each rank of each layer: 1 if the rank is in `expert_split::full_ranks`, otherwise 0.
   device_span<std::uint8_t> is_full;
-  /// The faults, one word, or empty as in `part_span`; see `fault`.
+  /// The faults, one word; the span may be empty, as in `part_span`.
   device_span<fault> faults = {};
 };
 
@@ -101,9 +101,9 @@ struct spill_plan_span {
   device_span<std::uint32_t> fewest_copies;
   /// The outcome of the search, for each layer.
   device_span<solve_status> status;
-  /// 1 for a layer whose plan is proven, otherwise 0.
+  /// For each layer: 1 if its plan is proven to have the fewest copies, otherwise 0.
   device_span<std::uint8_t> is_proven;
-  /// The faults, one word, or empty as in `part_span`; see `fault`.
+  /// The faults, one word; the span may be empty, as in `part_span`.
   device_span<fault> faults = {};
 };
 
@@ -111,12 +111,12 @@ struct spill_plan_span {
 struct sequence_offsets_span {
   /// The position of the first offset of each group: one element more than there are groups.
   device_span<std::uint64_t> begins;
-  /// The cumulative lengths of all groups, group after group: an element for each item and one for
-  /// each group.
+  /// The cumulative lengths of all groups, group after group. Each group has one element more than
+  /// it has items.
   device_span<std::int32_t> offsets;
   /// The length of the longest sequence of each group.
   device_span<std::int32_t> longest;
-  /// The faults, one word, or empty as in `part_span`; see `fault`.
+  /// The faults, one word; the span may be empty, as in `part_span`.
   device_span<fault> faults = {};
 };
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The fewest copies of experts on foreign ranks that make a batch even, on a stream.
+/// The fewest copies of experts on foreign ranks with which no rank exceeds a cap on its tokens, on
+/// a stream.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>

@@ -135,7 +135,7 @@ template <kernel_backend Backend>
   result.reach = backend.template scratch<std::uint32_t>(count);
   result.without = backend.template scratch<std::uint32_t>(count);
   result.depth = backend.template scratch<std::uint32_t>(count);
-  // 1/32 + 1/32^2 + ..., each rounded up.
+  // The levels of the tree have count / 32, count / 32^2, ... elements, each rounded up.
   result.minima = backend.template scratch<std::uint32_t>(count / 31 + 16);
   return result;
 }
@@ -374,7 +374,7 @@ struct fit_rounds {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t match(Grid& grid, progress& now,
                                                         round_window const& window,
                                                         std::uint32_t size) const {
-    // A size is below 2^63.
+    // Twice a size does not overflow, because a size is below 2^63.
     std::uint32_t const many = groups_from(grid, now, 2 * window.largest);
     std::uint32_t const holding = groups_from(grid, now, window.least);
     std::uint32_t const singles = holding - many;
@@ -461,7 +461,7 @@ struct fit_rounds {
 
   OMNIBAL_HOST_DEVICE void take(std::uint32_t position, std::uint32_t group) const {
     arrays.group_of[position] = group;
-    // The sums are modulo 2^64, so that their order does not matter.
+    // The subtraction is an addition modulo 2^64, so the order of the threads does not matter.
     atomic_add(arrays.rooms + group, 0 - arrays.sizes[position]);
   }
 
@@ -560,7 +560,7 @@ struct fit_sizes {
     auto const number = static_cast<std::uint32_t>(k);
     if (key <= capacity && next > capacity) arrays.state->fitting = number + 1;
     if (key < capacity && next >= capacity) arrays.state->positive = number + 1;
-    // No group has this number.
+    // An oversized sample receives a number that no group has.
     if (key > capacity) arrays.group_of[k] = static_cast<std::uint32_t>(count);
     arrays.sizes[k] = capacity - key;
     arrays.waiting[k] = number;

@@ -126,7 +126,8 @@ class device_grid {
       [[maybe_unused]] std::size_t n, [[maybe_unused]] Predicate const& holds) {
     std::size_t first = 0;
 #if defined(__CUDA_ARCH__)
-    // In each turn every thread tests one index, and the answer is between two of them.
+    // In each turn every thread tests one index, and the answer is between two neighboring tested
+    // indices.
     while (n != 0) {
       std::size_t const step = (n + Threads - 1) / Threads;
       std::size_t const probes = (n - 1) / step;

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Demands and loads in device code: the conversions of resources.hpp, with faults as errors.
+/// Demands and loads in device code: the conversions of resources.hpp, which report errors as
+/// faults.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
@@ -52,7 +53,7 @@ template <class Working, scalar_measure T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline Working checked_weight(T value, fault* faults) {
   bool valid = true;
   if constexpr (std::floating_point<T>) {
-    // The largest value of `double`; a NaN compares false.
+    // The constant is the largest value of `double`. The comparison is false for a NaN.
     valid = value >= T{0} && static_cast<double>(value) <= 0x1.fffffffffffffp+1023;
   } else if constexpr (std::signed_integral<T>) {
     valid = value >= T{0};

@@ -51,7 +51,7 @@ inline constexpr bool is_compact = requires {
 // The functor is a grid constant. Otherwise a functor with an array that a loop indexes would be
 // copied to the local memory of each thread.
 
-/// The threads of a block of `for_each_kernel`.
+/// The number of threads of a block of `for_each_kernel`.
 inline constexpr unsigned for_each_threads = 256;
 
 template <class F>
@@ -325,7 +325,7 @@ void run_on_device(scratch_count const& count, Algorithm const& algorithm) {
   *count.bytes = device_scratch_bytes(algorithm);
 }
 
-/// The members of every algorithm on the device.
+/// The base class of every algorithm on the device, with the member that measures its scratch.
 template <class Algorithm>
 struct scratch_counted {
   /// Returns the scratch bytes that a call with these arguments allocates from its memory resource;

@@ -248,7 +248,7 @@ struct isf_judge {
       arrays.kept_groups[chunk.index] = static_cast<std::uint32_t>(kept >> 32);
       arrays.below_keep[chunk.index] = below;
     });
-    // The last group extends into these chunks.
+    // The last group that begins in this chunk extends into these chunks.
     block.for_each(parts_of(chunk.leaves, chain_chunk) - chunk.index - 1,
                    [&](std::size_t c) { arrays.is_carried[chunk.index + 1 + c] = *last_verdict; });
   }

@@ -26,7 +26,7 @@ struct isf_tuning {
   static constexpr int share_threads = 512;
   static constexpr int tile_threads = 256;
   static constexpr int chunk_threads = 512;
-  /// The threads of a launch in which one block reads the results of all blocks.
+  /// The number of threads of a launch in which a single block reads the results of all blocks.
   static constexpr int single_block_threads = 1024;
   /// The number of positions at the beginning of a region from which walks to its end are computed,
   /// one by each thread. The walk enters a region at one of these positions unless its links are

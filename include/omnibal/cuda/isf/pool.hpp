@@ -76,7 +76,7 @@ struct isf_sums {
   }
 };
 
-/// The scratch of the rounds.
+/// The arrays in scratch that the rounds use.
 struct isf_arrays {
   /// Two states: a round reads one and writes the other.
   isf_state* states;

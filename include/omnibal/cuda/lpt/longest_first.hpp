@@ -238,9 +238,10 @@ struct longest_first {
     return reached->next_place;
   }
 
-  /// Assigns samples of zero cost to the parts with the fewest samples, in the order of the parts,
-  /// until these parts have as many samples as the next ones, and so on. Limits on the counts hold
-  /// without a check, because there is room for all samples.
+  /// Assigns samples of zero cost to the parts with the fewest samples, in the order of the parts.
+  /// When these parts have the same number of samples as the parts with the next larger number, it
+  /// continues with both, and so on. Limits on the counts hold without a check, because there is
+  /// room for all samples.
   template <thread_block Block, assignable_samples Samples>
   OMNIBAL_HOST_DEVICE void assign_zero_cost(Block& block, Samples const& samples,
                                             std::uint32_t next, std::uint32_t last,

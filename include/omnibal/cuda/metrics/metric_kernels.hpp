@@ -28,7 +28,8 @@ namespace omnibal::inline v0::gpu::detail {
   if (high == 0) return static_cast<double>(low);
   int shift = 0;
   while (high != 0) {
-    // A bit that is shifted out sets the lowest bit, which is below all bits that are kept.
+    // If a bit that is shifted out is set, the lowest bit becomes set too, so that the conversion
+    // rounds correctly.
     low = low >> 1 | (low & 1) | high << 63;
     high >>= 1;
     ++shift;
@@ -106,7 +107,7 @@ struct element_count {
   }
 };
 
-/// Raises a fault if the sum exceeds the type of the host's sum.
+/// Raises a fault if the sum exceeds `std::int64_t`, the type of the sum on the host.
 OMNIBAL_HOST_DEVICE inline void check_sum(spread const& all, fault* faults) {
   if (all.sum > largest_sum) raise(faults, fault::overflow);
 }

@@ -36,7 +36,8 @@ class communicator : private communicator_ref {
   communicator(world const& place, ncclUniqueId const& id, communicator_options const& options = {})
       : communicator(start(place, id, options), options) {}
 
-  /// Takes ownership of a communicator that is ready, with the duty to destroy it.
+  /// Takes ownership of a communicator that is ready. The object destroys the communicator at its
+  /// end.
   [[nodiscard]] static communicator adopt(ncclComm_t comm,
                                           communicator_options const& options = {}) {
     return {comm, options};

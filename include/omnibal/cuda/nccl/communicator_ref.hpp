@@ -32,7 +32,7 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// Makes a device the current one while the object lives.
+/// Makes a device the current device during the lifetime of this object.
 class current_device {
  public:
   explicit current_device(int device) {

@@ -54,7 +54,7 @@ struct exchange_report {
   /// unspecified, but the samples before the exchange are unchanged. Therefore the exact form can
   /// do the same exchange.
   gpu::fault faults = gpu::fault::none;
-  /// The number of samples that this rank has afterwards.
+  /// The number of samples that this rank has after the exchange.
   std::uint32_t arrivals = 0;
   /// The number of elements of these samples: rows, or values of payloads.
   std::uint64_t elements = 0;

@@ -49,7 +49,7 @@ struct plan_room {
   /// The largest number of samples of a rank before the exchange, equal on all ranks.
   std::size_t max_samples = 0;
   /// The largest number of samples of this rank after the exchange. The default is the number of
-  /// all samples, because one rank may receive all of the short ones.
+  /// all samples, because one rank may receive all short samples.
   std::size_t max_arrivals = static_cast<std::size_t>(-1);
 };
 

@@ -22,8 +22,8 @@
 namespace omnibal::inline v0::nccl {
 
 struct exchange_bounded_options {
-  /// The most bytes that a rank may send to another rank, including a header of 16 bytes. The value
-  /// is a multiple of 16 and equal on all ranks.
+  /// The largest number of bytes that a rank may send to another rank, including a header of 16
+  /// bytes. The value is a multiple of 16 and equal on all ranks.
   std::size_t slot_bytes = 0;
 };
 

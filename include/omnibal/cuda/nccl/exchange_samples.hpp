@@ -38,7 +38,8 @@ class coalesced_messages {
     std::uint32_t first;
     std::uint32_t count;
   };
-  /// Adjacent samples that remain on this rank, by their places before and after.
+  /// A run of adjacent samples that remain on this rank: their first place before the exchange and
+  /// after it, and their number.
   struct kept_run {
     std::uint32_t from;
     std::uint32_t to;
@@ -107,9 +108,9 @@ namespace omnibal::inline v0::nccl {
 /// rows, or arrays of different sizes. Refers to all of its arguments.
 class device_field {
  public:
-  /// Makes a field of rows: `in` has the rows of this rank before, `out` receives the rows of this
-  /// rank afterwards. Errors: `std::invalid_argument` for rows of different sizes, and if the
-  /// arrays overlap.
+  /// Makes a field of rows: `in` has the rows of this rank before the exchange, and `out` receives
+  /// the rows of this rank after it. Errors: `std::invalid_argument` for rows of different sizes,
+  /// and if the arrays overlap.
   template <class T>
   device_field(device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out)
       : load_(detail::payload_of(name, in, out)) {}
@@ -136,7 +137,8 @@ class device_field {
 
   static constexpr std::string_view name = "nccl::exchange_samples";
 
-  /// The position in elements of each sample, and their end; empty for rows.
+  /// The position of each sample in elements, followed by the end of the last sample; empty for
+  /// rows.
   using offsets = std::vector<std::uint64_t>;
 
   /// Finds the positions of the samples of this rank.
@@ -226,8 +228,9 @@ struct exchange_samples_fn {
   }
 
   /// Moves samples of different sizes; see `device_field`. Returns the position of each arrival,
-  /// and their end. Further errors: `std::invalid_argument` for another number of sizes and an `in`
-  /// of another size than their sum, `std::overflow_error` for their sum.
+  /// followed by the end of the last arrival. Further errors: `std::invalid_argument` if there is
+  /// not a size for each sample, or if `in` has another number of elements than the samples of this
+  /// rank; `std::overflow_error` if a sum of sizes overflows.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   std::vector<std::uint64_t> operator()(gpu::execution<Resource> const& exec, Comm&& comm,
                                         exchange_plan const& plan,
@@ -241,8 +244,9 @@ struct exchange_samples_fn {
 
   /// Moves several fields of the same samples, such as tokens, labels and pixels, in one group,
   /// each of its own type and sizes. The result has an element for each field: empty for rows, and
-  /// otherwise the positions of the arrivals and their end. Nothing is submitted if a field is
-  /// rejected. Memory: 16 bytes more for each sample of this rank and each field with sizes.
+  /// otherwise the positions of the arrivals followed by the end of the last arrival. Nothing is
+  /// submitted if a field is rejected. Memory: 16 bytes more for each sample of this rank and each
+  /// field with sizes.
   template <gpu::device_resource Resource, detail::stream_communicator Comm>
   std::vector<std::vector<std::uint64_t>> operator()(gpu::execution<Resource> const& exec,
                                                      Comm&& comm, exchange_plan const& plan,

@@ -33,9 +33,9 @@ namespace detail {
   return digest;
 }
 
-/// Returns the identity of the host, from `NCCL_HOSTID`, or from the name of the host and the id of
-/// its last start. Containers may have equal names on different hosts, or different names on one
-/// host.
+/// Returns the identity of the host: a digest of `NCCL_HOSTID` if this variable is set, otherwise
+/// of the name and the boot id of the host. The name alone is not enough: containers may have equal
+/// names on different hosts, or different names on one host.
 [[nodiscard]] inline std::uint64_t host_identity() {
   if (char const* const given = std::getenv("NCCL_HOSTID"); given != nullptr) {
     return digest_of_text(given);

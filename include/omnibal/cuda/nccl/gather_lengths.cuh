@@ -39,8 +39,8 @@ struct local_lengths {
       : values(of_samples), count(number) {}
 
   gpu::device_span<T const> values;
-  /// The number of values, one element, or none if all values count. A number above the size of
-  /// `values` is the fault `unknown_index`.
+  /// An array of one element with the number of values, or an empty span if all values are used. A
+  /// number above the size of `values` is the fault `unknown_index`.
   gpu::device_span<std::uint32_t const> count;
 };
 

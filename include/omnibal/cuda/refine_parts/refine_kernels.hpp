@@ -215,7 +215,8 @@ struct sorted_part_lists {
   /// that leaves the part.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t rank_among(std::uint32_t place,
                                                              std::uint32_t part) const {
-    // The size may have changed already, but not the end of the list.
+    // `sizes` may already contain the size after the exchanges, but `offsets` still has the end of
+    // the current list.
     std::uint32_t const first = offsets[part];
     std::uint32_t const last = part + 1 == parts ? samples : offsets[part + 1];
     std::uint32_t const rank =
@@ -324,7 +325,7 @@ struct refine_tuning {
   static constexpr int threads = 512;
 };
 
-/// The groups of the caller as the parts of steps.
+/// The start of the search from groups of the caller, which are the parts of the steps.
 struct given_parts {
   grouping_view groups;
   std::uint32_t parts;
@@ -361,8 +362,8 @@ struct given_parts {
     });
   }
 
-  /// Sorts the samples of a step, which go to the items of the result, and finds the part of each
-  /// place and the places of each part.
+  /// Sorts the samples of a step and writes them to the items of the result. Then finds the part of
+  /// each place and the places of each part.
   template <thread_block Block>
   OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
                                 std::size_t step, sorted_part_lists& lists) const {
@@ -479,7 +480,8 @@ struct deal_places {
   }
 };
 
-/// Dealt parts as `gpu::deal` makes them: arithmetic replaces the arrays that `given_parts` reads.
+/// The start of the search from the parts that `gpu::deal` computes. Arithmetic replaces the arrays
+/// that `given_parts` reads.
 struct dealt_parts {
   std::uint32_t parts;
 
@@ -571,7 +573,8 @@ struct refine_in_block {
   }
 };
 
-/// Refines the parts of one step whose lists are in device memory, with arrays of the parts.
+/// Refines the parts of one step whose lists are in device memory. The arrays by part are in shared
+/// or in device memory.
 template <class Arrays>
 struct refine_of_sorted {
   static constexpr int min_blocks = 1;

@@ -44,11 +44,11 @@ namespace omnibal::inline v0::nccl::detail {
 struct plan_tables {
   device_plan_view plan;
   std::uint32_t rank;
-  /// The positions of the samples before the exchange, by slot.
+  /// The positions of the samples before the exchange, in the order of their slots.
   std::uint32_t* leaving;
   /// The slots, in the order of `leaving`.
   std::uint32_t* leaving_slots;
-  /// The positions of the samples after the exchange, by source.
+  /// The positions of the samples after the exchange, in the order of their sources.
   std::uint32_t* coming;
   /// The sources, in the order of `coming`.
   std::uint32_t* coming_from;
@@ -343,7 +343,7 @@ struct read_slot_headers {
 
 /// Tuning constants of the speed of exchanges, not tuned on a device; they do not change results.
 struct exchange_tuning {
-  /// The bytes that a block copies.
+  /// The number of bytes that a block copies.
   static constexpr std::size_t tile_bytes = 16384;
   static constexpr int threads = 256;
 };
@@ -386,8 +386,8 @@ OMNIBAL_HOST_DEVICE inline void copy_word(std::byte* to, std::byte const* from,
 }
 
 /// Copies the bytes [begin, end) of the rows [first, last). Row k has the bytes [rows.at(k),
-/// rows.at(k + 1)), and `rows.copy(k, inner, bytes)` copies a word of row k. Words have `word`
-/// bytes, which divides the begins of all rows.
+/// rows.at(k + 1)), and `rows.copy(k, inner, bytes)` copies a word of row k. A word has `word`
+/// bytes, a divisor of the positions of all rows.
 template <gpu::detail::thread_block Block, class Rows>
 OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t first,
                                    std::uint32_t last, std::uint64_t begin, std::uint64_t end,
@@ -448,7 +448,7 @@ struct wire_layout {
   std::uint64_t slot_bytes = 0;
   std::uint64_t tiles = 0;
 
-  /// Returns the number of blocks of a step.
+  /// Returns the number of blocks of threads that copy the runs of a step.
   [[nodiscard]] std::size_t blocks(std::uint32_t ranks) const {
     return slot_bytes == 0 ? tiles : tiles * ranks;
   }
@@ -585,7 +585,8 @@ struct known_messages {
   std::uint64_t kept = 0;
 };
 
-/// A field in an exchange: tables with its own positions, and its messages when they are known.
+/// A field in an exchange: the tables of the plan with the positions of this field, and its
+/// messages after the first half of the exchange.
 struct moved_field {
   plan_tables tables;
   payload load;

@@ -19,8 +19,8 @@ struct local_columns {
   /// The `kinds` numbers of each sample, one sample after the other; null if `offsets` contain
   /// them.
   std::int64_t const* values = nullptr;
-  /// The positions of payloads, one element more than there are samples: their sizes are one
-  /// further kind, the last. Null if there are none.
+  /// The positions of payloads, one element more than there are samples. The sizes of the payloads
+  /// are a further column, the last one. Null if there are no payloads.
   std::uint64_t const* offsets = nullptr;
   std::uint32_t kinds = 1;
   /// The number of samples, or null if `given_count` is the number.
@@ -94,7 +94,7 @@ struct length_blocks {
 /// ranks had before, and `no_room` if a rank has more than `most` samples or all samples exceed
 /// `room`.
 struct sum_length_counts {
-  /// The threads of the block, not tuned on a device.
+  /// The number of threads of the block, not tuned on a device.
   static constexpr int threads = 512;
 
   length_blocks blocks;
