@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Order, seed, share of a process and state of an epoch, for all samplers.
+/// The order, the seed and the state of an epoch, and the place of a process among the ranks, for
+/// all samplers.
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
@@ -73,7 +74,7 @@ struct sampler_state {
   std::uint64_t seed = 0;
   /// The epoch that runs, or that has just ended.
   std::uint64_t epoch = 0;
-  /// Identifies the data and the options that affect the steps.
+  /// A digest of the data and of the options that affect the steps.
   std::uint64_t digest = 0;
   /// The steps of the epoch that have run, as segments from the oldest on; the other elements are
   /// zeros. If the ranks of an `epoch_sampler` change more than `max_rank_changes` times, segments

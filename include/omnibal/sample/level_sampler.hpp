@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Packs of each rank in each step, with the levels of a hierarchy in turn.
+/// The packs of each rank in each step of an epoch, with steps of the levels of a hierarchy in
+/// turn.
 
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Even sequences of several sources, with random access.
+/// Sequences in which several sources alternate evenly, with random access to every draw.
 
 #include <cstddef>
 #include <cstdint>
