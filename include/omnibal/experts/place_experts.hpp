@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Copies of experts on ranks with even loads and few moves.
+/// Copies of experts on ranks with similar loads, and few moves of copies.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -104,7 +104,7 @@ class placement_search {
     double score = 0;
   };
 
-  /// 1 / (moved copies + 0.25), by the number of moved copies.
+  /// The factors of the gain for moves with 0, 1 and 2 moved copies: 1 / (moved copies + 0.25).
   static constexpr double weights[]{4.0, 0.8, 4.0 / 9};
 
   /// A slot whose expert a move may change.
