@@ -92,7 +92,7 @@ class grouping {
  public:
   using iterator = grouping_view::iterator;
 
-  /// Creates no groups.
+  /// Creates an object without groups.
   grouping() : offsets_(1, 0) {}
 
   /// Creates groups from complete arrays, which the object then owns. Errors:
@@ -117,11 +117,11 @@ class grouping {
     }
   }
 
-  /// Returns the number of groups without the open one.
+  /// Returns the number of groups without the open group.
   [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-  /// Returns the number of indices in all groups without the open one.
+  /// Returns the number of indices in all groups without the open group.
   [[nodiscard]] std::size_t item_count() const noexcept { return offsets_.back(); }
 
   /// Returns the indices of one group. Precondition: `group < size()`. Spans, views and iterators
@@ -168,7 +168,7 @@ class grouping {
   /// Closes the open group, empty or not: it becomes the last group.
   void close() { offsets_.push_back(static_cast<std::uint32_t>(items_.size())); }
 
-  /// Removes all groups and the open one, and keeps the memory.
+  /// Removes all groups and the open group, and keeps the memory.
   void clear() noexcept {
     offsets_.resize(1);
     items_.clear();

@@ -144,7 +144,7 @@ template <class Samples, class Length>
                                     std::invoke(length, sample_at(function, samples, group, item)));
 }
 
-/// The samples of a range have a length in whole tokens.
+/// True if `Length` returns a number of whole tokens for each sample of the range.
 template <class Samples, class Length>
 concept samples_with_length =
     sample_range<Samples> && cost_function<Length, sample_reference<Samples>> &&
@@ -157,9 +157,8 @@ template <class Range>
 concept amount_range = std::ranges::input_range<Range const> && measure<detail::amount_of<Range>>;
 
 struct pad_ratio_fn {
-  /// Returns the share of a padded batch that is padding,
-  /// `sum(longest - length_i) / (longest * count)`. The share is zero for no samples and if all
-  /// lengths are zero.
+  /// Returns the share of a padded batch that is padding, `sum(longest - length_i) / (longest *
+  /// count)`. The share is zero if there are no samples or if all lengths are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a length that is negative or not finite, `std::overflow_error` for
@@ -247,7 +246,7 @@ inline constexpr dist_ratio_fn dist_ratio{};
 struct imbalance_fn {
   /// Returns the largest load divided by the mean load, separately for each resource. The result is
   /// 1 if all loads are equal, and the number of loads if one load is the sum of all. The result is
-  /// 1 for no loads and if all loads are zero.
+  /// also 1 if there are no loads or if all loads are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a load that is negative or not finite, `std::overflow_error` for a
@@ -268,8 +267,8 @@ inline constexpr imbalance_fn imbalance{};
 struct utilization_fn {
   /// Returns the used share of the capacity: the sum of the loads divided by the product of the
   /// capacity and the number of loads, separately for each resource. If loads are measured without
-  /// rounding, the share excludes the capacity that rounding wastes. The share is zero for no
-  /// loads.
+  /// rounding, the share excludes the capacity that rounding wastes. The share is zero if there are
+  /// no loads.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a load that is negative or not finite and for a capacity that is

@@ -43,7 +43,7 @@ inline constexpr bool always_holds = std::floating_point<To> ||
                                           std::numeric_limits<To>::digits &&
                                       (std::signed_integral<To> || !std::signed_integral<From>));
 
-/// Returns `value` as an amount of type `T`; an integer that `T` cannot represent is an error.
+/// Returns `value` as an amount of type `T`. Throws if `T` cannot represent an integer `value`.
 template <class T, class Given>
 [[nodiscard]] constexpr T checked_amount(std::size_t kind, Given value) {
   if constexpr (!always_holds<Given, T>) {

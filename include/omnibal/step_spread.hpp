@@ -33,7 +33,8 @@ struct step_spread_result {
   /// The variance among the groups of a step, divided by the variance that is expected in random
   /// order. The ratio is 0 if the groups of each step are equal.
   Ratio within{};
-  /// The coefficient of variation of the totals of steps.
+  /// The coefficient of variation of the totals of steps: their standard deviation divided by their
+  /// mean.
   Ratio variation{};
 };
 

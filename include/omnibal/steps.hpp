@@ -173,7 +173,7 @@ struct make_steps_fn {
   ///
   /// - of steps, each a range of the cells of its ranks, such as a `grouping` with a part per rank;
   /// - of cells, ranks fastest: rank r of step s has the cell `s * ranks + r`;
-  /// - of numbers, which are dealt one by one; ranks are idle at the end of the last step.
+  /// - of numbers, one for each cell, ranks fastest; the last ranks may be idle in the last step.
   ///
   /// `make_steps({{0, 1}, {2}}, 2)` is one step of two ranks. A cell may be empty. No cell is
   /// marked as a repetition.
