@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Ways of running a layer, among which a plan for recomputation chooses.
+/// The choices of how a layer runs and what it recomputes, among which a plan for recomputation
+/// selects.
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/resources.hpp>
@@ -14,17 +15,20 @@
 
 namespace omnibal::inline v0 {
 
-/// One way of running a layer: keep all activations, recompute some of them, or recompute all. The
-/// type is an aggregate; `activation_option{0.8, 100}` is an `activation_option<double>`.
+/// One choice of how a layer runs: it keeps all activations, recomputes some of them, or recomputes
+/// all of them. The type is an aggregate; `activation_option{0.8, 100}` is an
+/// `activation_option<double>`.
 template <scalar_measure Time = std::int64_t>
 struct activation_option {
-  /// The time of one micro-batch, in any unit that all layers share. The time is the sum of
-  /// forward, backward and recomputation, or only the time that recomputation adds.
+  /// The time of the layer for one micro-batch, in the same unit for all layers. The time is the
+  /// sum of forward pass, backward pass and recomputation, or only the time that recomputation
+  /// adds.
   Time time{};
   /// The bytes of activations that one micro-batch keeps from the forward pass of the layer to its
   /// backward pass.
   std::int64_t bytes = 0;
-  /// Additional bytes while the backward pass of the layer runs, such as recomputed activations.
+  /// The additional bytes that the layer requires while its backward pass runs, such as recomputed
+  /// activations.
   std::int64_t transient_bytes = 0;
 
   [[nodiscard]] friend bool operator==(activation_option const&,
@@ -52,8 +56,8 @@ concept has_transient_bytes = requires(Choice const& way) {
 
 }  // namespace detail
 
-/// A type with a `time`, a number, and `bytes`, an integer. The type may also have
-/// `transient_bytes`; if it has none, they are zero.
+/// A type with the members `time`, a number, and `bytes`, an integer. The type may also have the
+/// member `transient_bytes`; otherwise the transient bytes are zero.
 template <class Choice>
 concept any_activation_option = requires(Choice const& way) {
   { way.time } -> detail::member_weight;
@@ -65,7 +69,7 @@ template <class Choices>
 concept activation_option_range =
     std::ranges::input_range<Choices> && any_activation_option<std::ranges::range_value_t<Choices>>;
 
-/// A functor from a layer to its choices; a member pointer is such a functor.
+/// A functor from a layer to the range of its choices. A member pointer is such a functor.
 template <class Function, class Layer>
 concept activation_option_function = std::regular_invocable<Function const&, Layer> &&
     activation_option_range<std::invoke_result_t<Function const&, Layer>>;

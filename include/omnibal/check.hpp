@@ -3,8 +3,8 @@
 
 /// \file
 /// Argument checks. A wrong argument is a `std::invalid_argument` or a `std::length_error`; a sum
-/// that leaves its type is a `std::overflow_error`. The text names the function, the argument and
-/// the value.
+/// that exceeds its type is a `std::overflow_error`. The text of the exception names the function,
+/// the argument and the value.
 
 #include <charconv>
 #include <concepts>
@@ -26,11 +26,11 @@ inline constexpr std::size_t max_index_count = std::numeric_limits<std::uint32_t
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the shortest text that reads back as `value`.
+/// Returns the shortest text that converts back to `value`.
 template <class T>
   requires std::is_arithmetic_v<T>
 [[nodiscard]] std::string to_text(T value) {
-  // One type of integers for all narrower ones, so that compilers do not instantiate the others.
+  // All narrower integers use one type, so that the compiler instantiates only one function.
   if constexpr (std::integral<T> && !std::same_as<T, std::int64_t> &&
                 sizeof(T) < sizeof(std::int64_t)) {
     return to_text(std::int64_t{value});
@@ -43,7 +43,7 @@ template <class T>
 
 [[nodiscard]] constexpr std::string_view to_text(std::string_view text) { return text; }
 
-/// Returns all parts, texts and numbers, as one text.
+/// Returns one text that consists of all parts, which are texts or numbers.
 template <class... Part>
 [[nodiscard]] std::string joined_text(Part... part) {
   std::string result;
@@ -59,7 +59,8 @@ template <class Values>
   return text + "}";
 }
 
-/// Returns the text of an error of `function` that consists of all parts, texts and numbers.
+/// Returns the text of an error: the name of `function`, followed by all parts, which are texts or
+/// numbers.
 template <class... Part>
 [[nodiscard]] std::string message(std::string_view function, Part... part) {
   return joined_text("omnibal::", function, ": ", part...);
@@ -85,7 +86,8 @@ inline void check_index_count(std::string_view function, std::string_view argume
   if (size > max_index_count) throw_length(function, argument, size);
 }
 
-/// Throws unless this number of things can be numbered; `argument` names the number.
+/// Throws `std::length_error` if `value`, a number of elements, is too large for 32-bit indices.
+/// `argument` names the number in the text.
 inline void check_number(std::string_view function, std::string_view argument, std::size_t value) {
   if (value <= max_index_count) return;
   throw std::length_error(
@@ -159,7 +161,8 @@ inline void check_share(std::string_view function, std::string_view name, double
   throw_invalid(function, name, " is ", share, ", must be in [0, 1]");
 }
 
-/// Throws unless a list has an element for each of the `count` things that `things` names.
+/// Throws unless a list of `size` elements has an element for each of `count` things. `things`
+/// names the things in the text.
 inline void check_size(std::string_view function, std::string_view argument, std::size_t size,
                        std::size_t count, std::string_view things) {
   if (size == count) return;

@@ -19,8 +19,8 @@ namespace omnibal::inline v0 {
 struct packing;
 class grouping;
 
-/// A range of samples: any sized random-access range. The library keeps indices into the range and
-/// never its elements.
+/// A range of samples: any sized random-access range. The library stores indices into the range and
+/// never copies of its elements.
 template <class Range>
 concept sample_range =
     std::ranges::random_access_range<Range const> && std::ranges::sized_range<Range const>;
@@ -33,8 +33,8 @@ using sample_reference = std::ranges::range_reference_t<Samples const>;
 template <class Function, class Sample>
 using demand_result = std::remove_cvref_t<std::invoke_result_t<Function const&, Sample>>;
 
-/// A functor from a sample to `resources`, or to a number, which means one resource. The functor
-/// must return equal results for equal samples at any time and on any rank.
+/// A functor from a sample to its demand: `resources`, or a number, which represents one resource.
+/// The functor must return equal results for equal samples at any time and on any rank.
 template <class Function, class Sample>
 concept demand_function =
     std::regular_invocable<Function const&, Sample> && measure<demand_result<Function, Sample>>;
@@ -45,8 +45,9 @@ template <class Function, class Sample>
 concept cost_function = std::regular_invocable<Function const&, Sample> &&
     scalar_measure<demand_result<Function, Sample>>;
 
-/// An accumulator for costs that are not sums over samples (padded batches: count * longest). `add`
-/// never decreases `value`, and the value does not depend on the order of the calls.
+/// An accumulator for the cost of a set of samples that is not a sum over the samples, such as the
+/// cost of a padded batch, `count * longest`. `add` never decreases `value`, and the value does not
+/// depend on the order of the calls.
 template <class Set, class Sample>
 concept set_cost = std::copy_constructible<Set> &&
     requires(Set set, Set const& read, Sample&& sample) {
@@ -54,16 +55,17 @@ concept set_cost = std::copy_constructible<Set> &&
   { read.value() } -> scalar_measure;
 };
 
-/// A functor (stage, first, last) to the cost of the layers [first, last) as that stage. Equal
-/// arguments must give equal results: measure costs once and store them in a table.
+/// A functor of (stage, first, last) that returns the cost of the layers [first, last) if they form
+/// the stage with this index. Equal arguments must give equal results: measure costs once and store
+/// them in a table.
 template <class Function>
 concept stage_cost =
     std::regular_invocable<Function const&, std::size_t, std::size_t, std::size_t> &&
     scalar_measure<std::remove_cvref_t<
         std::invoke_result_t<Function const&, std::size_t, std::size_t, std::size_t>>>;
 
-/// A functor (stage, first, last) that says whether the layers [first, last) may be that stage.
-/// Equal arguments must give equal results.
+/// A functor of (stage, first, last) that returns true if the layers [first, last) may form the
+/// stage with this index. Equal arguments must give equal results.
 template <class Function>
 concept stage_predicate = std::predicate<Function const&, std::size_t, std::size_t, std::size_t>;
 
@@ -103,19 +105,22 @@ template <sample_range Range>
       range)[static_cast<std::ranges::range_difference_t<Range const>>(index)];
 }
 
-/// Calls a functor as `std::invoke` does, without its header, which is slow to compile.
+/// Calls a functor like `std::invoke`. The function avoids the header of `std::invoke`, which is
+/// slow to compile.
 template <class Function, class Argument>
 constexpr decltype(auto) call(Function const& function, Argument& argument) {
   return std::apply(function, std::tie(argument));
 }
 
-/// True if `demand` measures the samples in the same number of kinds as `capacity` has.
+/// True if `Demand` measures the samples with the same number of kinds of resources as `Capacity`
+/// has.
 template <class Samples, class Demand, class Capacity>
 concept measured_samples = sample_range<Samples> && measure<Capacity> &&
     demand_function<Demand, sample_reference<Samples>> &&
     same_kinds<demand_result<Demand, sample_reference<Samples>>, Capacity>;
 
-/// The type in which the measures of these samples are added up, and the type of the sums.
+/// The type of the weights in which measures of these samples are added up, and the type of the
+/// sums of all kinds.
 template <class Samples, class Measure>
 using measured_weight = working_weight<demand_result<Measure, sample_reference<Samples>>>;
 template <class Samples, class Measure>

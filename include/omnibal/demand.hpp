@@ -56,14 +56,15 @@ template <class First, class... Others>
   return detail::demand_functor<First, Others...>(std::move(first), std::move(others)...);
 }
 
-/// A demand rounded up to multiples: with `aligned{demand, resources{1, 128}}` every sample
-/// occupies whole blocks of 128 tokens. Tensor, sequence and context parallel layouts and blocked
-/// attention kernels need such blocks. The rounding counts as padding, because loads are measured
-/// with this functor.
+/// A demand functor that rounds another demand up to multiples. For example, with `aligned{demand,
+/// resources{1, 128}}` every sample occupies whole blocks of 128 tokens. Tensor, sequence and
+/// context parallel layouts and blocked attention kernels need such blocks. If loads are measured
+/// with this functor, they include the tokens that rounding adds.
 ///
 /// `multiple` has one value per resource, or is a single weight if there is one resource. Errors:
-/// `std::invalid_argument` for a multiple below one, `std::overflow_error` if rounding up leaves
-/// the type. Negative demands pass unchanged, so that the algorithm can name them.
+/// `std::invalid_argument` for a multiple below one, `std::overflow_error` if the rounded demand
+/// exceeds its type. Negative demands are returned unchanged, so that the algorithm can report
+/// them.
 template <class Demand, class Multiple>
   requires integral_measure<Multiple>
 class aligned {

@@ -20,7 +20,8 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Returns the load of each group. Errors name `function`, and call the measured amount `argument`.
+/// Returns the load of each group. The texts of errors contain `function`, and `argument` as the
+/// name of the measured amount.
 template <class Samples, class Demand>
 [[nodiscard]] auto add_up_groups(std::string_view function, std::string_view argument,
                                  grouping_view groups, Samples const& samples,
@@ -48,11 +49,11 @@ template <class Samples, class Demand>
 struct group_loads_fn {
   /// Returns the load of each group as resources, in the order of the groups.
   ///
-  /// `demand` returns resources or one weight. The loads are `std::int64_t`, or `double` if the
-  /// demand is a floating-point number. Complexity: linear in the number of items and groups.
-  /// Allocates the result. Determinism: portable. Errors: `std::invalid_argument` for an index that
-  /// is not in `samples` or a demand that is negative or not finite; `std::overflow_error` for a
-  /// load above its type.
+  /// `demand` returns resources or one weight. The amounts of the loads are `std::int64_t`, or
+  /// `double` if the demand is floating-point. Complexity: linear in the number of items and
+  /// groups. Allocates the result. Determinism: portable. Errors: `std::invalid_argument` for an
+  /// index that is not in `samples` or a demand that is negative or not finite;
+  /// `std::overflow_error` for a load that exceeds its type.
   template <sample_range Samples, class Demand>
     requires demand_function<Demand, sample_reference<Samples>>
   [[nodiscard]] auto operator()(groups_argument groups, Samples const& samples,

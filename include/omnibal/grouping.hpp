@@ -20,7 +20,7 @@ namespace omnibal::inline v0 {
 /// groups, and `items` contains the indices of group g at [offsets[g], offsets[g + 1]). The view is
 /// trivially copyable, so that it can be passed to a kernel. Members that do not name `std::span`
 /// can be called from device code. The view is a random-access range of groups, each the span of
-/// its indices. Its iterators need the arrays, not the view.
+/// its indices. Its iterators stay valid as long as the arrays, even if the view no longer exists.
 class grouping_view {
  public:
   using iterator = detail::place_iterator<grouping_view>;
@@ -53,7 +53,8 @@ class grouping_view {
     return offsets_[group + 1] - offsets_[group];
   }
 
-  // g++ 13 mistakes the spans of a temporary view for references into the view.
+  // g++ 13 warns of dangling references, because it treats the spans that a temporary view returns
+  // as references into the view.
 #if defined(__GNUC__) && __GNUC__ == 13
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-reference"
@@ -91,7 +92,7 @@ class grouping {
  public:
   using iterator = grouping_view::iterator;
 
-  /// Creates no groups.
+  /// Creates an object without groups.
   grouping() : offsets_(1, 0) {}
 
   /// Creates groups from complete arrays, which the object then owns. Errors:
@@ -116,15 +117,15 @@ class grouping {
     }
   }
 
-  /// Returns the number of groups without the open one.
+  /// Returns the number of groups without the open group.
   [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-  /// Returns the number of indices in all groups without the open one.
+  /// Returns the number of indices in all groups without the open group.
   [[nodiscard]] std::size_t item_count() const noexcept { return offsets_.back(); }
 
   /// Returns the indices of one group. Precondition: `group < size()`. Spans, views and iterators
-  /// are valid as long as this object lives unchanged. A temporary has no such members.
+  /// are valid until this object changes or is destroyed. A temporary has no such members.
   [[nodiscard]] std::span<std::uint32_t const> operator[](std::size_t group) const& {
     return view()[group];
   }
@@ -167,14 +168,14 @@ class grouping {
   /// Closes the open group, empty or not: it becomes the last group.
   void close() { offsets_.push_back(static_cast<std::uint32_t>(items_.size())); }
 
-  /// Removes all groups and the open one, and keeps the memory.
+  /// Removes all groups and the open group, and keeps the memory.
   void clear() noexcept {
     offsets_.resize(1);
     items_.clear();
   }
 
-  /// Allocates memory for this many groups and items. Later calls up to these numbers allocate
-  /// nothing.
+  /// Allocates memory for `groups` groups and `items` items. Later calls up to these numbers
+  /// allocate nothing.
   void reserve(std::size_t groups, std::size_t items) {
     offsets_.reserve(groups + 1);
     items_.reserve(items);
@@ -187,8 +188,9 @@ class grouping {
   std::vector<std::uint32_t> items_;
 };
 
-/// Groups as the argument of a function: a view, or a grouping. The grouping may be a temporary
-/// because it lives until the call ends. The argument must not be kept.
+/// The type of a parameter for groups: it accepts a view or a grouping. The grouping may be a
+/// temporary, because it lives until the call ends. Therefore the function must not store the
+/// argument.
 class groups_argument : public grouping_view {
  public:
   constexpr groups_argument(grouping_view groups) : grouping_view(groups) {}

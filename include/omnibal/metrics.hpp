@@ -35,7 +35,7 @@ struct spread {
   T sum{};
   std::size_t count = 0;
 
-  /// Adds a weight; an error text names `index`.
+  /// Adds a weight. The text of an error contains `index`.
   template <scalar_measure Given>
   constexpr void add(std::string_view function, std::string_view name, std::size_t index,
                      Given given) {
@@ -45,12 +45,13 @@ struct spread {
     ++count;
   }
 
-  /// Returns the mean; zero for no weights.
+  /// Returns the mean, or zero if there are no weights.
   [[nodiscard]] constexpr double mean() const {
     return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count);
   }
 
-  /// Returns 1 - mean / largest, the share of time in which the others wait for the largest.
+  /// Returns the idle share, `1 - mean / largest`: the mean share of the time of the largest weight
+  /// for which the others are idle.
   [[nodiscard]] constexpr double idle_share() const {
     if (!(largest > T{0})) return 0.0;
     if constexpr (std::integral<T>) {
@@ -68,7 +69,8 @@ struct spread {
 template <class Range>
 using amount_of = std::remove_cvref_t<std::ranges::range_reference_t<Range const>>;
 
-/// A ratio per resource: `double` for weights, `resources<R, double>` for resources.
+/// The type of a ratio for each resource: `double` for weights, `resources<R, double>` for
+/// resources.
 template <class Amount>
 using ratio_of =
     std::conditional_t<scalar_measure<Amount>, double, resources<kinds_of<Amount>, double>>;
@@ -104,8 +106,8 @@ template <class Range, class Ratio>
   return to_ratio<amount_of<Range>>(result);
 }
 
-/// Returns the idle share of a step, averaged over all steps. `load_of(group)` returns resources
-/// for each of `groups` groups.
+/// Returns the mean of the idle shares of all steps. `load_of(group)` returns resources for each of
+/// `groups` groups.
 template <class Working, std::size_t R, class LoadOf>
 [[nodiscard]] constexpr resources<R, double> mean_idle_share(std::string_view function,
                                                              steps const& schedule,
@@ -142,7 +144,7 @@ template <class Samples, class Length>
                                     std::invoke(length, sample_at(function, samples, group, item)));
 }
 
-/// The samples of a range have a length in whole tokens.
+/// True if `Length` returns a number of whole tokens for each sample of the range.
 template <class Samples, class Length>
 concept samples_with_length =
     sample_range<Samples> && cost_function<Length, sample_reference<Samples>> &&
@@ -155,9 +157,8 @@ template <class Range>
 concept amount_range = std::ranges::input_range<Range const> && measure<detail::amount_of<Range>>;
 
 struct pad_ratio_fn {
-  /// Returns the share of a padded batch that is padding,
-  /// `sum(longest - length_i) / (longest * count)`. The share is zero for no samples and if all
-  /// lengths are zero.
+  /// Returns the share of a padded batch that is padding, `sum(longest - length_i) / (longest *
+  /// count)`. The share is zero if there are no samples or if all lengths are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a length that is negative or not finite, `std::overflow_error` for
@@ -201,9 +202,10 @@ struct pad_ratio_fn {
 inline constexpr pad_ratio_fn pad_ratio{};
 
 struct dist_ratio_fn {
-  /// Returns the share of a step in which data-parallel ranks wait for the slowest one. The share
-  /// is `sum(largest - total_i) / (largest * ranks) = 1 - mean / largest` over the totals of the
-  /// ranks, separately for each resource. The share is zero if all totals are zero.
+  /// Returns the idle share of the data-parallel ranks in a step: the mean share of the step for
+  /// which a rank is idle until the slowest rank ends. The share is `sum(largest - total_i) /
+  /// (largest * ranks) = 1 - mean / largest` over the totals of the ranks, separately for each
+  /// resource. The share is zero if all totals are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a total that is negative or not finite, `std::overflow_error` for
@@ -218,7 +220,7 @@ struct dist_ratio_fn {
 
   /// Returns the mean of the dist ratio over all steps of a schedule, separately for each resource.
   /// The total of a rank is the sum of the loads of its groups in that step; a rank without groups
-  /// waits the whole step. `loads` has the load of each group that the schedule names.
+  /// is idle during the whole step. `loads` has the load of each group that the schedule names.
   ///
   /// Complexity: linear in the cells and group indices. Allocates nothing. Errors: as above, and
   /// `std::invalid_argument` for a group index without a load.
@@ -244,7 +246,7 @@ inline constexpr dist_ratio_fn dist_ratio{};
 struct imbalance_fn {
   /// Returns the largest load divided by the mean load, separately for each resource. The result is
   /// 1 if all loads are equal, and the number of loads if one load is the sum of all. The result is
-  /// 1 for no loads and if all loads are zero.
+  /// also 1 if there are no loads or if all loads are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a load that is negative or not finite, `std::overflow_error` for a
@@ -263,9 +265,10 @@ struct imbalance_fn {
 inline constexpr imbalance_fn imbalance{};
 
 struct utilization_fn {
-  /// Returns the share of the capacity that is used: the sum of the loads divided by the product of
-  /// capacity and number of loads, separately for each resource. Measured with the true demand, the
-  /// share shows the waste of rounding. The share is zero for no loads.
+  /// Returns the used share of the capacity: the sum of the loads divided by the product of the
+  /// capacity and the number of loads, separately for each resource. If loads are measured without
+  /// rounding, the share excludes the capacity that rounding wastes. The share is zero if there are
+  /// no loads.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a load that is negative or not finite and for a capacity that is
@@ -288,11 +291,11 @@ struct utilization_fn {
 inline constexpr utilization_fn utilization{};
 
 struct attention_balance_fn {
-  /// Returns the attention balance ratio (ABR), the share of the attention time of a step for which
-  /// ranks wait for the slowest one. The ratio is the mean over all steps of 1 - mean / largest
-  /// over the ranks. The value of a rank is the sum of the squares of the lengths of its samples.
-  /// The ratio is 0 if all ranks are equal. A rank without groups waits the whole step, so that a
-  /// short last step counts with its idle ranks.
+  /// Returns the attention balance ratio (ABR): the mean share of the attention time of a step for
+  /// which ranks are idle until the slowest rank ends. The ratio is the mean over all steps of 1 -
+  /// mean / largest over the ranks. The value of a rank is the sum of the squares of the lengths of
+  /// its samples. The ratio is 0 if all ranks are equal. A rank without groups is idle during the
+  /// whole step. Therefore the idle ranks of a short last step count too.
   ///
   /// `schedule` names groups of `groups`, and `length` returns the tokens of a sample. A step in
   /// which several ranks share a pack has one cell for each pack; see `level_steps`.
@@ -328,16 +331,16 @@ struct attention_balance_fn {
 inline constexpr attention_balance_fn attention_balance{};
 
 struct communication_ratio_fn {
-  /// Returns the communication ratio (CR), the share of the tokens in groups that take part in
-  /// sequence-parallel communication. These are the tokens of groups that more than one rank
-  /// shares. The ratio is 0 without tokens.
+  /// Returns the communication ratio (CR): the share of the tokens that take part in
+  /// sequence-parallel communication. These are the tokens of groups that several ranks share. The
+  /// ratio is 0 if there are no tokens.
   ///
   /// `degree(group)` is the number of ranks that share a group, such as
   /// `[&](std::uint32_t g) { return packed.levels[packed.level_of(g)].setting.sequence; }`.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
   /// for an index that is not in `samples`, a negative length and a degree below one;
-  /// `std::overflow_error` if the sum of the lengths exceeds 2^63 - 1. Source: as
+  /// `std::overflow_error` if the sum of the lengths exceeds 2^63 - 1. Source: the same as for
   /// `attention_balance`.
   template <class Samples, class Degree, class Length = std::identity>
     requires detail::samples_with_length<Samples, Length> && cost_function<Degree, std::uint32_t>
@@ -375,12 +378,13 @@ struct step_overlap_fn {
   /// repeatedly.
   ///
   /// With `pairs(n) = n (n - 1) / 2`, a schedule that has n groups and puts `pairs(n_s)` pairs into
-  /// step s has the share `sum(pairs(n_s)) / pairs(n)` of them in a step. The expected number is
-  /// the number of pairs of the groups that both schedules have, times both shares. It is the mean
-  /// if each schedule is drawn uniformly and independently, with its own step sizes. The ratio is 1
-  /// if the expected number is zero, as for one rank. Cells that repeat groups do not count. A
-  /// group that occurs more than once for another reason counts in its first step. Ranks and
-  /// micro-batches do not matter, and the schedules may have different ranks and groups.
+  /// step s has the share `sum(pairs(n_s)) / pairs(n)` of all pairs in a common step. The expected
+  /// number is the number of pairs of groups that are in both schedules, times both shares. This is
+  /// the mean if each schedule is drawn uniformly and independently, with its own sizes of steps.
+  /// The ratio is 1 if the expected number is zero, for example if each step has one group. Cells
+  /// that repeat groups do not count. A group in several cells that are not marked as repetitions
+  /// counts in its first step. Ranks and micro-batches do not matter, and the schedules may have
+  /// different ranks and groups.
   ///
   /// Complexity: linear in the cells and in the largest group index. Memory: 12 bytes per group up
   /// to that index, 16 bytes per step. Determinism: portable. Errors: `std::length_error` above
@@ -409,8 +413,8 @@ struct step_overlap_fn {
     return result;
   }
 
-  /// The step in which each group counts, and the number of groups that count in each step.
-  /// `no_step`, the number of steps, marks a group that counts in none.
+  /// The step in which each group counts, and the number of groups that count in each step. The
+  /// value `no_step`, the number of steps, marks a group that is in no step.
   struct steps_of_groups {
     steps_of_groups(steps const& schedule, std::size_t groups) : sizes(schedule.size(), 0) {
       detail::check_index_count("step_overlap", "a schedule", schedule.size());

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Amounts of several kinds of things, and the functors that measure samples in them.
+/// Amounts of several kinds of things, in which samples are measured.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -28,13 +28,14 @@ concept scalar_measure = (std::integral<T> && sizeof(T) <= sizeof(std::int64_t) 
 
 namespace detail {
 
-/// A number of type `From` may become one of type `To`. All conversions are allowed except from
-/// floating-point numbers to integers.
+/// True if a number of type `From` may be converted to `To`. All conversions are allowed except
+/// from floating-point numbers to integers.
 template <class From, class To>
 concept scalar_measure_for = scalar_measure<From> && scalar_measure<To> &&
     (std::floating_point<To> || std::integral<From>);
 
-/// True if every value of `From` is a value of `To`; a floating-point number may round it.
+/// True if `To` can represent every value of `From`. If `To` is a floating-point type, values may
+/// be rounded.
 template <class From, class To>
 inline constexpr bool always_holds = std::floating_point<To> ||
                                      (std::integral<From> &&
@@ -42,7 +43,7 @@ inline constexpr bool always_holds = std::floating_point<To> ||
                                           std::numeric_limits<To>::digits &&
                                       (std::signed_integral<To> || !std::signed_integral<From>));
 
-/// Returns `value` as an amount of type `T`; an integer that `T` cannot represent is an error.
+/// Returns `value` as an amount of type `T`. Throws if `T` cannot represent an integer `value`.
 template <class T, class Given>
 [[nodiscard]] constexpr T checked_amount(std::size_t kind, Given value) {
   if constexpr (!always_holds<Given, T>) {
@@ -63,9 +64,9 @@ template <class T, class Given>
 /// is `double`. The arguments may be integers of any type. An integer that the type of the amounts
 /// cannot represent is a `std::invalid_argument`; on a device the code does not compile. Without
 /// arguments the amounts are zero in `resources<2>{}` and not set in `resources<2> amounts;`. The
-/// type is trivially copyable. Arithmetic is unchecked: callers that cannot bound their sums use
-/// the checked sums of the algorithms. Members can be called from host and device. Structured
-/// bindings work.
+/// type is trivially copyable. Arithmetic does not check for overflow. Callers whose sums have no
+/// bound use the checked sums of the algorithms. Members can be called from host and device.
+/// Structured bindings work.
 template <std::size_t R, scalar_measure T = std::int64_t>
   requires(R > 0)
 struct resources {
@@ -150,7 +151,8 @@ inline constexpr bool is_resources = false;
 template <std::size_t R, class T>
 inline constexpr bool is_resources<resources<R, T>> = true;
 
-/// The type of a weight, and of the weights of resources.
+/// The type of the weights in `T`: `T` itself if it is a weight, otherwise the type of the amounts
+/// of resources.
 template <class T>
 struct weight_of {
   using type = T;
@@ -177,7 +179,7 @@ struct weight_name {
   [[nodiscard]] std::string text() const { return joined_text(argument, before, index, after); }
 };
 
-/// Returns `value` in the working type; an unsigned value above its range is an error.
+/// Returns `value` in the working type. Throws if an unsigned value exceeds the range of this type.
 template <class Working, scalar_measure T>
 [[nodiscard]] constexpr Working to_working(weight_name const& name, T value) {
   if constexpr (!always_holds<T, Working> && std::unsigned_integral<T>) {
@@ -209,7 +211,7 @@ inline constexpr std::size_t kinds_of = 1;
 template <std::size_t R, class T>
 inline constexpr std::size_t kinds_of<resources<R, T>> = R;
 
-/// Returns a capacity as resources of the type `Working`; an error text names the kind.
+/// Returns a capacity as resources of the type `Working`. The text of an error contains the kind.
 template <class Working, class T>
 [[nodiscard]] constexpr auto to_capacity(std::string_view function, T const& value) {
   resources<kinds_of<T>, Working> result{};
@@ -232,18 +234,18 @@ constexpr void check_capacity(std::string_view function, resources<R, T> const& 
   }
 }
 
-/// Both types measure in the same number of kinds.
+/// True if both types have the same number of kinds of resources.
 template <class Left, class Right>
 concept same_kinds = kinds_of<Left>
 == kinds_of<Right>;
 
 }  // namespace detail
 
-/// A measurement of samples in resources, or in a single number, which means one resource.
+/// A type of measurements of samples: resources, or a single number, which represents one resource.
 template <class T>
 concept measure = scalar_measure<T> || detail::is_resources<T>;
 
-/// A measurement in integers.
+/// A type of measurements in integers.
 template <class T>
 concept integral_measure = measure<T> && std::integral<typename detail::weight_of<T>::type>;
 

@@ -6,16 +6,17 @@
 
 namespace omnibal::inline v0 {
 
-/// A preset of the options of a search: how long the search looks for a better result. More effort
-/// hardly ever gives a worse result. Each search documents the cost of its levels. Numbers in the
-/// same options take precedence.
+/// A preset for the options of a search, which determines how long the search looks for a better
+/// result. More effort rarely gives a worse result. Each search documents the cost of its levels.
+/// Explicit limits in the same options take precedence over the preset.
 enum class effort {
   fast,      ///< little more than one pass
   normal,    ///< the default, for a program that waits for the result
   thorough,  ///< several times as long, for results that are computed once and used often
 };
 
-/// The outcome of a search for a solution; other members of the result say what is missing.
+/// The outcome of a search for a solution. If no solution was found, other members of the result
+/// say what is missing.
 enum class solve_status {
   solved,
   /// No solution was found, but one may exist.

@@ -25,33 +25,34 @@ namespace omnibal::inline v0 {
 /// Measures of how a schedule mixes the groups, separately for each resource.
 template <class Ratio>
 struct step_spread_result {
-  /// The standard deviation of the totals of steps divided by its value in random order. The ratio
-  /// is 1 for random order, and below 1 if a step is a better sample of all groups than a random
-  /// step. If the groups of each step are similar, it is at most the square root of the groups of a
-  /// step.
+  /// The standard deviation of the totals of steps, divided by the standard deviation that is
+  /// expected in random order. The ratio is 1 for random order, and below 1 if a step is a better
+  /// sample of all groups than a random step. If the groups of each step are similar, the ratio is
+  /// above 1 and at most the square root of the number of groups of a step.
   Ratio totals{};
-  /// The variance of the groups of a step divided by its value in random order: 0 if they are
-  /// equal.
+  /// The variance among the groups of a step, divided by the variance that is expected in random
+  /// order. The ratio is 0 if the groups of each step are equal.
   Ratio within{};
-  /// The coefficient of variation of the totals of steps.
+  /// The coefficient of variation of the totals of steps: their standard deviation divided by their
+  /// mean.
   Ratio variation{};
 };
 
 struct step_spread_fn {
   /// Returns how much the steps vary in each resource, and how similar the groups of a step are.
-  /// `loads` contains the amounts that each group adds to its step. These are the amounts to be
-  /// balanced, or others of which a step should be a sample. Examples are tokens with a loss and
-  /// the share of a source.
+  /// `loads` contains the amounts that each group adds to its step. These are the amounts that are
+  /// balanced, or other amounts for which a step should represent all groups. Examples are the
+  /// tokens with a loss and the tokens from one source.
   ///
   /// Let the loads of all N groups have the mean m and the variance v. In random order the total of
   /// n groups has the mean n m and the variance n v (N - n) / (N - 1). The variance among these n
   /// groups is v N / (N - 1). The squares of all steps are added up before they are divided, so
   /// that steps may have different numbers of groups. If all groups have the same load, `totals`
-  /// and `within` are 1 and `variation` is 0. If order makes no difference, the first two are 1:
-  /// one step, or one group in each step.
+  /// and `within` are 1 and `variation` is 0. `totals` and `within` are also 1 if the order makes
+  /// no difference, because there is one step or each step has one group.
   ///
-  /// Cells that repeat groups do not count. A last step with fewer groups than the fullest step
-  /// does not count either, because schedules put the remainder there.
+  /// Cells that repeat groups are left out. A last step with fewer groups than the largest step is
+  /// left out too, because schedules put the remaining groups there.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: as sums of `double`s in the order of the
   /// cells. Errors: `std::invalid_argument` for a load that is negative or not finite and for a
@@ -67,7 +68,7 @@ struct step_spread_fn {
   }
 
   /// Returns how much the steps vary, from `load(group)`, a weight or resources. The functor is
-  /// called twice for each group, and once for the groups of a last step that does not count.
+  /// called twice for each group, but only once for the groups of a last step that is left out.
   template <class Load>
     requires demand_function<Load, std::uint32_t>
   [[nodiscard]] auto operator()(steps const& schedule, Load const& load) const
@@ -107,18 +108,20 @@ struct step_spread_fn {
  private:
   static constexpr std::string_view name = "step_spread";
 
-  /// Sums over the groups first, then over the steps.
+  /// Sums that are collected in two passes: first over all groups, then over the steps.
   struct moments {
     double smallest = 0, largest = 0, sum = 0, count = 0;
     /// The sum of the amounts times 2^-64, which cannot overflow.
     double small_sum = 0;
-    /// Amounts are divided by this power of two, so that squares neither overflow nor vanish.
+    /// Amounts are divided by 2 to the power of `exponent`, so that their squares neither overflow
+    /// nor become zero.
     int exponent = 0;
-    /// The number of groups and the sum of deviations in a step. The last member is the sum of the
-    /// squares of the deviations of all groups from the mean.
+    /// For the current step, the number of groups and the sum of their deviations from the mean.
+    /// `squares` is the sum of the squares of the deviations of all groups.
     double in_step = 0, deviation = 0, squares = 0;
-    /// Sums over the steps: squares of deviations, these squares divided by the groups of the step,
-    /// and squares of the numbers of groups; then the number of steps.
+    /// Sums over the steps: the squares of the deviations of the steps, these squares divided by
+    /// the number of groups of the step, and the squares of the numbers of groups. `step_count` is
+    /// the number of steps.
     double step_squares = 0, step_means = 0, count_squares = 0, step_count = 0;
 
     void add(double amount) {
@@ -128,8 +131,8 @@ struct step_spread_fn {
       small_sum += amount * 0x1p-64;
       ++count;
     }
-    /// Sets the scale after all amounts were added. Largest amounts between 2^-200 and 2^200 need
-    /// none.
+    /// Sets `exponent` after all amounts have been added. If the largest amount is between 2^-200
+    /// and 2^200, no scale is required.
     void set_scale() {
       if (largest == 0 || std::abs(std::ilogb(largest)) <= 200) return;
       exponent = std::ilogb(largest);

@@ -23,8 +23,9 @@
 
 namespace omnibal::inline v0 {
 
-/// Steps x ranks of lists of indices, filled cell by cell, ranks fastest: the common part of
-/// `steps` of groups and `micro_batch_steps` of samples.
+/// A table of cells, one for each step and rank, each a list of indices. Cells are filled one after
+/// the other, ranks fastest. This is the common base of `steps` of groups and `micro_batch_steps`
+/// of samples.
 class step_cells {
  public:
   /// Returns the number of complete steps.
@@ -33,7 +34,7 @@ class step_cells {
   [[nodiscard]] std::size_t ranks() const noexcept { return ranks_; }
 
   /// Returns the indices of one rank in one step. Precondition: `step < size()`, `rank < ranks()`.
-  /// Spans and views are valid as long as this object lives unchanged. A temporary has no such
+  /// Spans and views are valid until this object changes or is destroyed. A temporary has no such
   /// members.
   [[nodiscard]] std::span<std::uint32_t const> operator()(std::size_t step,
                                                           std::size_t rank) const& {
@@ -41,8 +42,8 @@ class step_cells {
   }
   void operator()(std::size_t step, std::size_t rank) const&& = delete;
 
-  /// Returns all cells, the cell of rank r in step s at `s * ranks() + r`; cells of an incomplete
-  /// step follow.
+  /// Returns all cells, the cell of rank r in step s at `s * ranks() + r`; the cells of an
+  /// incomplete step follow at the end.
   [[nodiscard]] grouping_view cells() const& noexcept { return cells_; }
   void cells() const&& = delete;
 
@@ -52,8 +53,8 @@ class step_cells {
   /// Ends the current cell, empty or not.
   void close() { cells_.close(); }
 
-  /// Completes a step that has begun: ends a cell with indices in it and adds empty cells for the
-  /// remaining ranks. Does nothing after a complete step.
+  /// Completes a step that has begun: ends the current cell if it has indices, and adds empty cells
+  /// for the remaining ranks. Does nothing after a complete step.
   void finish() {
     if (!cells_.open_group().empty()) cells_.close();
     while (cells_.size() % ranks_ != 0) cells_.close();
@@ -62,7 +63,7 @@ class step_cells {
   /// Removes all steps and keeps the memory.
   void clear() noexcept { cells_.clear(); }
 
-  /// Allocates memory for this many steps and indices.
+  /// Allocates memory for `step_count` steps and `index_count` indices.
   void reserve(std::size_t step_count, std::size_t index_count) {
     cells_.reserve(step_count * ranks_, index_count);
   }
@@ -78,20 +79,21 @@ class step_cells {
   grouping cells_;
 };
 
-/// A schedule, steps x ranks x micro-batches of group indices. A cell contains the group indices of
-/// one rank in one step, one for each micro-batch, in the order in which the rank runs them. A cell
-/// may be empty.
+/// A schedule of groups with a cell for each step and rank. A cell contains the indices of the
+/// groups that the rank runs in the step, one for each micro-batch, in the order in which the rank
+/// runs them. A cell may be empty.
 ///
 /// The steps are filled cell by cell, ranks fastest: `push` appends a group index to the current
 /// cell and `close` continues with the next cell. A step exists once all of its cells are closed.
 class steps : public step_cells {
  public:
-  /// Creates no steps, for this many ranks. Errors: `std::invalid_argument` for no rank.
+  /// Creates an object without steps for `ranks` ranks. Errors: `std::invalid_argument` for 0
+  /// ranks.
   explicit steps(std::size_t ranks) : step_cells("steps", ranks) {}
 
-  /// Returns true if the groups of this cell are repetitions. Repetitions fill the step so that no
-  /// rank is idle, and ran in another cell of this schedule. Complexity: logarithmic in the number
-  /// of such cells. Precondition: `step < size()`, `rank < ranks()`.
+  /// Returns true if the groups of this cell are repetitions: they also run in another cell of this
+  /// schedule, and fill the step so that no rank is idle. Complexity: logarithmic in the number of
+  /// cells with repetitions. Precondition: `step < size()`, `rank < ranks()`.
   [[nodiscard]] bool is_repeat(std::size_t step, std::size_t rank) const {
     return std::binary_search(repeats_.begin(), repeats_.end(), step * ranks() + rank);
   }
@@ -115,12 +117,13 @@ class steps : public step_cells {
   std::vector<std::size_t> repeats_;
 };
 
-/// A schedule, steps x ranks of *sample* indices. A cell is the micro-batch that a rank runs in a
-/// step. The steps are filled and read as `steps`. The type is another one because an index of a
-/// sample is not an index of a group.
+/// A schedule of *samples* with a cell for each step and rank. A cell contains the sample indices
+/// of the micro-batch that the rank runs in the step. The object is filled and read like `steps`.
+/// It has its own type, because an index of a sample is not an index of a group.
 class micro_batch_steps : public step_cells {
  public:
-  /// Creates no steps, for this many ranks. Errors: `std::invalid_argument` for no rank.
+  /// Creates an object without steps for `ranks` ranks. Errors: `std::invalid_argument` for 0
+  /// ranks.
   explicit micro_batch_steps(std::size_t ranks) : step_cells("micro_batch_steps", ranks) {}
 
   [[nodiscard]] friend bool operator==(micro_batch_steps const&,
@@ -151,15 +154,15 @@ concept cells_of_steps_range =
 
 namespace omnibal::inline v0 {
 
-/// The batches that `make_steps` accepts: numbers, one for each cell; or cells, ranks fastest; or
-/// steps, each of one cell for each rank.
+/// The batches that `make_steps` accepts: a range of numbers, one for each cell; or a range of
+/// cells, ranks fastest; or a range of steps, each with one cell for each rank.
 template <class Range>
 concept batch_range =
     detail::number_range<Range> || detail::cell_range<Range> || detail::cells_of_steps_range<Range>;
 
 struct make_steps_options {
-  /// The number of groups. If it is given, a number that is not below it or that occurs twice is an
-  /// error. `unscheduled_groups` lists the groups that do not occur.
+  /// The number of groups. If the number of groups is given, a group index that is not below it or
+  /// that occurs twice is an error. `unscheduled_groups` lists the groups that do not occur.
   std::optional<std::size_t> groups{};
 };
 
@@ -170,7 +173,7 @@ struct make_steps_fn {
   ///
   /// - of steps, each a range of the cells of its ranks, such as a `grouping` with a part per rank;
   /// - of cells, ranks fastest: rank r of step s has the cell `s * ranks + r`;
-  /// - of numbers, which are dealt one by one; ranks are idle at the end of the last step.
+  /// - of numbers, one for each cell, ranks fastest; the last ranks may be idle in the last step.
   ///
   /// `make_steps({{0, 1}, {2}}, 2)` is one step of two ranks. A cell may be empty. No cell is
   /// marked as a repetition.

@@ -21,19 +21,19 @@
 
 namespace omnibal::inline v0::c10d {
 
-/// A communicator that shares a process group, such as a trainer's group of data-parallel ranks.
-/// The group is a `ProcessGroup` or `Backend` of PyTorch's c10d, or a class derived from one. The
-/// group must accept tensors of the host, as Gloo, MPI and UCC do. Models
-/// `exchanging_communicator`. The communicator wraps the caller's memory in tensors of bytes; only
-/// the group may copy.
+/// A communicator that uses a process group of PyTorch together with its other owners, such as a
+/// trainer's group of data-parallel ranks. The group is a `ProcessGroup` or `Backend` of PyTorch's
+/// c10d, or a class derived from one. The group must accept tensors of the host, as Gloo, MPI and
+/// UCC do. Models `exchanging_communicator`. The communicator wraps the caller's memory in tensors
+/// of bytes and copies nothing; the group may copy.
 ///
 /// All ranks call the collectives of a group in the same order. A trainer that communicates on
 /// another thread at the same time passes a separate group. A group for NCCL rejects memory of the
 /// host: see `nccl::communicator_ref`.
 ///
 /// Determinism: portable among equal ranks. Errors: `std::invalid_argument` if sizes do not add up.
-/// If a rank is gone or the timeout has passed, the group throws a `std::runtime_error` or a
-/// `c10::Error`. The group cannot be used after that error.
+/// If a rank has ended or the timeout of the group has passed, the group throws a
+/// `std::runtime_error` or a `c10::Error`. The group cannot be used after that error.
 template <class Group>
 class communicator_ref {
  public:
@@ -91,7 +91,7 @@ class communicator_ref {
  private:
   template <class Byte>
   [[nodiscard]] static at::Tensor tensor_over(std::span<Byte> bytes) {
-    // A tensor has no constant memory, but the group only reads the sent bytes.
+    // A tensor cannot view constant memory. The group only reads the sent bytes.
     return at::from_blob(const_cast<std::remove_const_t<Byte>*>(bytes.data()),
                          {static_cast<std::int64_t>(bytes.size())}, at::kByte);
   }

@@ -15,13 +15,13 @@
 namespace omnibal::inline v0 {
 
 struct all_gather_fn {
-  /// Gathers the values of all ranks, by rank. `value` is a value that travels as its bytes, or an
-  /// array of such values with the same number of elements on every rank. The elements of rank 0
-  /// come first in the result.
+  /// Gathers the values of all ranks in the order of the ranks. `value` is a value that is sent as
+  /// its bytes, or an array of such values with the same number of elements on every rank. The
+  /// elements of rank 0 come first in the result.
   ///
-  /// A collective call: all ranks make it. Complexity: one collective. Allocates the result.
-  /// Determinism: portable among equal ranks. Errors: the errors of the communicator, for example
-  /// if ranks pass different numbers of values.
+  /// A collective call: all ranks must make the call. Complexity: one collective. Allocates the
+  /// result. Determinism: portable among equal ranks. Errors: the errors of the communicator, for
+  /// example if ranks pass different numbers of values.
   template <communicator Comm, wire_value Value>
     requires(!wire_range<Value>)
   [[nodiscard]] std::vector<Value> operator()(Comm&& comm, Value const& value) const {
@@ -38,12 +38,12 @@ struct all_gather_fn {
   }
 };
 
-/// Gathers the values of all ranks, by rank; see `all_gather_fn`.
+/// Gathers the values of all ranks in the order of the ranks; see `all_gather_fn`.
 inline constexpr all_gather_fn all_gather{};
 
 struct all_equal_fn {
-  /// Returns true on all ranks if all have equal values, such as the digest of a plan. Returns
-  /// false on all ranks otherwise.
+  /// Returns true on all ranks if all ranks pass equal values, such as the digest of a plan.
+  /// Returns false on all ranks otherwise.
   ///
   /// A collective call. Complexity: one collective. Memory: a value per rank. Errors: the errors of
   /// the communicator.

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The communicator concepts and the error of a rank that depends on another.
+/// The concepts of communicators, and the error of a rank whose call fails because another rank has
+/// failed.
 
 #include <concepts>
 #include <cstddef>
@@ -37,18 +38,18 @@ inline constexpr bool is_reference_wrapper<std::reference_wrapper<T>> = true;
 template <class T>
 [[nodiscard]] consteval bool find_reference();
 
-/// A pointer, a view, or an array or an aggregate that has one among its first members. Members of
-/// classes that are not aggregates stay hidden.
+/// A pointer, a reference wrapper or a view, or an array or an aggregate that has such a type among
+/// its first 16 members. Members of classes that are not aggregates stay hidden.
 template <class T>
 concept refers_elsewhere = find_reference<std::remove_cv_t<T>>();
 
-/// Initializes any member of an aggregate.
+/// A type that converts to every type, to initialize any member of an aggregate.
 struct any_member {
   template <class Member>
   operator Member() const;
 };
 
-/// Initializes only members that refer to other memory.
+/// A type that converts only to types that refer to other memory, to initialize only such members.
 struct referring_member {
   template <refers_elsewhere Member>
   operator Member() const;
@@ -86,13 +87,13 @@ consteval bool find_reference() {
 
 namespace omnibal::inline v0 {
 
-/// Ranks that gather. `all_gather(in, out)` writes the bytes of every rank to `out`, by rank. `in`
-/// has the same size on all ranks, and `out` has that size for each rank. The call returns when
-/// `out` is complete and `in` may be changed, and throws if it fails. All ranks call the same
-/// collectives in the same order.
+/// Ranks that can gather. `all_gather(in, out)` writes the bytes of every rank to `out`, in the
+/// order of the ranks. `in` has the same size on all ranks, and `out` has that size for each rank.
+/// The call returns when `out` is complete and `in` may be changed, and throws if it fails. All
+/// ranks call the same collectives in the same order.
 ///
-/// A communicator is a handle of a few words. Its collectives may be constant member functions or
-/// not. An adapter for another process group needs about twenty lines.
+/// A communicator is a handle of a few words. Its collectives may be `const` member functions, but
+/// need not be. An adapter for another process group needs about twenty lines.
 template <class Comm>
 concept communicator = requires(Comm& comm, std::span<std::byte const> in,
                                 std::span<std::byte> out) {
@@ -101,10 +102,10 @@ concept communicator = requires(Comm& comm, std::span<std::byte const> in,
   comm.all_gather(in, out);
 };
 
-/// Ranks that also exchange bytes. `all_to_all_v(in, send_counts, out, receive_counts)` sends the
-/// first `send_counts[0]` bytes of `in` to rank 0, the next `send_counts[1]` bytes to rank 1 and so
-/// on. The call writes to `out` the bytes from rank 0, then the bytes from rank 1 and so on. The
-/// counts match the counts of the other side, may be zero, and add up to the sizes of `in` and
+/// Ranks that can also exchange bytes. `all_to_all_v(in, send_counts, out, receive_counts)` sends
+/// the first `send_counts[0]` bytes of `in` to rank 0, the next `send_counts[1]` bytes to rank 1
+/// and so on. The call writes to `out` the bytes from rank 0, then the bytes from rank 1 and so on.
+/// The counts match the counts of the other side, may be zero, and add up to the sizes of `in` and
 /// `out`. `in` and `out` do not overlap.
 template <class Comm>
 concept exchanging_communicator = communicator<Comm> &&
@@ -118,7 +119,7 @@ using sent_piece = std::span<std::byte const>;
 /// Bytes that are received at their final place in memory.
 using received_piece = std::span<std::byte>;
 
-/// Ranks that exchange bytes in pieces, without a copy before or after the exchange.
+/// Ranks that can exchange bytes in pieces, without a copy before or after the exchange.
 /// `all_to_all_pieces(sent, send_counts, received, receive_counts)` sends the bytes of the first
 /// `send_counts[0]` pieces, one after the other, to rank 0 and so on. The call writes the bytes
 /// from rank 0 into the first `receive_counts[0]` pieces and so on. Both sides pass the same number
@@ -131,17 +132,17 @@ concept piecewise_communicator = exchanging_communicator<Comm> &&
   comm.all_to_all_pieces(sent, counts, received, counts);
 };
 
-/// A value that travels as its bytes. `bool` is excluded because a vector of `bool` has no array.
-/// Types that refer to memory of their rank are excluded: pointers, views, and arrays and
-/// aggregates with one among their first 16 members. A compiler sees neither into classes with
-/// constructors nor whether a number is an index or a handle of this rank. The caller must not send
-/// such values.
+/// A value that is sent as its bytes. `bool` is excluded because a `std::vector<bool>` has no array
+/// of values. Types that refer to memory of their rank are excluded: pointers, views, and arrays
+/// and aggregates with such a type among their first 16 members. The concept can see neither the
+/// members of classes with constructors nor whether a number is an index or a handle that is valid
+/// only on this rank. The caller must not send such values.
 template <class T>
 concept wire_value =
     std::is_trivially_copyable_v<T> && std::default_initializable<T> && !std::same_as<T, bool> &&
     !detail::refers_elsewhere<T>;
 
-/// An array of values that travel as their bytes.
+/// An array of values that are sent as their bytes.
 template <class Range>
 concept wire_range = std::ranges::contiguous_range<Range const> &&
     std::ranges::sized_range<Range const> && wire_value<std::ranges::range_value_t<Range const>>;

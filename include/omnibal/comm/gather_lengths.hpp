@@ -30,7 +30,7 @@ namespace omnibal::inline v0 {
 
 struct gather_lengths_options {
   /// The maximum number of samples of a rank, equal on all ranks. If it is set, one collective is
-  /// enough from the second call with a workspace on.
+  /// enough for each call after the first call with the same workspace.
   std::optional<std::size_t> max_samples;
 };
 
@@ -44,12 +44,14 @@ concept lengths_of_kinds = demand_function<Length, sample_reference<Samples>> &&
 
 }  // namespace detail
 
-/// One or several lengths of a sample: a 64-bit integer, or resources of them.
+/// The type of the `R` lengths of a sample: a 64-bit integer if there is one length, otherwise
+/// resources of 64-bit integers.
 template <std::size_t R>
 using lengths_of_sample = std::conditional_t<R == 1, std::int64_t, resources<R>>;
 
-/// Memory of `gather_lengths`, its last result, and the number of samples on which the ranks have
-/// agreed. Keep one workspace from step to step for one communicator, on all ranks in the same way.
+/// The memory of `gather_lengths`, its last result, and the value of `max_samples` on which the
+/// ranks have agreed. Keep one workspace from step to step for each communicator. All ranks must
+/// use their workspaces in the same calls.
 template <std::size_t R = 1>
 class gather_lengths_workspace {
  public:
@@ -77,19 +79,19 @@ struct gather_lengths_fn {
       detail::kinds_of<demand_result<Length, sample_reference<Samples>>>;
 
  public:
-  /// Gathers the lengths of the samples of all ranks, a row for each rank. `length` measures a
-  /// sample. It returns one integer, or resources if a sample has several lengths, such as tokens
-  /// of images and of text. Ranks may have different numbers of samples, or none. `make_plan`
-  /// accepts the offsets of the result.
+  /// Gathers the lengths of the samples of all ranks. The result has a row for each rank. `length`
+  /// measures a sample. It returns one integer, or resources if a sample has several lengths, such
+  /// as tokens of images and of text. Ranks may have different numbers of samples, or none.
+  /// `make_plan` accepts the offsets of the result.
   ///
   /// A collective call. Complexity: one collective if `options.max_samples` is set and equals the
   /// value of the last call with the workspace; the blocks are padded to that number. Otherwise two
   /// collectives: the counts, and then blocks padded to the largest count or to the new number.
   /// Memory: the result, the padded blocks, 32 bytes per rank and 16R per sample of this rank.
   /// Determinism: portable. Errors on all ranks: `std::invalid_argument` if `options.max_samples`
-  /// differs between ranks. Errors of a rank: `std::invalid_argument` if it has more samples than
-  /// `options.max_samples` or a length is negative or above 2^63 - 1, and any exception of
-  /// `length`. The other ranks then throw `communication_error`.
+  /// differs between ranks. Errors of one rank: `std::invalid_argument` if the rank has more
+  /// samples than `options.max_samples` or a length is negative or above 2^63 - 1, and any
+  /// exception of `length`. The other ranks then throw `communication_error`.
   template <communicator Comm, sample_range Samples, class Length = std::identity>
     requires demand_function<Length, sample_reference<Samples>> &&
         integral_measure<demand_result<Length, sample_reference<Samples>>>
@@ -177,8 +179,9 @@ struct gather_lengths_fn {
                           workspace.result_);
   }
 
-  /// Each rank sends a report and then its lengths, in blocks of the last call's size. If the
-  /// reports name another number, all ranks know it and gather again in blocks of that size.
+  /// Gathers with one collective: each rank sends a report and its lengths, in blocks of the size
+  /// of the last call. If the reports contain another `max_samples` than the last call, all ranks
+  /// gather again in blocks of the new size.
   template <class Comm, class Measured, class Workspace>
   static void gather_at_once(Comm& comm, Measured const& measured, std::size_t most,
                              Workspace& workspace) {
@@ -198,7 +201,7 @@ struct gather_lengths_fn {
     }
   }
 
-  /// Gathers the blocks of all ranks and passes their reports to the agreement.
+  /// Gathers the blocks of all ranks, and passes the reports in them to the agreement.
   template <class Comm, class Workspace>
   [[nodiscard]] static std::span<std::byte const> gather_blocks(Comm& comm, bool has_lengths,
                                                                 Workspace& workspace) {

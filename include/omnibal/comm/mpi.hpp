@@ -48,15 +48,15 @@ class error : public std::runtime_error {
 
 namespace omnibal::inline v0::mpi::detail {
 
-/// Throws unless MPI succeeded; `call` is the name of the call.
+/// Throws `error` unless `code` is `MPI_SUCCESS`; `call` is the name of the MPI function.
 inline void check(int code, char const* call, char const* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (code != MPI_SUCCESS) throw error(code, call, file, line);
 }
 
-/// A number of bytes as a count and a type of MPI, because counts of MPI have 32 bits. Above
-/// `largest_count` bytes, the block is one element of a derived type: pieces of that size and a
-/// rest.
+/// A number of bytes as a count and a data type of MPI, because counts of MPI have 32 bits. A block
+/// above `largest_count` bytes is one element of a derived type, which consists of pieces of
+/// `largest_count` bytes and the remaining bytes.
 class byte_block {
  public:
   explicit byte_block(std::uint64_t bytes, int largest_count = std::numeric_limits<int>::max()) {
@@ -78,7 +78,8 @@ class byte_block {
 
  private:
   void derive(std::uint64_t pieces, int rest, int piece_bytes) {
-    // 2^31 pieces of the usual size are 2^62 bytes, more than any memory has.
+    // The number of pieces fits: 2^31 pieces of the default size are 2^62 bytes, more than any
+    // memory has.
     int const piece_count = static_cast<int>(pieces);
     MPI_Datatype all_pieces = MPI_DATATYPE_NULL;
     check(MPI_Type_vector(piece_count, piece_bytes, piece_bytes, MPI_BYTE, &all_pieces),
@@ -108,8 +109,8 @@ class byte_block {
 namespace omnibal::inline v0::mpi {
 
 /// A communicator that borrows an `MPI_Comm`, such as a trainer's process group of data-parallel
-/// ranks. Models `exchanging_communicator`. The handle must stay valid; messages use its tag
-/// 27'721.
+/// ranks. Models `exchanging_communicator`. The handle must stay valid. Messages use the tag 27'721
+/// of this communicator.
 ///
 /// Sizes above 2^31 bytes are legal. Two ranks with no data for each other exchange no message.
 /// Determinism: portable among equal ranks. Errors: `std::invalid_argument` if sizes do not add up;
@@ -154,7 +155,7 @@ class communicator_ref {
  private:
   static constexpr int tag = 27'721;
 
-  /// Starts the messages; `start` begins one for, or from, each rank that has data.
+  /// Starts a message to, or from, each rank whose count is not zero, by calls of `start`.
   template <class Start, class Byte>
   void post(char const* call, Start const& start, Byte* next,
             std::span<std::uint64_t const> counts) {
@@ -174,10 +175,10 @@ class communicator_ref {
   std::vector<MPI_Request> requests_;
 };
 
-/// A communicator that owns an `MPI_Comm`; its messages are separate from all others, and its
-/// errors are exceptions. Models `exchanging_communicator`; see `communicator_ref` for its
-/// collectives. A moved-from object may only be assigned to or destroyed. All objects must be
-/// destroyed before MPI ends.
+/// A communicator that owns an `MPI_Comm`. Its messages are separate from the messages of all other
+/// communicators, and its errors are exceptions. Models `exchanging_communicator`; see
+/// `communicator_ref` for its collectives. A moved-from object may only be assigned to or
+/// destroyed. All objects must be destroyed before MPI ends.
 class communicator : public communicator_ref {
  public:
   /// Duplicates `comm`, by default the communicator of all processes. A collective call. Errors:
@@ -198,7 +199,7 @@ class communicator : public communicator_ref {
   }
 
   /// Returns a communicator of the ranks that pass the same `color`, in the order of their present
-  /// ranks. `color` is not negative. A typical use is to select the data-parallel ranks. A
+  /// ranks. `color` must not be negative. For example, a call selects the data-parallel ranks. A
   /// collective call. Errors: `mpi::error`.
   [[nodiscard]] communicator split(int color) const {
     MPI_Comm part = MPI_COMM_NULL;
@@ -232,9 +233,9 @@ class communicator : public communicator_ref {
   MPI_Comm owned_;
 };
 
-/// The lifetime of MPI: starts MPI, and ends it when the object is destroyed, unless the program
-/// has started MPI before. `main` creates one object before the first communicator. Errors:
-/// `mpi::error`.
+/// The lifetime of MPI in a program. The constructor starts MPI, and the destructor ends it, unless
+/// the program has started MPI before. `main` creates one object before the first communicator.
+/// Errors: `mpi::error`.
 class environment {
  public:
   environment(int& argc, char**& argv) {

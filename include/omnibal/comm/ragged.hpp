@@ -25,14 +25,14 @@ class ragged {
   static_assert(std::is_trivially_copyable_v<T>, "rows are copied as bytes");
 
  public:
-  /// An iterator over the rows, which returns a span, not a reference.
+  /// An iterator over the rows. It returns a span by value instead of a reference.
   using iterator = detail::place_iterator<detail::sequence_ref<ragged>>;
 
   /// Creates an object without rows.
   ragged() : offsets_(1, 0) {}
 
-  /// Takes over existing arrays. Errors: `std::invalid_argument` unless `offsets` starts with zero,
-  /// does not decrease and ends with the number of values.
+  /// Creates rows from existing arrays, which the object then owns. Errors: `std::invalid_argument`
+  /// unless `offsets` starts with zero, does not decrease and ends with the number of values.
   ragged(std::vector<std::uint64_t> offsets, std::vector<T> values)
       : offsets_(std::move(offsets)), values_(std::move(values)) {
     if (offsets_.empty() || offsets_.front() != 0 || offsets_.back() != values_.size() ||
@@ -47,7 +47,7 @@ class ragged {
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
   /// Returns one row. Precondition: `row < size()`. Spans and iterators are valid during the
-  /// lifetime of this object; a temporary returns none.
+  /// lifetime of this object; a temporary has no such members.
   [[nodiscard]] std::span<T const> operator[](std::size_t row) const& {
     return values().subspan(offsets_[row], offsets_[row + 1] - offsets_[row]);
   }
@@ -79,8 +79,8 @@ class ragged {
     values_.clear();
   }
 
-  /// Replaces all rows by rows of these lengths, whose values the caller writes. Allocates only
-  /// beyond the largest size of earlier calls. Errors: `std::overflow_error` if the sum of the
+  /// Replaces all rows by rows of these lengths, whose values the caller must write. Allocates only
+  /// if all earlier calls had fewer rows or values. Errors: `std::overflow_error` if the sum of the
   /// lengths exceeds 64 bits.
   void shape(std::span<std::uint64_t const> lengths) {
     offsets_.resize(1);

@@ -25,12 +25,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The meetings of ranks that are threads. Each rank posts the addresses of its data, and a barrier
-/// follows. Each rank then copies its data from the others, and a second barrier follows before any
-/// rank may change its data.
+/// The shared state of ranks that are threads, and their collectives. In a collective each rank
+/// posts the addresses of its data, and a barrier follows. Then each rank copies the data that it
+/// receives from the memory of the other ranks. A second barrier follows before any rank may change
+/// its data.
 ///
-/// The group breaks if a rank leaves or is late, or if arguments do not match. Every later call
-/// fails.
+/// If a rank leaves or is late, or if arguments do not match, the group is broken and every later
+/// call throws.
 class thread_group {
  public:
   enum class operation { none, all_gather, all_to_all_v, all_to_all_pieces };
@@ -43,7 +44,8 @@ class thread_group {
     std::span<sent_piece const> pieces;
   };
 
-  /// A timeout of years would overflow the type of a point in time.
+  /// The timeout is limited to a year, because a larger one could overflow the type of a point in
+  /// time.
   thread_group(std::size_t ranks, std::chrono::milliseconds timeout)
       : timeout_(std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24 * 365))),
         posts_(ranks),
@@ -52,8 +54,8 @@ class thread_group {
 
   [[nodiscard]] std::size_t size() const { return posts_.size(); }
 
-  /// Runs a collective; `copy_from(post)` copies the data for this rank and returns false if the
-  /// sizes do not match.
+  /// Runs a collective; `copy_from(post)` copies the data that this rank receives from another
+  /// rank, and returns false if the sizes do not match.
   template <class Copy>
   void meet(std::size_t rank, post const& own, Copy const& copy_from) {
     posts_[rank] = own;
@@ -68,7 +70,8 @@ class thread_group {
     return static_cast<std::size_t>(&posted - posts_.data());
   }
 
-  /// Marks that this rank makes no more calls, because of an error or at its end.
+  /// Marks that this rank makes no more calls. `error` is its exception, or null if it ended
+  /// without an error.
   void leave(std::size_t rank, std::exception_ptr error) noexcept {
     {
       std::lock_guard const lock(mutex_);
@@ -81,8 +84,9 @@ class thread_group {
     changed_.notify_all();
   }
 
-  /// Throws the exception of the lowest rank that failed by itself, or else of the lowest rank that
-  /// failed because of another. Called after all ranks have left.
+  /// Throws the exception of the lowest rank that failed by itself. If there is none, throws the
+  /// exception of the lowest rank that failed because of another rank. Called after all ranks have
+  /// left.
   void rethrow() const {
     std::exception_ptr chosen;
     for (std::exception_ptr const& error : errors_) {
@@ -125,7 +129,8 @@ class thread_group {
     if (meetings_ == before) throw_broken();
   }
 
-  /// Waits until no rank reads the data of another. No rank can leave before this function returns.
+  /// Waits until no rank reads the data of another rank. No rank can leave before this function
+  /// returns.
   void meet_after() {
     std::unique_lock lock(mutex_);
     std::uint64_t const before = meetings_;
@@ -182,26 +187,27 @@ class thread_group {
 namespace omnibal::inline v0 {
 
 struct thread_communicator_options {
-  /// The maximum time for which ranks wait for another rank in a collective.
+  /// The longest time that a rank waits for other ranks in a collective.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };
 
-/// A rank among threads, for tests, simulations and one process with several devices. Models
-/// `piecewise_communicator`. Each rank copies data directly from the memory of the sender.
+/// A communicator of ranks that are threads of one process, for tests, simulations and processes
+/// with several devices. Models `piecewise_communicator`. Each rank copies data directly from the
+/// memory of the sender.
 ///
 /// Copies are handles to the same rank, for one thread at a time. Collectives allocate nothing.
 /// Determinism: portable. Errors on all ranks: `std::invalid_argument` if ranks called different
-/// collectives or passed sizes that do not match. `communication_error` if one rank has thrown,
-/// left or not arrived within the timeout while another waits for it. After an error every
-/// collective fails.
+/// collectives or passed sizes that do not match. `communication_error` if a rank has thrown an
+/// exception, has left, or has not arrived within the timeout while another rank waits for it.
+/// After an error every collective fails.
 class thread_communicator {
  public:
   /// Calls `body(comm)` on each of `ranks` ranks, rank 0 on the calling thread, and returns when
-  /// all have returned. If ranks throw, no rank waits forever. The function then rethrows the
+  /// all ranks have returned. If ranks throw, no rank waits forever. The function then rethrows the
   /// exception of the lowest rank that failed by itself, in preference to a `communication_error`
-  /// because of another. A rank that hangs outside of a collective ends the calls of the other
-  /// ranks at the timeout. No thread can be ended from outside, and `run` returns only when that
-  /// rank returns.
+  /// that another rank caused. A rank that hangs outside of a collective ends the calls of the
+  /// other ranks at the timeout. A thread cannot be ended from outside, so `run` returns only when
+  /// that rank returns.
   ///
   /// Errors: `std::invalid_argument` if there are no ranks or the timeout is not positive;
   /// `std::system_error` if a thread cannot start.
@@ -235,8 +241,8 @@ class thread_communicator {
   }
 
   /// Leaves the group: this rank makes no more calls. A call of this rank that waits on another
-  /// thread fails, and so do calls of ranks that wait for this rank. At its end a rank leaves by
-  /// itself.
+  /// thread throws, and calls of other ranks that wait for this rank throw too. A rank leaves
+  /// automatically when its body returns.
   void leave() const noexcept { group_->leave(rank_, nullptr); }
 
   [[nodiscard]] std::size_t rank() const { return rank_; }
@@ -288,7 +294,8 @@ class thread_communicator {
     std::copy(from.begin(), from.end(), to.begin());
   }
 
-  /// Returns false, before any copy, if the two sides have different numbers of bytes.
+  /// Copies the sent pieces to the received pieces. If the two lists have different numbers of
+  /// bytes, copies nothing and returns false.
   [[nodiscard]] static bool copy_pieces(std::span<sent_piece const> from,
                                         std::span<received_piece const> to) {
     auto const bytes = [](std::size_t sum, auto const& piece) { return sum + piece.size(); };
@@ -317,7 +324,7 @@ class thread_communicator {
     }
     return counts.size() == size() && bytes == 0;
   }
-  /// Returns the bytes or pieces for a rank, or from a rank.
+  /// Returns the bytes or pieces of `all` that are for one rank, or from one rank.
   template <class T>
   [[nodiscard]] static std::span<T> block_for(std::size_t rank, std::span<T> all,
                                               std::span<std::uint64_t const> counts) {

@@ -21,20 +21,21 @@
 namespace omnibal::inline v0 {
 
 /// Ranks that gather on their node, then among the leaders of the nodes, then on their node again.
-/// In a ring of N ranks a message passes N - 1 times. Here a message passes L - 1 times among L
-/// leaders and three times the ranks of a node inside the node. Models `communicator`, for plans;
-/// the communicator of all ranks exchanges samples. Nodes may have different numbers of ranks, in
-/// any order.
+/// A gather in a ring of N ranks has N - 1 steps. Here it has L - 1 steps among L leaders, and
+/// inside a node about three times as many steps as the node has ranks. Models `communicator`,
+/// which is enough to make plans; samples are exchanged by the communicator of all ranks. Nodes may
+/// have different numbers of ranks, in any order.
 ///
-/// `node` contains the ranks of this node and can exchange; its rank 0 is the leader. `leaders`
-/// contains the leaders; other ranks may pass any communicator, which is not used. Memory: twice
-/// the gathered bytes, with blocks on each node for the number of ranks of the largest node.
-/// Determinism: portable. Errors: the errors of both communicators.
+/// `node` is a communicator of the ranks of this node, which can exchange; its rank 0 is the
+/// leader. `leaders` is a communicator of the leaders; other ranks may pass any communicator of
+/// this type, which is not used. Memory: twice the gathered bytes, padded as if each node had as
+/// many ranks as the largest node. Determinism: portable. Errors: the errors of both communicators.
 template <exchanging_communicator Node, communicator Leaders>
 class two_level_communicator {
  public:
   /// Creates the communicator; `rank` is the rank of the caller among all ranks. A collective call.
-  /// Errors: `std::invalid_argument` on all ranks if the ranks are not 0, 1 and so on, each once.
+  /// Errors: `std::invalid_argument` on all ranks unless the arguments `rank` of all ranks are 0, 1
+  /// and so on, each once.
   two_level_communicator(std::size_t rank, Node node, Leaders leaders)
       : rank_(rank), node_(std::move(node)), leaders_(std::move(leaders)) {
     std::uint64_t shape[2] = {0, 0};
@@ -72,8 +73,8 @@ class two_level_communicator {
   [[nodiscard]] bool is_leader() { return detail::own_rank(node_) == 0; }
   [[nodiscard]] std::size_t node_size() { return detail::rank_count(node_); }
 
-  /// Finds the rank of each place: the ranks of a node one after the other, and then its missing
-  /// places.
+  /// Finds the rank of each place. A node has the places of its ranks one after the other, and then
+  /// unused places up to the size of the largest node.
   void find_ranks() {
     constexpr std::string_view name = "two_level_communicator";
     std::uint64_t const own = rank_;
@@ -102,8 +103,8 @@ class two_level_communicator {
     broadcast();
   }
 
-  /// Sends `blocks_` of the leader to all ranks of its node: a slice to each, then the slices to
-  /// all.
+  /// Sends `blocks_` of the leader to all ranks of its node: first a slice to each rank, then the
+  /// slices of all ranks to all ranks.
   void broadcast() {
     std::size_t const ranks = node_size();
     if (ranks == 1) return;

@@ -18,7 +18,7 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// Costs in device memory, of one of four types.
+/// A span of costs in device memory, whose elements have one of four types.
 struct cost_span : std::variant<device_span<std::int64_t const>, device_span<std::int32_t const>,
                                 device_span<std::uint32_t const>, device_span<float const>> {
   using variant::variant;
@@ -80,16 +80,18 @@ concept device_range = requires(Array const& array) {
   { array.size() } -> std::convertible_to<std::size_t>;
 };
 
-/// Integers in device memory.
+/// An array of integers in device memory.
 template <class Array>
 concept device_integers = device_range<Array> && scalar_measure<device_element_of<Array>> &&
     std::integral<device_element_of<Array>>;
 
-/// Demands in device memory: resources of integers, or integers, which represent one resource.
+/// An array of demands in device memory: resources of integers, or integers, which represent one
+/// resource.
 template <class Array>
 concept device_demands = device_range<Array> && integral_measure<device_element_of<Array>>;
 
-/// Amounts in device memory: resources or weights, also floating-point ones.
+/// An array of amounts in device memory: resources or weights, which may be integers or
+/// floating-point numbers.
 template <class Array>
 concept device_amounts = device_range<Array> && measure<device_element_of<Array>>;
 

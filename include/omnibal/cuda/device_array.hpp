@@ -29,8 +29,8 @@ concept device_element = std::is_trivially_copyable_v<T> && !std::is_const_v<T>;
 /// Owner of an array in device memory from the resource of an execution, in the order of its
 /// stream. Work on another stream that uses the array must be ordered by an event. The stream and
 /// the resource must outlive the array, and arrays in a `given_scratch` must be destroyed in the
-/// reverse order. Assigning exchanges the arrays. The elements are not initialized. Movable, not
-/// copyable. Errors: `error`, and `std::length_error` for more bytes than there are addresses.
+/// reverse order. Assignment swaps the two arrays. The elements are not initialized. Movable, not
+/// copyable. Errors: `error`, and `std::length_error` if the number of bytes exceeds `std::size_t`.
 template <device_element T, device_resource Resource = stream_pool>
 class device_array {
  public:
@@ -57,8 +57,8 @@ class device_array {
     exec_.resource().deallocate(exec_.stream(), data_, size_ * sizeof(T), scratch_alignment);
   }
 
-  // Callable in device code like the members of spans, because generic code of host and device
-  // requires them.
+  // These members are callable in device code, like the members of `device_span`, because code for
+  // host and device calls both.
   [[nodiscard]] OMNIBAL_HOST_DEVICE T* data() const noexcept { return data_; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
@@ -80,10 +80,11 @@ concept host_array =
     std::ranges::contiguous_range<Range const> && std::ranges::sized_range<Range const> &&
     device_element<std::remove_cv_t<std::ranges::range_value_t<Range const>>>;
 
-/// Copies an array to the device, in the order of the stream. From ordinary memory the call
-/// *synchronizes* the stream, because CUDA does not promise earlier that `values` has been read.
-/// Values in pinned memory must remain until the stream has reached the copy, and as long as a
-/// graph in which the call was captured, because the graph copies them anew. Errors: `error`.
+/// Copies an array to the device, in the order of the stream. If `values` are in pageable memory,
+/// the call *synchronizes* the stream, because CUDA may read the values until then. Values in
+/// pinned memory must stay valid until the stream has executed the copy. If a graph captured the
+/// call, they must stay valid as long as the graph, which copies them in each launch. Errors:
+/// `error`.
 template <device_resource Resource, host_array Range>
 [[nodiscard]] auto upload(execution<Resource> const& exec, Range const& values,
                           location where = location::here()) {
@@ -105,7 +106,8 @@ namespace detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Returns the elements of an array on the device, valid after the stream has been synchronized.
+/// Starts the copy of an array to the host. The elements of the result are valid after the stream
+/// has been synchronized.
 template <device_resource Resource, class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> start_download(
     execution<Resource> const& exec, device_span<T> values, location where = location::here()) {
@@ -140,7 +142,8 @@ template <device_resource Resource, class T>
   return download(exec, values.span(), where);
 }
 
-/// Waits for the stream, reads the faults and throws for them as `check` does.
+/// Waits for the stream and reads the faults. If there is a fault, throws the exception of `check`,
+/// whose text names `function`.
 template <device_resource Resource>
 void synchronize_and_check(execution<Resource> const& exec, device_span<fault const> faults,
                            std::string_view function) {

@@ -30,7 +30,7 @@ namespace omnibal::inline v0::gpu {
 template <device_resource Resource = stream_pool>
 class device_grouping {
  public:
-  /// Allocates room for this number of groups and items, not initialized.
+  /// Allocates uninitialized room for `groups` groups and `items` items.
   device_grouping(execution<Resource> const& exec, std::size_t groups, std::size_t items)
       : device_grouping(exec, groups, items, sizeof(std::uint32_t)) {}
 
@@ -45,8 +45,8 @@ class device_grouping {
       result.copy_in(exec, result.offsets_.data(), groups.offsets());
     }
     result.copy_in(exec, result.items_.data(), groups.items());
-    // Byte by byte as values, because a copy in a captured graph would read a variable of this call
-    // again.
+    // The number of groups is written byte by byte as values. A copy that a graph has captured
+    // would read a variable of this call after the call has ended.
     for (std::size_t byte = 0; byte != sizeof(std::uint32_t); ++byte) {
       check(cudaMemsetAsync(result.numbers_.data() + byte,
                             static_cast<int>(groups.size() >> 8 * byte & 0xff), 1, exec.stream()));
@@ -69,8 +69,9 @@ class device_grouping {
   [[nodiscard]] grouping_span out() const& noexcept {
     return {offsets_.span(), items_.span(), {numbers<std::uint32_t>(), 1}};
   }
-  /// Returns the groups with pointers to device memory, as many as there is room for, the last ones
-  /// empty. On the host only `size` and `empty` may be called.
+  /// Returns a view of the groups with pointers to device memory. The view has as many groups as
+  /// there is room for; groups that do not exist are empty. On the host only `size` and `empty` may
+  /// be called.
   [[nodiscard]] grouping_view view() const& noexcept { return out().view(); }
   void out() const&& = delete;
   void view() const&& = delete;
@@ -79,7 +80,8 @@ class device_grouping {
   template <device_resource>
   friend class device_packing;
 
-  /// Allocates `bytes` bytes for numbers, the first of which is the number of groups.
+  /// Allocates the arrays, and `bytes` bytes for numbers, the first of which is the number of
+  /// groups.
   device_grouping(execution<Resource> const& exec, std::size_t groups, std::size_t items,
                   std::size_t bytes)
       : offsets_(exec, checked("groups", groups) + 1),
@@ -96,8 +98,8 @@ class device_grouping {
     std::vector<std::uint32_t> items;
   };
 
-  /// Returns this number of groups and items on the host, valid after the stream has been
-  /// synchronized.
+  /// Starts the copy of the first `groups` groups and `items` items to the host. The result is
+  /// valid after the stream has been synchronized.
   [[nodiscard]] host_arrays start_download(execution<Resource> const& exec, std::size_t groups,
                                            std::size_t items) const {
     if (groups > out().room()) {
@@ -127,8 +129,8 @@ class device_grouping {
   device_array<std::byte, Resource> numbers_;
 };
 
-/// A view of groups whose arrays are in device memory. The parameter accepts groups in device
-/// memory and rejects a `grouping` of the host, because a kernel cannot use its pointers.
+/// A view of groups whose arrays are in device memory. As the type of a parameter it accepts groups
+/// in device memory and rejects a `grouping` of the host, whose pointers a kernel cannot use.
 struct device_groups {
   /// Views `groups`, which has pointers to device memory.
   device_groups(grouping_view groups) : view(groups) {}
@@ -145,7 +147,8 @@ struct device_groups {
 template <device_resource Resource = stream_pool>
 class device_packing {
  public:
-  /// Allocates the arrays; only the faults are initialized, to none.
+  /// Allocates the arrays without initialization, and sets the counts, the report and the faults to
+  /// zero.
   device_packing(execution<Resource> const& exec, std::size_t samples)
       : groups_(exec, samples, samples, sizeof(numbers)), oversized_(exec, samples) {
     check(cudaMemsetAsync(on_device(), 0, sizeof(numbers), exec.stream()));
@@ -166,9 +169,9 @@ class device_packing {
   void out() const&& = delete;
   void groups() const&& = delete;
 
-  /// Copies the packing to the host. *Synchronizes* the stream twice: for one copy of all numbers,
-  /// then for the arrays. `function` names the packer in the texts of errors. Errors: the errors of
-  /// the packer, for faults that it found on the device.
+  /// Copies the packing to the host. *Synchronizes* the stream twice: first for the counts, the
+  /// report and the faults, then for the arrays. `function` names the packer in the texts of
+  /// errors. Errors: the exceptions of `check` for faults that the packer has raised on the device.
   [[nodiscard]] packing download(execution<Resource> const& exec,
                                  std::string_view function = "pack") const {
     auto const all = gpu::download(exec, device_span<numbers>(on_device(), 1))[0];
@@ -189,7 +192,7 @@ class device_packing {
   }
 
  private:
-  /// The members of a packing that are not arrays.
+  /// The counts, the report and the faults of a packing, together in device memory.
   struct numbers {
     std::uint32_t group_count;
     std::uint32_t oversized_count;

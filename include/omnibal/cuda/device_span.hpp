@@ -18,8 +18,8 @@ namespace detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Returns the beginning of an array in device memory, for which `thrust::device_vector` has a
-/// pointer of a class.
+/// Returns a pointer to the first element of an array in device memory. `thrust::device_vector`
+/// returns an object of a class instead, which this function converts.
 template <class Array>
   requires requires(Array&& array) { array.data(); }
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr auto data_of(Array&& array) {
@@ -30,7 +30,8 @@ template <class Array>
   }
 }
 
-/// Containers of the host and its spans.
+/// True for containers of the host and for `std::array` and `std::span`, whose elements are in host
+/// memory.
 template <class Array>
 inline constexpr bool is_of_host = !std::is_trivially_copyable_v<Array> || requires {
   std::tuple_size<Array>::value;
@@ -38,7 +39,7 @@ inline constexpr bool is_of_host = !std::is_trivially_copyable_v<Array> || requi
 template <class T, std::size_t Extent>
 inline constexpr bool is_of_host<std::span<T, Extent>> = true;
 
-/// An owner or a span of elements of `T` in device memory, also of another library.
+/// An owner or a span of elements of `T` in device memory, of this library or of another one.
 template <class Array, class T>
 concept array_of_device = requires(Array& array) {
   { array.size() } -> std::convertible_to<std::size_t>;
@@ -51,7 +52,7 @@ concept array_of_device = requires(Array& array) {
 }  // namespace detail
 
 /// A contiguous array in device memory that the span does not own. Trivially copyable. Host code
-/// passes it on and reads its size; only device code may access the elements.
+/// may copy the span and read its size; only device code may access the elements.
 template <class T>
 class device_span {
  public:
@@ -78,12 +79,13 @@ class device_span {
   }
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool empty() const { return size_ == 0; }
 
-  /// Returns element i, in device code. Precondition: `i < size()`.
+  /// Returns element i. Only device code may call this function. Precondition: `i < size()`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T& operator[](std::size_t i) const {
     return data_[i];
   }
 
-  /// Returns a part of the span. Precondition: `first + count <= size()`.
+  /// Returns the span of `count` elements from element `first` on. Precondition: `first + count <=
+  /// size()`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr device_span subspan(std::size_t first,
                                                                   std::size_t count) const {
     return {data_ + first, count};

@@ -53,8 +53,8 @@ class error : public std::runtime_error {
   location where_;
 };
 
-/// Throws `error` unless `code` is `cudaSuccess`. An error that does not stick to the device is
-/// cleared, so that the next call does not report it again.
+/// Throws `error` unless `code` is `cudaSuccess`. Clears the error, so that the next call does not
+/// report it again, unless CUDA keeps it because the device has failed.
 inline void check(cudaError_t code, location where = location::here()) {
   if (code == cudaSuccess) [[likely]] {
     return;

@@ -52,7 +52,7 @@ class stream_pool {
   void deallocate(cudaStream_t stream, void* memory, std::size_t /*bytes*/,
                   std::size_t /*alignment*/) const noexcept {
     if (memory == nullptr) return;
-    // Fails only if the device is lost already, which the next call reports.
+    // This call fails only if the device has failed already. The next call reports that error.
     static_cast<void>(cudaFreeAsync(memory, stream));
   }
 
@@ -61,9 +61,10 @@ class stream_pool {
 };
 
 /// Memory of the caller, assigned from front to back without any allocation. Therefore a call can
-/// be captured in a graph and spends no time on allocation. The memory that is returned last can be
-/// used again. An algorithm returns all of its memory, so one scratch serves a sequence of calls on
-/// one stream. Not for two streams or two threads at once. Errors: `std::length_error` with the
+/// be captured in a graph and spends no time on allocation. Only the most recently assigned memory
+/// becomes free again when it is returned. An algorithm returns all of its memory, so one scratch
+/// serves a sequence of calls on one stream. Two streams or two threads must not use one scratch at
+/// the same time. Errors: `std::length_error` if the memory is too small; the text contains the
 /// bytes that are needed and given.
 class given_scratch {
  public:
@@ -121,10 +122,10 @@ class stream_handle {
     cudaStream_t stream_;
 };
 
-/// A stream and the memory resource for scratch, the first argument of every algorithm of cuda/.
-/// All work is submitted to the stream and the call returns. A call synchronizes only if its name
-/// or comment says so. A copyable handle: stream and resource must outlive it, and the device of
-/// the stream must be current whenever the handle is used.
+/// A stream and the memory resource for scratch, the first argument of every algorithm of cuda/. An
+/// algorithm submits all of its work to the stream and returns. It synchronizes only if its name or
+/// comment says so. A copyable handle: stream and resource must outlive it, and the device of the
+/// stream must be current whenever the handle is used.
 template <device_resource Resource = stream_pool>
 class execution {
  public:
@@ -150,7 +151,8 @@ namespace detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Has no state and therefore serves all threads.
+/// The resource of an execution that is made from a stream alone. It has no state, so all threads
+/// may use it.
 inline stream_pool default_pool;
 
 #pragma GCC visibility pop
@@ -173,7 +175,8 @@ template <device_resource Resource>
 
 namespace detail {
 
-/// A substitute for an execution in a call that submits nothing and only counts its scratch.
+/// The first argument of a call that submits nothing and only writes the size of its scratch to
+/// `*bytes`.
 struct scratch_count {
   std::size_t* bytes;
 };

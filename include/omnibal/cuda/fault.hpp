@@ -14,29 +14,31 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// A set of faults, one word on the device. An algorithm sets bits and never clears one. Therefore
-/// one word serves a sequence of calls; the caller zeroes it first. If a bit is set, the other
-/// results are unspecified, but nothing outside the outputs was written.
+/// A set of faults, stored as the bits of one word in device memory. An algorithm sets bits and
+/// never clears a bit. Therefore one word serves a sequence of calls; the caller sets the word to
+/// zero first. If a bit is set, the other results are unspecified, but nothing outside the outputs
+/// was written.
 ///
-/// A call without a word traps at its first fault: the kernel ends, as after a failed `assert`.
-/// Then a call that waits for the stream throws `error` (`cudaErrorLaunchFailure`), and the device
-/// is lost to the process. Therefore no fault is overlooked. A program that must know the fault, or
-/// must continue, passes a word.
+/// A call without a word for faults traps at its first fault: the kernel ends, as after a failed
+/// `assert`. Then the next call that waits for the stream throws `error`
+/// (`cudaErrorLaunchFailure`), and the process can no longer use the device. Therefore no fault is
+/// overlooked. A program that must know which fault occurred, or must continue after it, passes a
+/// word.
 enum class fault : std::uint32_t {
   none = 0,
   /// A demand, cost or length is negative or not finite.
   invalid_amount = 1,
-  /// A sum exceeds its type.
+  /// A sum exceeds the range of its type.
   overflow = 2,
   /// An index is not below the number of elements.
   unknown_index = 4,
   /// An output given by the caller has too few elements.
   no_room = 8,
-  /// Equal counts are asked for, but the parts do not divide the samples.
+  /// The options require equal counts, but the parts do not divide the samples.
   uneven_counts = 16,
 };
 
-/// Returns the faults of both sets.
+/// Returns the union of two sets of faults.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr fault operator|(fault left, fault right) {
   return static_cast<fault>(static_cast<std::uint32_t>(left) | static_cast<std::uint32_t>(right));
 }
@@ -47,8 +49,8 @@ enum class fault : std::uint32_t {
 }
 
 /// Throws the exception of the host's algorithm for these faults: `std::invalid_argument`,
-/// `std::overflow_error` or `std::length_error`. Returns if there is none. `function` names the
-/// algorithm in the text.
+/// `std::overflow_error` or `std::length_error`. Returns normally if there is no fault. `function`
+/// names the algorithm in the text.
 inline void check(fault faults, std::string_view function) {
   bool const is_qualified = function.find("::") != std::string_view::npos;
   auto const name = std::string(is_qualified ? "" : "gpu::").append(function);

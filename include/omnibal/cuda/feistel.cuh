@@ -36,8 +36,8 @@ struct feistel_fn : detail::scratch_counted<feistel_fn> {
   }
 
   /// Shuffles the elements of `in` into `out`, equal to `shuffle(in, round)` on the host; the
-  /// arrays must not overlap. Cost and errors are the same as in the other overload, and
-  /// `std::invalid_argument` if the sizes differ.
+  /// arrays must not overlap. Complexity, memory, determinism and errors are the same as in the
+  /// other overload. Further errors: `std::invalid_argument` if the sizes differ.
   template <executor Exec, device_element T>
   void operator()(Exec const& exec, device_span<std::type_identity_t<T> const> in,
                   rng::feistel const& shuffle, std::uint64_t round, device_span<T> out) const {

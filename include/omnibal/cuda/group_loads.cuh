@@ -25,10 +25,11 @@ struct group_loads_fn : detail::scratch_counted<group_loads_fn> {
   ///
   /// `demands` has the demand of each sample, resources or a weight. The loads are resources of
   /// `std::int64_t`, or of `double` if the demands are floating-point. Complexity: linear, one
-  /// launch. The size of a group of integral demands sets the number of threads that sum it; one
-  /// thread sums a group of floating-point demands. Memory: none. Determinism: portable, equal to
-  /// `omnibal::group_loads`. Errors on the host: `std::invalid_argument` if there are too few
-  /// loads; `error`. Faults on the device: `unknown_index`, `invalid_amount`, `overflow`.
+  /// launch. If demands are integers, a thread, a warp or a block sums each group, depending on its
+  /// size. If they are floating-point numbers, one thread adds the demands of a group in their
+  /// order. Memory: none. Determinism: portable, equal to `omnibal::group_loads`. Errors on the
+  /// host: `std::invalid_argument` if `loads` has fewer elements than there are groups; `error`.
+  /// Faults on the device: `unknown_index`, `invalid_amount`, `overflow`.
   template <executor Exec, device_amounts Demands>
   void operator()(Exec const& exec, device_groups groups, Demands const& demands,
                   device_span<detail::load_of<device_element_of<Demands>>> loads,

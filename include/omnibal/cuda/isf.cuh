@@ -31,8 +31,8 @@ struct isf_fn : detail::scratch_counted<isf_fn> {
   /// device code with `resources<R, std::int64_t>`. The report is equal to the report of the host
   /// except for the lower bound, which counts only volumes and samples above half of the capacity.
   ///
-  /// Complexity: linear in `report.item_rounds`; 4 launches for each round of the options and 5
-  /// more. Memory: 19 + 8R bytes of scratch per sample. Determinism: portable.
+  /// Complexity: linear in `report.item_rounds`; 5 launches, and 4 more for each of the
+  /// `options.rounds` rounds. Memory: 19 + 8R bytes of scratch per sample. Determinism: portable.
   /// Errors on the host: the errors of `omnibal::isf` for capacity, options, keep rule and number
   /// of samples, and `std::invalid_argument` for an output that is too small for every packing.
   /// Faults on the device: `invalid_amount` for a demand that is negative or above 2^63 - 1 and
@@ -61,7 +61,7 @@ struct isf_fn : detail::scratch_counted<isf_fn> {
         exec, [&](auto& backend) { detail::run_isf(backend, input, options, keep, shuffle, out); });
   }
 
-  /// Packs samples with the shuffler `rng::feistel{0}`, as the other overload.
+  /// Packs samples like the other overload, with the shuffler `rng::feistel{0}`.
   template <executor Exec, device_demands Demands, measure Capacity,
             device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
     requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>

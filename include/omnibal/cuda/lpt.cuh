@@ -27,23 +27,24 @@ struct lpt_fn : detail::scratch_counted<lpt_fn> {
   /// load. Part p of step s is group s * parts + p of `out.groups`. Its items are indices into all
   /// costs, in ascending order.
   ///
-  /// A block of threads places a step, many samples at a time. Steps that fit the shared memory of
-  /// a block require one launch for any number of steps. The shared memory of a step is 12 bytes
-  /// for each sample of the largest step and 28 for each part, 36 above 128 parts, 96 KiB in all.
-  /// Otherwise all samples are sorted by radix sorts before and after.
+  /// One block of threads assigns the samples of a step, many samples at a time. Steps that fit the
+  /// shared memory of a block require one launch for any number of steps. The shared memory of a
+  /// step is 12 bytes for each sample of the largest step and 28 for each part, 36 above 128 parts,
+  /// 96 KiB in all. Otherwise all samples are sorted by radix sorts before and after.
   ///
-  /// Complexity: a sort in the block; then about one round for each sample of the largest part. A
-  /// round ranks the parts. While only a few parts receive samples, because others have giants,
-  /// each round places one sample. Memory: none if the steps fit; otherwise 16 bytes per sample,
-  /// the memory of the sorts, and above 2700 parts 36 bytes for each part of each step.
-  /// Determinism: portable. Does not synchronize. Errors: `std::invalid_argument` if there are no
-  /// parts, if arrays of `out` have another size, if `options.speeds` differ, or if counts must be
-  /// equal and the host sees that the parts do not divide the samples; `std::length_error` above
-  /// 2^32 - 1 costs or parts of all steps; `gpu::error`. Faults on the device: `invalid_amount` for
-  /// a negative cost; `overflow` if the sum of a step exceeds 2^63 - 1; `uneven_counts` if the
-  /// device sees that the parts do not divide the samples; `unknown_index` for offsets that
-  /// decrease, do not start with zero or exceed the costs; `no_room` for a step above
-  /// `largest_step`. Source: Graham, "Bounds on multiprocessing timing anomalies", 1969.
+  /// Complexity: a sort of the costs; then about one round for each sample of the part with the
+  /// most samples. A round ranks the parts by load. If few parts receive most of the samples,
+  /// because the other parts have very large samples, a round assigns only one sample. Memory: none
+  /// if the steps fit; otherwise 16 bytes per sample, the memory of the sorts, and above 2700 parts
+  /// 36 bytes for each part of each step. Determinism: portable. Does not synchronize. Errors:
+  /// `std::invalid_argument` if there are no parts, if arrays of `out` have another size, if
+  /// `options.speeds` differ, or if counts must be equal and the host sees that the parts do not
+  /// divide the samples; `std::length_error` above 2^32 - 1 costs or parts of all steps;
+  /// `gpu::error`. Faults on the device: `invalid_amount` for a negative cost; `overflow` if the
+  /// sum of a step exceeds 2^63 - 1; `uneven_counts` if the device sees that the parts do not
+  /// divide the samples; `unknown_index` for offsets that decrease, do not start with zero or
+  /// exceed the costs; `no_room` for a step above `largest_step`. Source: Graham, "Bounds on
+  /// multiprocessing timing anomalies", 1969.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   lpt_options const& options, part_span const& out) const {

@@ -48,9 +48,9 @@ void write_ratios_of(std::string_view function, Exec const& exec, Amounts const&
 struct pad_ratio_fn : detail::scratch_counted<pad_ratio_fn> {
   /// Writes the share of a padded batch that is padding to `out[0]`.
   ///
-  /// `count`, if given, is one number on the device: only this number of the lengths counts.
-  /// Complexity: linear, one launch. Determinism: portable, equal to `omnibal::pad_ratio` to the
-  /// last bit. Errors on the host: `std::invalid_argument` for an `out` without room,
+  /// If `count` is given, it is one number on the device, and only the first `*count` lengths are
+  /// measured. Complexity: linear, one launch. Determinism: portable, equal to `omnibal::pad_ratio`
+  /// to the last bit. Errors on the host: `std::invalid_argument` for an `out` without room,
   /// `std::length_error` above 2^32 - 1 lengths; `error`. Faults on the device: `invalid_amount`,
   /// `overflow`. Source: Yao et al., OmniBal, ICML 2025.
   template <executor Exec, device_integers Lengths>
@@ -62,8 +62,8 @@ struct pad_ratio_fn : detail::scratch_counted<pad_ratio_fn> {
   }
 
   /// Writes the mean of the pad ratio over the groups that have samples. Errors and faults are the
-  /// same as for one batch, and the fault `unknown_index`. Complexity: linear. One thread adds the
-  /// ratios in the order of the groups, because a mean of floating-point numbers depends on the
+  /// same as for one batch; a further fault is `unknown_index`. Complexity: linear. One thread adds
+  /// the ratios in the order of the groups, because a mean of floating-point numbers depends on the
   /// order.
   template <executor Exec, device_integers Lengths>
   void operator()(Exec const& exec, device_groups groups, Lengths const& lengths,
@@ -81,11 +81,12 @@ struct pad_ratio_fn : detail::scratch_counted<pad_ratio_fn> {
 inline constexpr pad_ratio_fn pad_ratio{};
 
 struct dist_ratio_fn : detail::scratch_counted<dist_ratio_fn> {
-  /// Writes the share of a step in which ranks wait for the slowest rank, for each resource
-  /// separately. `out` has an element for each resource, and `totals` has the total of each rank.
+  /// Writes the idle share of the ranks in a step, `1 - mean / largest` of their totals, for each
+  /// resource separately. `out` has an element for each resource, and `totals` has the total of
+  /// each rank.
   ///
-  /// Count, complexity, determinism, errors and faults are the same as for `gpu::pad_ratio`; equal
-  /// to `omnibal::dist_ratio`.
+  /// `count`, complexity, determinism, errors and faults are the same as for `gpu::pad_ratio`. The
+  /// result equals `omnibal::dist_ratio`.
   template <executor Exec, device_demands Totals>
   void operator()(Exec const& exec, Totals const& totals, device_span<double> out,
                   device_span<std::uint32_t const> count = {},
@@ -96,9 +97,9 @@ struct dist_ratio_fn : detail::scratch_counted<dist_ratio_fn> {
 
   /// Writes the mean of the dist ratio over all steps of a schedule. The group indices of rank r in
   /// step s are in `cells` at `s * ranks + r`, as in `steps::cells`. The load of each group is in
-  /// `loads`. If `step_count` is given, it is one number on the device, and only this number of
-  /// steps counts. Errors on the host: also `std::invalid_argument` if there is no rank. Faults:
-  /// also `unknown_index`.
+  /// `loads`. If `step_count` is given, it is one number on the device, and only the first
+  /// `*step_count` steps are measured. Errors on the host: also `std::invalid_argument` if there is
+  /// no rank. Faults: also `unknown_index`.
   template <executor Exec, device_demands Loads>
   void operator()(Exec const& exec, device_groups cells, std::size_t ranks, Loads const& loads,
                   device_span<double> out, device_span<std::uint32_t const> step_count = {},
@@ -119,7 +120,7 @@ inline constexpr dist_ratio_fn dist_ratio{};
 struct imbalance_fn : detail::scratch_counted<imbalance_fn> {
   /// Writes the largest load divided by the mean load, for each resource separately, to `out`.
   ///
-  /// Count, complexity, determinism, errors and faults are the same as for `gpu::pad_ratio`. The
+  /// `count`, complexity, determinism, errors and faults are the same as for `gpu::pad_ratio`. The
   /// result equals `omnibal::imbalance`.
   template <executor Exec, device_demands Loads>
   void operator()(Exec const& exec, Loads const& loads, device_span<double> out,
@@ -136,9 +137,9 @@ inline constexpr imbalance_fn imbalance{};
 struct utilization_fn : detail::scratch_counted<utilization_fn> {
   /// Writes the share of the capacity that is used, for each resource separately, to `out`.
   ///
-  /// Count, complexity, determinism and faults are the same as for `gpu::pad_ratio`; equal to
-  /// `omnibal::utilization`. Errors on the host: also `std::invalid_argument` for a capacity that
-  /// is not positive or not finite.
+  /// `count`, complexity, determinism and faults are the same as for `gpu::pad_ratio`. The result
+  /// equals `omnibal::utilization`. Errors on the host: also `std::invalid_argument` for a capacity
+  /// that is not positive or not finite.
   template <executor Exec, device_demands Loads, measure Capacity>
     requires omnibal::detail::same_kinds<device_element_of<Loads>, Capacity>
   void operator()(Exec const& exec, Loads const& loads, Capacity const& capacity,

@@ -41,16 +41,16 @@ struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
   /// Balances the loads of given parts in rounds, for the costs of each step. In each round the
   /// most loaded part exchanges with the least loaded one, the second most loaded with the second
   /// least loaded, and further pairs follow while loads are above the limit, all at once. Each pair
-  /// makes the one move or swap after which the larger load of the two is least. If that does not
-  /// help the most loaded part, only this part exchanges, with the part that helps it most. The
-  /// largest load never rises. A step ends within `options.max_overload` of a lower bound, after
-  /// `options.rounds`, or if no exchange with any part lowers the largest load. The lower bound is
-  /// the largest of the mean load, the largest cost and two of the `parts + 1` largest costs.
-  /// `omnibal::refine_parts` on the host makes other exchanges, one after the other. The tests
-  /// compare with a reference for the host (tests/support/reference).
+  /// makes the one move or swap after which the larger load of the two is least. If no such
+  /// exchange lowers the load of the most loaded part, only this part exchanges, with the part that
+  /// lowers its load most. The largest load never rises. A step ends within `options.max_overload`
+  /// of a lower bound, after `options.rounds`, or if no exchange with any part lowers the largest
+  /// load. The lower bound is the largest of the mean load, the largest cost and two of the `parts
+  /// + 1` largest costs. `omnibal::refine_parts` on the host makes other exchanges, one after the
+  /// other. The tests compare with a reference for the host (tests/support/reference).
   ///
   /// `parts` are groups on the device, the same number for each step, as `gpu::deal` writes them:
-  /// part p of step s is group s * parts + p, and has indices into all costs. They may be the
+  /// part p of step s is group s * parts + p, and has indices into all costs. `parts` may use the
   /// arrays of `out`, which has the same numbers of groups. The items of each part of `out` are
   /// ascending.
   ///
@@ -59,14 +59,15 @@ struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
   /// 96 KiB in all. Otherwise all samples are sorted by radix sorts before and after, and the lists
   /// are in device memory.
   ///
-  /// Complexity: the sorts; for each round a ranking of the parts, a search for each sample of the
-  /// parts above the limit, and a pass over the samples of the step. Memory: none if the steps fit;
-  /// otherwise 28 bytes per sample and the memory of the sorts, and above 1600 parts 60 bytes for
-  /// each part of each step. Determinism: portable. Does not synchronize.
-  /// Errors: `std::invalid_argument` if the steps do not divide the number of groups, if arrays of
-  /// `out` have another size, or if the tolerance is negative or not finite; `std::length_error`
-  /// above 2^32 - 1 costs or groups; `gpu::error`. Faults on the device: the faults of `gpu::deal`,
-  /// and `unknown_index` if the parts contain a sample twice, not at all, or of another step.
+  /// Complexity: sorts of the samples, and the rounds. A round ranks the parts, runs a binary
+  /// search for each sample of the parts above the limit, and passes over the samples of the step.
+  /// Memory: none if the steps fit; otherwise 28 bytes per sample and the memory of the sorts, and
+  /// above 1600 parts 60 bytes for each part of each step. Determinism: portable. Does not
+  /// synchronize. Errors: `std::invalid_argument` if the steps do not divide the number of groups,
+  /// if arrays of `out` have another size, or if the tolerance is negative or not finite;
+  /// `std::length_error` above 2^32 - 1 costs or groups; `gpu::error`. Faults on the device: the
+  /// faults of `gpu::deal`, and `unknown_index` if the parts contain a sample twice, not at all, or
+  /// of another step.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, device_groups parts,
                   refine_parts_options const& options, part_span const& out) const {

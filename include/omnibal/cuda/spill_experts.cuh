@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The fewest copies of experts on foreign ranks that make a batch even, on a stream.
+/// The fewest copies of experts on foreign ranks with which no rank exceeds a cap on its tokens, on
+/// a stream.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -26,7 +27,7 @@ namespace omnibal::inline v0::gpu {
 #pragma GCC visibility push(hidden)
 
 struct spill_experts_options {
-  /// The number of layers; their tokens and homes follow one another.
+  /// The number of layers. The input arrays contain the values of one layer after the other.
   std::size_t layers = 1;
   /// The options of each layer.
   omnibal::spill_experts_options plan = {.effort = effort::fast};
@@ -41,16 +42,17 @@ struct spill_experts_fn : detail::scratch_counted<spill_experts_fn> {
   /// Each layer is planned by one block, in one launch. All threads sum the loads and sort donors,
   /// rooms and experts. One thread tries the orders of the donors, because each order follows from
   /// the one before it; only the layers are parallel. Therefore the default effort is `fast`.
-  /// Complexity: as on the host, and the square of experts and ranks over the threads of a block.
-  /// It has run on a simulated device and is compiled for devices; it has not run on a device, and
-  /// is not timed. Memory: none if 64 bytes for each expert and 164 for each rank fit in 96 KiB of
-  /// shared memory; otherwise scratch of that size for each layer. Determinism: portable. Does not
-  /// synchronize.
-  /// Errors: `std::invalid_argument` if there are no ranks or layers, if tokens are no multiple of
-  /// the layers, if `home` or an array of `out` has another size, and for a negative or infinite
-  /// overload; `std::length_error` above 2^32 - 1 experts or ranks; `gpu::error`. Faults on the
-  /// device: `invalid_amount` for negative tokens; `unknown_index` for an unknown rank; `overflow`
-  /// if the sum of a layer exceeds 2^63 - 1. A layer with a fault gets zeros.
+  /// Complexity: the search of `omnibal::spill_experts`, and sorts that compare all pairs of
+  /// experts and of ranks, divided among the threads of a block. The kernel has run on a simulated
+  /// device and compiles for devices. It has not run on a device and is not timed. Memory: none if
+  /// 64 bytes for each expert and 164 for each rank fit in 96 KiB of shared memory; otherwise
+  /// scratch of that size for each layer. Determinism: portable. Does not synchronize. Errors:
+  /// `std::invalid_argument` if there are no ranks or layers, if the number of tokens is not a
+  /// multiple of the layers, if `home` or an array of `out` has another size, and for a negative or
+  /// infinite overload; `std::length_error` above 2^32 - 1 experts or ranks; `gpu::error`. Faults
+  /// on the device: `invalid_amount` for negative tokens; `unknown_index` for an unknown rank;
+  /// `overflow` if the sum of a layer exceeds 2^63 - 1. The outputs of a layer with a fault are
+  /// zeros.
   template <executor Exec>
   void operator()(Exec const& exec, device_span<std::int64_t const> tokens,
                   device_span<std::uint32_t const> home, std::size_t ranks,

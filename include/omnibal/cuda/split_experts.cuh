@@ -25,9 +25,10 @@ namespace omnibal::inline v0::gpu {
 #pragma GCC visibility push(hidden)
 
 struct split_experts_options {
-  /// The number of layers; their tokens and slots follow one another.
+  /// The number of layers. The input arrays contain the values of one layer after the other.
   std::size_t layers = 1;
-  /// The tokens that each rank of each layer has in any case; empty for none.
+  /// The tokens that each rank of each layer has in addition to the split tokens; empty if there
+  /// are none.
   device_span<std::int64_t const> first_tokens = {};
 };
 
@@ -37,16 +38,16 @@ struct split_experts_fn : detail::scratch_counted<split_experts_fn> {
   /// the number of tokens of each expert, experts fastest, then layers. `slots` has the expert of
   /// each slot, slots fastest, then ranks, then layers.
   ///
-  /// Each layer is split by one block in its shared memory, in one launch. A search for paths runs
-  /// level by level with all threads; one thread makes the first split and moves tokens along
-  /// paths. Complexity: as on the host; not timed on a device. Memory: none. Determinism: portable.
-  /// Does not synchronize.
-  /// Errors: `std::invalid_argument` if there are no ranks or layers, if tokens or slots are no
-  /// multiple of them, or if an array of `out` or the first tokens have another size;
-  /// `std::length_error` above 4,096 slots of a layer, or if 16 bytes for each slot and expert and
-  /// 36 for each rank exceed 96 KiB; `gpu::error`. Faults on the device: `invalid_amount` for
-  /// negative tokens; `overflow` if the sum of a layer exceeds 2^63 - 1; `unknown_index` for an
-  /// unknown expert, or for an expert with tokens and without a slot.
+  /// Each layer is split by one block in its shared memory, in one launch. All threads search for
+  /// augmenting paths level by level; one thread computes the first split and moves tokens along
+  /// the paths. Complexity: the complexity of `omnibal::split_experts`; not timed on a device.
+  /// Memory: none. Determinism: portable. Does not synchronize. Errors: `std::invalid_argument` if
+  /// there are no ranks or layers, if the number of tokens is not a multiple of the layers or the
+  /// number of slots not a multiple of the ranks of all layers, or if an array of `out` or the
+  /// first tokens have another size; `std::length_error` above 4,096 slots of a layer, or if 16
+  /// bytes for each slot and expert and 36 for each rank exceed 96 KiB; `gpu::error`. Faults on the
+  /// device: `invalid_amount` for negative tokens; `overflow` if the sum of a layer exceeds 2^63 -
+  /// 1; `unknown_index` for an unknown expert, or for an expert with tokens and without a slot.
   template <executor Exec>
   void operator()(Exec const& exec, device_span<std::int64_t const> tokens,
                   device_span<std::uint32_t const> slots, std::size_t ranks,

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Copies of experts on ranks with even loads and few moves.
+/// Copies of experts on ranks with similar loads, and few moves of copies.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -30,20 +30,22 @@
 namespace omnibal::inline v0 {
 
 struct place_experts_options {
-  /// The number of layers; their loads follow one another.
+  /// The number of layers. `loads` contains the loads of one layer after the other.
   std::size_t layers = 1;
-  /// The old placement, as `expert_placement::experts`; empty without one. The array must outlive
-  /// the options.
+  /// The old placement, as `expert_placement::experts`, or empty if there is none. The array must
+  /// outlive the options.
   detail::lvalue_span<std::uint32_t> old = {};
-  /// The most copies of all layers together that are on a rank which did not have them in the old
-  /// placement; unlimited without a value. Each move of a copy sends the weights of an expert.
+  /// The largest number of moved copies in all layers together. A copy is moved if its rank did not
+  /// have its expert in the old placement. Unlimited without a value. Each move of a copy sends the
+  /// weights of an expert.
   std::optional<std::size_t> max_moved = {};
-  /// Groups of consecutive experts whose copies are all on one node, and nodes of consecutive
-  /// ranks. Every node has the same number of groups. With an old placement groups keep their
-  /// nodes.
+  /// The number of groups of consecutive experts, and the number of nodes of consecutive ranks. All
+  /// copies of a group are on one node, and every node has the same number of groups. If there is
+  /// an old placement, groups keep their nodes.
   std::size_t groups = 1;
   std::size_t nodes = 1;
-  /// A layer is good enough if its heaviest rank exceeds the lower bound by at most this share.
+  /// The tolerance: the search for a layer ends if the largest load of a rank exceeds the lower
+  /// bound by at most this share of the bound.
   double max_gap = 0.001;
   omnibal::effort effort = omnibal::effort::normal;
   /// The seed of random changes, which follow the local search unless `max_moved` has a value.
@@ -51,27 +53,30 @@ struct place_experts_options {
 };
 
 struct place_experts_fn {
-  /// Places copies of experts into the slots of ranks so that the heaviest rank of each layer is
-  /// light. `loads` has the load of each expert, such as the tokens of the last steps, experts
-  /// fastest, then layers. Each rank has `slots` slots, all of which are used, and no rank has two
-  /// copies of one expert. Each copy serves an equal share of the load of its expert.
+  /// Places copies of experts into the slots of ranks so that the largest load of a rank in each
+  /// layer is small. `loads` has the load of each expert, such as the tokens of the last steps,
+  /// experts fastest, then layers. Each rank has `slots` slots, all of which are used, and no rank
+  /// has two copies of one expert. Each copy serves an equal share of the load of its expert.
   ///
-  /// Without an old placement, copies go one by one to the expert with the largest share, and the
-  /// shares to the lightest ranks, from the largest. Local search then moves copies from the
-  /// heaviest rank: two ranks exchange experts, or a slot takes another expert. With an old
-  /// placement the search begins there, and `options.max_moved` limits the moved copies. The search
-  /// makes the moves with the most gain for a moved copy first. The budget is divided among the
-  /// layers so that the sum of their heaviest ranks is small. If ranks of the old placement have
-  /// two copies of one expert, one of them is replaced, also beyond the budget.
+  /// Without an old placement, each further copy goes to the expert with the largest load per copy.
+  /// The copies are then placed from the largest on, each on the rank with the smallest load. Local
+  /// search then lowers the load of the heaviest rank: two ranks exchange experts, or a slot takes
+  /// another expert. With an old placement the search begins there, and `options.max_moved` limits
+  /// the moved copies. The search first makes the moves with the largest gain for each moved copy.
+  /// The budget of moved copies is divided among the layers so that the sum of their largest loads
+  /// is small. If a rank of the old placement has two copies of one expert, one of them is
+  /// replaced, even if this exceeds the budget.
   ///
-  /// Complexity: 288 slots and 256 experts take about 0.1 ms for each layer; a move evaluates light
-  /// ranks * slots^2 exchanges. Memory: 8 bytes for each expert and 64 ranks, and the moves.
-  /// Determinism: portable; loads are rounded to 59 bits of the largest layer. Errors:
-  /// `std::invalid_argument` that names the argument for loads that are negative, not finite or no
-  /// multiple of the layers, for slots that are too few or too many for the experts, for groups and
-  /// nodes that do not divide them, and for an old placement of other sizes or without an expert;
-  /// `std::overflow_error` if the sum of the loads leaves its type. Source: DeepSeek-AI, EPLB,
-  /// 2025, for the first placement; the search and the budget are our own.
+  /// Complexity: 288 slots and 256 experts take about 0.1 ms for each layer; the search for a move
+  /// evaluates `slots^2` exchanges with each of a few ranks with small loads. Memory: 8 bytes for
+  /// each expert and each 64 ranks, and the list of moves. Determinism: portable; loads are rounded
+  /// so that the sum of the largest layer has 59 bits. Errors: `std::invalid_argument` that names
+  /// the argument for loads that are negative or not finite, for a number of loads that is not a
+  /// multiple of the layers, and for slots that are too few or too many for the experts. Also for
+  /// groups and nodes that do not divide the experts and ranks, and for an old placement of another
+  /// size or without one of the experts; `std::overflow_error` if the sum of the loads leaves its
+  /// type. Source: DeepSeek-AI, EPLB, 2025, for the first placement; the search and the budget are
+  /// our own.
   template <sample_range Loads>
     requires cost_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] expert_placement operator()(Loads const& loads, std::size_t slots,
@@ -159,7 +164,8 @@ struct place_experts_fn {
     detail::throw_invalid(name, argument, " is ", value, ", must divide the ", count, " ", what);
   }
 
-  /// Returns the shift with which the sum of the largest layer has 59 bits.
+  /// Returns the number of bits by which loads are shifted so that the sum of the largest layer has
+  /// 59 bits.
   [[nodiscard]] static int shift_of(detail::integer_costs<1> const& all, std::size_t experts) {
     std::uint64_t most = 1;
     for (std::size_t first = 0; first != all.size(); first += experts) {
@@ -172,7 +178,7 @@ struct place_experts_fn {
     return 59 - static_cast<int>(std::bit_width(most));
   }
 
-  /// Sets the loads of the heaviest ranks and their bounds in the unit of the caller.
+  /// Sets the largest loads and the lower bounds of all layers, in the unit of the caller's loads.
   template <class Loads>
   static void find_loads(Loads const& loads, detail::expert_shape const& shape,
                          expert_placement& result) {
@@ -199,8 +205,8 @@ struct place_experts_fn {
   }
 };
 
-/// Places copies of experts into the slots of ranks so that the heaviest rank of each layer is
-/// light; see `place_experts_fn`.
+/// Places copies of experts into the slots of ranks so that the largest load of a rank in each
+/// layer is small; see `place_experts_fn`.
 inline constexpr place_experts_fn place_experts{};
 
 }  // namespace omnibal::inline v0

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The fewest copies of experts on foreign ranks that make a batch even.
+/// The fewest copies of experts on foreign ranks with which no rank exceeds a cap on its tokens.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/integer_costs.hpp>
@@ -27,16 +27,18 @@
 namespace omnibal::inline v0 {
 
 struct spill_experts_options {
-  /// The most foreign experts of a rank; unlimited without a value.
+  /// The largest number of foreign copies on a rank; unlimited without a value.
   std::optional<std::size_t> slots = {};
-  /// The largest rank may exceed the mean, rounded up, by this share.
+  /// The share by which the tokens of a rank may exceed the mean number of tokens of a rank,
+  /// rounded up.
   double max_overload = 0.1;
   omnibal::effort effort = omnibal::effort::normal;
   /// The seed of the orders that the search tries.
   std::uint64_t seed = 0;
 };
 
-/// Memory of `spill_experts`, and its last result. Keep one workspace from batch to batch.
+/// The memory of `spill_experts`, and its last result. Keep one workspace from batch to batch, so
+/// that later calls need not allocate.
 class spill_experts_workspace {
  public:
   /// Returns the result of the last call.
@@ -65,13 +67,15 @@ struct spill_experts_fn {
   /// tokens of one batch. `tokens` has the number of tokens of each expert, and `home` the rank
   /// that keeps its weights. A foreign copy costs the transfer of the weights of an expert; the
   /// tokens of an expert are split over its home and its copies. The cap is the mean number of
-  /// tokens of a rank, rounded up, and the share `options.max_overload` of it.
+  /// tokens of a rank, rounded up, times `1 + options.max_overload`.
   ///
-  /// Ranks above the cap send just their surplus. One after the other, from the largest, they take
-  /// the fewest rooms that hold the surplus and leave the least free. The search then changes the
-  /// order of the ranks at random, and keeps an order with no more copies, until the number of
-  /// copies equals the lower bound or `options.effort` ends. No rank above the cap takes a copy,
-  /// and none below it sends one, which may cost a copy in rare cases. To level the ranks further
+  /// Each rank above the cap, a donor, sends exactly its surplus. The donors choose one after the
+  /// other, from the largest surplus on: each takes the fewest rooms below the cap that hold its
+  /// surplus, and among such sets of rooms the set that leaves the least room free. The search then
+  /// changes the order of the donors at random and keeps an order that requires no more copies. It
+  /// ends if the number of copies equals the lower bound, or after the number of orders that
+  /// `options.effort` allows. No rank above the cap receives a copy, and no rank below it sends
+  /// tokens. In rare cases this costs a further copy. To lower the largest number of tokens further
   /// with the same copies, call `split_experts`.
   ///
   /// Complexity: an order takes about 2 us for 64 ranks; `fast` tries 16, `normal` 256 and
@@ -138,8 +142,8 @@ struct spill_experts_fn {
  private:
   static constexpr std::string_view name = "spill_experts";
 
-  /// Searches for an order of the donors with few copies, which `result.copies` gets. Returns the
-  /// tokens above the cap that found no room.
+  /// Searches for an order of the donors that requires few copies, and writes the copies to
+  /// `result.copies`. Returns the number of tokens above the cap for which there is no room.
   [[nodiscard]] static std::int64_t search(spill_experts_workspace& workspace, std::size_t slots,
                                            spill_experts_options const& options) {
     auto const& problem = workspace.problem_;
@@ -166,7 +170,7 @@ struct spill_experts_fn {
     return found.unplaced;
   }
 
-  /// Writes the tokens that follow from the copies.
+  /// Writes the tokens of homes and ranks that follow from the copies.
   static void write(spill_experts_workspace& workspace, std::span<std::uint32_t const> home) {
     auto& result = workspace.result_;
     std::sort(result.copies.begin(), result.copies.end(), [](auto const& left, auto const& right) {

@@ -21,25 +21,27 @@ struct foreign_copy {
   [[nodiscard]] friend bool operator==(foreign_copy const&, foreign_copy const&) = default;
 };
 
-/// Copies of experts on foreign ranks for one batch, and the tokens that they get.
+/// Copies of experts on foreign ranks for one batch, and the division of the tokens among homes and
+/// copies.
 struct spill_plan {
-  /// The foreign copies by expert, then by rank. Each has tokens.
+  /// The foreign copies in the order of their experts, then of their ranks. Each copy has at least
+  /// one token.
   std::vector<foreign_copy> copies{};
   /// The tokens of each expert that stay on its home rank.
   std::vector<std::int64_t> home_tokens{};
   /// The tokens of each rank.
   std::vector<std::int64_t> rank_tokens{};
-  /// The tokens of the rank with the most.
+  /// The largest number of tokens of a rank.
   std::int64_t largest = 0;
-  /// The most tokens that a rank may have.
+  /// The largest number of tokens that a rank may have.
   std::int64_t cap = 0;
-  /// A lower bound of the number of copies of any plan that keeps the cap.
+  /// A lower bound on the number of copies of any plan in which no rank exceeds the cap.
   std::size_t fewest_copies = 0;
   /// `solved` if no rank exceeds the cap. `infeasible` if the slots are too few for
-  /// `fewest_copies`. `not_found` if the search filled all slots that it could use; `largest` says
-  /// how far it came.
+  /// `fewest_copies`. `not_found` if a rank still exceeds the cap although the search used all
+  /// slots that it could fill; then `largest` is above `cap`.
   solve_status status = solve_status::not_found;
-  /// True if the plan keeps the cap and no plan has fewer copies.
+  /// True if no rank exceeds the cap and it is proven that no such plan has fewer copies.
   bool proven = false;
 
   [[nodiscard]] friend bool operator==(spill_plan const&, spill_plan const&) = default;

@@ -19,27 +19,31 @@
 
 namespace omnibal::inline v0 {
 
-/// The tokens of one batch on the copies of their experts.
+/// The division of the tokens of one batch among the copies of their experts.
 struct expert_split {
   /// The tokens of each slot, in the order of the placement.
   std::vector<std::int64_t> tokens{};
-  /// The tokens of each rank, its first ones included.
+  /// The tokens of each rank, including its `first_tokens`.
   std::vector<std::int64_t> rank_tokens{};
-  /// The tokens of the rank with the most. No split of the same copies has fewer.
+  /// The largest number of tokens of a rank. No split over the same copies has a smaller largest
+  /// number.
   std::int64_t largest = 0;
-  /// The proof: ranks in ascending order whose tokens cannot go to other ranks, because all copies
-  /// of their experts are on these ranks. Their mean, rounded up, is `largest`.
+  /// The proof that `largest` is optimal: a set of ranks, in ascending order, whose tokens cannot
+  /// go to other ranks, because all copies of their experts are on these ranks. The mean of their
+  /// tokens, rounded up, is `largest`.
   std::vector<std::uint32_t> full_ranks{};
 
   [[nodiscard]] friend bool operator==(expert_split const&, expert_split const&) = default;
 };
 
 struct split_experts_options {
-  /// The tokens that each rank has in any case, such as the ones of shared experts; empty for none.
+  /// The tokens that each rank has in addition to the split tokens, such as the tokens of shared
+  /// experts; empty if there are none.
   detail::lvalue_span<std::int64_t> first_tokens = {};
 };
 
-/// Memory of `split_experts`, and its last result. Keep one workspace from batch to batch.
+/// The memory of `split_experts`, and its last result. Keep one workspace from batch to batch, so
+/// that later calls need not allocate.
 class split_experts_workspace {
  public:
   /// Returns the result of the last call.
@@ -55,25 +59,27 @@ class split_experts_workspace {
 };
 
 struct split_experts_fn {
-  /// Splits the tokens of each expert over its copies so that the rank with the most tokens has the
-  /// fewest possible. `tokens` has the number of tokens of each expert in one batch. `slots` has
-  /// the expert of each slot, slots fastest, then ranks, as `expert_placement::experts` of one
-  /// layer; each rank has the same number of slots. An expert without a copy must have no tokens.
+  /// Splits the tokens of each expert over its copies so that the largest number of tokens of a
+  /// rank is as small as possible. `tokens` has the number of tokens of each expert in one batch.
+  /// `slots` has the expert of each slot, slots fastest, then ranks, as `expert_placement::experts`
+  /// of one layer; each rank has the same number of slots. An expert without a copy must have no
+  /// tokens.
   ///
-  /// The least largest number is the maximum over all sets of ranks of the mean of the tokens that
-  /// can only go into the set, rounded up. A flow finds it: tokens go first to the lightest copies,
-  /// then along augmenting paths from the ranks above the present bound. If there is no path, the
-  /// bound rises to the mean of the reached ranks. Several splits may be optimal: the result
-  /// prefers no copy, such as the one on the rank that has the tokens.
+  /// The optimum is the maximum, over all sets of ranks, of the mean number of tokens that can only
+  /// go to ranks of the set, rounded up. A flow finds the optimum. First the tokens of each expert
+  /// go to its copies on the ranks with the smallest loads. Then tokens move along augmenting paths
+  /// from the ranks above the current bound to ranks below it. If there is no path, the bound rises
+  /// to the mean of the reached ranks. Several splits may be optimal. The result does not prefer
+  /// particular copies, such as copies on the rank on which the tokens are.
   ///
   /// Complexity: about 2 us for 256 experts on 8 ranks of 34 slots, 20 us on 64 ranks of 5; a
-  /// search for paths is linear in the pairs of copies of an expert. Memory: 8 bytes for each
-  /// expert, 24 for each slot and 40 for each rank. Determinism: portable. Errors:
-  /// `std::invalid_argument` that names the argument for negative tokens, no ranks, slots that are
-  /// no multiple of the ranks, an unknown expert, tokens of an expert without a slot, and first
-  /// tokens of another number than the ranks; `std::length_error` above 2^32 - 1 experts, slots or
-  /// ranks; `std::overflow_error` if the sum of all tokens exceeds 2^63 - 1. Source: Dinkelbach,
-  /// Management Science 13, 1967, for Newton's method on ratios.
+  /// search for paths is linear in the number of pairs of copies of the same expert. Memory: 8
+  /// bytes for each expert, 24 for each slot and 40 for each rank. Determinism: portable. Errors:
+  /// `std::invalid_argument` that names the argument for negative tokens, no ranks, a number of
+  /// slots that is not a multiple of the ranks, an unknown expert, tokens of an expert without a
+  /// slot, and `first_tokens` with another number of elements than ranks; `std::length_error` above
+  /// 2^32 - 1 experts, slots or ranks; `std::overflow_error` if the sum of all tokens exceeds 2^63
+  /// - 1. Source: Dinkelbach, Management Science 13, 1967, for Newton's method on ratios.
   template <token_range Tokens>
   [[nodiscard]] expert_split operator()(Tokens const& tokens, std::span<std::uint32_t const> slots,
                                         std::size_t ranks,
@@ -143,8 +149,8 @@ struct split_experts_fn {
   }
 };
 
-/// Splits the tokens of each expert over its copies so that the rank with the most tokens has the
-/// fewest possible; see `split_experts_fn`.
+/// Splits the tokens of each expert over its copies so that the largest number of tokens of a rank
+/// is as small as possible; see `split_experts_fn`.
 inline constexpr split_experts_fn split_experts{};
 
 }  // namespace omnibal::inline v0

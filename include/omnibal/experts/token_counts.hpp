@@ -20,7 +20,7 @@
 
 namespace omnibal::inline v0 {
 
-/// A range of numbers of tokens, which are integers: the tokens of each expert in a batch.
+/// A range of integers: the number of tokens of each expert in a batch.
 template <class Range>
 concept token_range =
     sample_range<Range> && scalar_measure<std::remove_cvref_t<sample_reference<Range>>> &&

@@ -36,11 +36,11 @@
 namespace omnibal::inline v0 {
 
 struct balance_prefixes_options {
-  /// The options of the packing. `packing.multiple_of` divides the number of micro-batches of a
-  /// rank.
+  /// The options of the packing. The number of micro-batches of each rank is a multiple of
+  /// `packing.multiple_of`.
   pack_prefixes_options packing = {};
-  /// The tolerance of the work: the search ends when the largest work of a rank exceeds the mean by
-  /// at most this share.
+  /// The tolerance: the search ends if the largest work of a rank exceeds the mean work by at most
+  /// this share of the mean.
   double max_overload = 0.001;
   /// The maximum number of exchanges of sequences between two ranks.
   std::size_t exchanges = 10'000;
@@ -51,31 +51,32 @@ struct prefix_steps {
   /// The sequences of micro-batch m of rank r are `batches(m, r)`, in the depth-first order of the
   /// forest.
   micro_batch_steps batches;
-  /// The sequences that exceed the capacity by themselves, ascending.
+  /// The sequences that exceed the capacity on their own, in ascending order.
   std::vector<std::uint32_t> oversized;
-  /// The tokens of each micro-batch, ranks fastest.
+  /// The number of computed tokens of each micro-batch, ranks fastest, then steps.
   std::vector<std::uint64_t> tokens;
-  /// The work of each rank.
+  /// The work of each rank in all steps, in the unit of `cost`.
   std::vector<double> work;
   /// The sum of the tokens of all micro-batches.
   std::uint64_t computed_tokens = 0;
 };
 
 struct balance_prefixes_fn {
-  /// Packs sequences that share prefixes into micro-batches, the same number on every rank, none
-  /// above `capacity`, with even work of the ranks. `cost` measures the tokens of a path between
-  /// two positions, such as `prefix_work`. Step 0 has the largest micro-batches. A micro-batch is
-  /// empty only if there are fewer different sequences than micro-batches.
+  /// Packs sequences that share prefixes into micro-batches of at most `capacity` tokens, the same
+  /// number on every rank, so that the ranks have similar work. `cost` returns the work of the
+  /// tokens of a path between two positions; an example is `prefix_work`. Step 0 has the
+  /// micro-batches with the most work. A micro-batch is empty only if there are fewer different
+  /// sequences than micro-batches.
   ///
-  /// The groups of `pack_prefixes` are assigned to ranks as by `lpt` with equal counts and
-  /// `refine_parts`. Then sequences are moved and swapped between the groups of the ranks with the
-  /// largest and the smallest work, until the work is even or no exchange helps. An exchange may
-  /// copy a prefix, which counts as work.
+  /// `lpt` with equal counts and `refine_parts` assign the groups of `pack_prefixes` to ranks. Then
+  /// sequences are moved and swapped between groups of the ranks with the largest and the smallest
+  /// work. This ends if the work is within the tolerance or no exchange helps. An exchange may copy
+  /// a prefix to another group, which adds to the work.
   ///
-  /// Complexity: as these functions; an exchange examines up to 512 pairs of sequences. Memory: as
-  /// `pack_prefixes`. Determinism: portable if the sums of the cost are exact. Errors: the errors
-  /// of `pack_prefixes`; `std::invalid_argument` if there are no ranks or a cost is negative or not
-  /// finite.
+  /// Complexity: the complexity of these functions; an exchange examines up to 512 pairs of
+  /// sequences. Memory: as `pack_prefixes`. Determinism: portable if the sums of the cost are
+  /// exact. Errors: the errors of `pack_prefixes`; `std::invalid_argument` if there are no ranks or
+  /// a cost is negative or not finite.
   template <path_cost Cost = prefix_work>
   [[nodiscard]] prefix_steps operator()(prefix_forest const& forest, std::size_t ranks,
                                         std::uint64_t capacity, Cost const& cost = {},
@@ -96,13 +97,14 @@ struct balance_prefixes_fn {
     return write(forest, ends, leveler, std::move(packed.oversized), ranks);
   }
 
-  /// Packs sequences into micro-batches such that sequences with equal keys are on one rank, for
-  /// trainers that compute something over such a set, as the advantages of the answers to one
-  /// prompt. `keys` has an element for each sequence.
+  /// Packs sequences into micro-batches such that all sequences with equal keys are on one rank.
+  /// Trainers need this if they compute values over such a set of sequences, for example the
+  /// advantages of the answers to one prompt. `keys` has an element for each sequence.
   ///
-  /// The sets are assigned to ranks as by `lpt` with the work of the union of their paths, and
-  /// `refine_parts`. Each rank then packs its own sequences, so that work is as even as whole sets
-  /// allow. Errors also: `std::invalid_argument` if the number of keys differs.
+  /// `lpt` and `refine_parts` assign the sets to ranks by the work of the union of their paths.
+  /// Each rank then packs its own sequences. The work of the ranks is only as similar as whole sets
+  /// allow. Further errors: `std::invalid_argument` if the number of keys is not the number of
+  /// sequences.
   template <path_cost Cost, sample_range Keys>
     requires key_function<std::identity, sample_reference<Keys>>
   [[nodiscard]] prefix_steps operator()(prefix_forest const& forest, std::size_t ranks,
@@ -144,7 +146,7 @@ struct balance_prefixes_fn {
       grouping const& packed = packings[r].groups;
       for (auto const group :
            detail::split_groups(name, forests[r], packed, steps - packed.size())) {
-        // Siblings may have another order in the forest of all sequences.
+        // The forest of all sequences may have siblings in another order than the forest of a rank.
         std::vector<std::uint32_t> members;
         for (std::uint32_t const i : group) members.push_back(sequences[r][i]);
         std::stable_sort(members.begin(), members.end(),
@@ -180,7 +182,8 @@ struct balance_prefixes_fn {
     return cells;
   }
 
-  /// Returns the ends of the sequences of each group, each end once.
+  /// Returns the path ends of the sequences of each group, in ascending order and without
+  /// duplicates.
   [[nodiscard]] static std::vector<detail::path_group> groups_of(grouping const& groups,
                                                                  detail::path_ends const& ends) {
     std::vector<detail::path_group> result(groups.size());
@@ -193,7 +196,7 @@ struct balance_prefixes_fn {
     return result;
   }
 
-  /// Leaves each end in its first group only: equal sequences stay together.
+  /// Removes each end from all groups except its first one, so that equal sequences stay together.
   static void keep_first(std::vector<detail::path_group>& groups, std::size_t ends) {
     std::vector<char> seen(ends, 0);
     for (detail::path_group& group : groups) {
@@ -202,7 +205,7 @@ struct balance_prefixes_fn {
     }
   }
 
-  /// Writes the groups of the leveler as sequences.
+  /// Converts the groups of the leveler from path ends to sequences, and writes the result.
   template <class Leveler>
   [[nodiscard]] static prefix_steps write(prefix_forest const& forest,
                                           detail::path_ends const& ends, Leveler const& leveler,
@@ -218,7 +221,8 @@ struct balance_prefixes_fn {
     return write(forest, groups, leveler, std::move(oversized), ranks);
   }
 
-  /// Orders the groups of each rank by work, and the steps with them.
+  /// Writes the result: the groups of each rank in descending order of work are its micro-batches
+  /// in steps 0, 1 and so on.
   template <class Leveler>
   [[nodiscard]] static prefix_steps write(prefix_forest const& forest, grouping const& groups,
                                           Leveler const& leveler,

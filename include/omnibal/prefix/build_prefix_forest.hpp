@@ -24,7 +24,7 @@
 namespace omnibal::inline v0 {
 
 /// A range of sequences of token ids: vectors, spans, the rows of a `ragged`. A sequence is a
-/// contiguous array of integers that is valid as long as the range is.
+/// contiguous array of integers that stays valid as long as the range.
 template <class Sequences>
 concept token_sequences = sample_range<Sequences> &&
     std::ranges::contiguous_range<sample_reference<Sequences>> &&
@@ -33,8 +33,8 @@ concept token_sequences = sample_range<Sequences> &&
     (std::is_lvalue_reference_v<sample_reference<Sequences>> ||
      std::ranges::enable_borrowed_range<std::remove_cvref_t<sample_reference<Sequences>>>);
 
-/// The nodes of a forest that a caller has built, in any order. Each sequence is a path from a root
-/// to the node in `ends`.
+/// The nodes of a forest that the caller has built, in any order. A sequence is the path from a
+/// root to its node in `ends`.
 struct prefix_nodes {
   /// The parent of each node, `prefix_forest::no_parent` for a root.
   detail::lvalue_span<std::uint32_t> parents = {};
@@ -44,8 +44,9 @@ struct prefix_nodes {
   detail::lvalue_span<std::uint32_t> ends = {};
 };
 
-/// The form of sequences that consist of hashed blocks, such as the blocks of a cache of keys and
-/// values. The hash of a block includes the blocks before it, or its tokens only.
+/// The lengths of sequences that are given as hashes of blocks, such as the blocks of a cache of
+/// keys and values. The hash of a block may depend on the blocks before it, or only on the tokens
+/// of the block.
 struct prefix_blocks {
   /// The number of tokens of a block; the last block of a sequence may have fewer.
   std::uint64_t block_tokens = 0;
@@ -54,14 +55,14 @@ struct prefix_blocks {
 };
 
 struct build_prefix_forest_fn {
-  /// Builds the forest of the sequences from their token ids. Sequences share a node as far as all
-  /// their tokens are equal, so no two siblings begin with the same token. Equal sequences end at
-  /// the same node. Sequences without tokens end at one root without tokens.
+  /// Builds the forest of the sequences from their token ids. Sequences share nodes up to the first
+  /// token in which they differ, so two siblings never begin with the same token. Equal sequences
+  /// end at the same node. Sequences without tokens end at one root without tokens.
   ///
   /// Complexity: each token of a sequence is compared at most once, and tokens that no other
-  /// sequence can share are not read; n log n comparisons of the tokens at which sequences differ.
-  /// Memory: 48 bytes per sequence and 28 per node, result included. Determinism: portable. Errors:
-  /// `std::length_error` if there are more than 2^32 - 1 sequences or nodes.
+  /// sequence can share are not read; the tokens at which sequences differ are sorted with n log n
+  /// comparisons. Memory: 48 bytes per sequence and 28 per node, including the result. Determinism:
+  /// portable. Errors: `std::length_error` if there are more than 2^32 - 1 sequences or nodes.
   template <token_sequences Sequences>
   [[nodiscard]] prefix_forest operator()(Sequences const& sequences) const {
     auto const rows = rows_of("sequences", sequences);
@@ -71,11 +72,11 @@ struct build_prefix_forest_fn {
     return result;
   }
 
-  /// Builds the forest of sequences from the hashes of their blocks. Sequences share the blocks
-  /// with equal hashes at their beginning. Two different blocks with equal hashes are taken as
-  /// equal. The result has lengths in tokens.
+  /// Builds the forest of sequences from the hashes of their blocks. Sequences share the blocks at
+  /// their beginning that have equal hashes. Different blocks with equal hashes are treated as
+  /// equal. The lengths in the result are numbers of tokens.
   ///
-  /// Errors also: `std::invalid_argument` if a block has no tokens, if a sequence has another
+  /// Further errors: `std::invalid_argument` if `block_tokens` is zero, if a sequence has another
   /// number of hashes than blocks, or if equal hashes name blocks with different numbers of tokens.
   template <token_sequences Hashes>
   [[nodiscard]] prefix_forest operator()(Hashes const& hashes, prefix_blocks const& blocks) const {
@@ -107,7 +108,8 @@ struct build_prefix_forest_fn {
   }
 
   /// Builds the forest of sequences from given nodes. The result has the nodes in depth-first
-  /// order, without the nodes that no sequence needs. Nodes are not merged.
+  /// order, without nodes that are on no path of a sequence. Nodes with equal tokens are not
+  /// merged.
   ///
   /// Complexity: linear. Errors: `std::invalid_argument` if the numbers of parents and lengths
   /// differ, if a parent or an end is not a node, or if parents form a cycle.
@@ -130,8 +132,9 @@ struct build_prefix_forest_fn {
     }
     check_no_cycle(nodes);
 
-    // A node belongs to its lowest sequence; sequences from last to first put the siblings of a
-    // list in the order of their sequences.
+    // A node belongs to the lowest sequence whose path contains it. The second loop visits the
+    // sequences from last to first, so that each list of siblings is in the order of their
+    // sequences.
     std::vector<std::uint32_t> first(count, none);
     for (std::size_t i = 0; i != nodes.ends.size(); ++i) {
       auto const sequence = static_cast<std::uint32_t>(i);
@@ -181,8 +184,8 @@ struct build_prefix_forest_fn {
     return rows;
   }
 
-  /// Converts the lengths of nodes from blocks to tokens. The nodes come in depth-first order, so
-  /// the number of blocks above a node is known.
+  /// Converts the lengths of nodes from blocks to tokens. The nodes are in depth-first order, so
+  /// the number of blocks above a node is known when the loop reaches it.
   static void set_block_lengths(prefix_forest const& forest, detail::forest_writer const& writer,
                                 prefix_blocks const& blocks) {
     std::vector<std::uint64_t> above(forest.size(), 0);
@@ -198,7 +201,8 @@ struct build_prefix_forest_fn {
   }
 
   static void check_no_cycle(prefix_nodes const& nodes) {
-    // The walk of a node that is on its own path returns to itself.
+    // If a node is its own ancestor, the walk to the root from this node reaches a node of the same
+    // walk.
     std::size_t const count = nodes.parents.size();
     std::vector<std::uint32_t> walk_of(count, prefix_forest::no_parent);
     for (std::uint32_t start = 0; start != count; ++start) {

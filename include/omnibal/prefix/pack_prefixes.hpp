@@ -35,50 +35,52 @@ namespace omnibal::inline v0 {
 struct prefix_packing {
   /// The sequences of each group, in the depth-first order of the forest.
   grouping groups;
-  /// The sequences that exceed the capacity by themselves, ascending.
+  /// The sequences that exceed the capacity on their own, in ascending order.
   std::vector<std::uint32_t> oversized;
-  /// The tokens of each group: the tokens of the union of the paths of its sequences.
+  /// The number of computed tokens of each group: the tokens of the union of the paths of its
+  /// sequences.
   std::vector<std::uint64_t> tokens;
-  /// The sum of the tokens of all groups.
+  /// The sum of the computed tokens of all groups.
   std::uint64_t computed_tokens = 0;
   /// Lower bounds on `computed_tokens` and on the number of groups, by `prefix_bound` with the
-  /// effort `fast`. Groups of oversized sequences count in both.
+  /// effort `fast`. Both bounds include groups of oversized sequences.
   prefix_bounds bound;
 
   [[nodiscard]] friend bool operator==(prefix_packing const&, prefix_packing const&) = default;
 };
 
 struct pack_prefixes_options {
-  /// The number of computed tokens that one group less is worth: the search minimizes the computed
-  /// tokens plus this price times the groups. With zero it prefers the fewest tokens; with several
-  /// times the capacity it prefers the fewest groups. The default is the capacity, for which a
-  /// percent of the tokens is worth a percent of the groups.
+  /// The price of a group in computed tokens: the search minimizes the number of computed tokens
+  /// plus the price times the number of groups. A price of zero prefers few tokens, and a price of
+  /// several times the capacity prefers few groups. The default is the capacity. With this price
+  /// and full groups, 1 % of the tokens is worth as much as 1 % of the groups.
   std::optional<std::uint64_t> group_price = {};
   /// The divisor of the number of groups, such as the number of ranks, or the ranks times the
-  /// pipeline stages. Groups are split to reach a multiple; if all have one sequence, the last
-  /// groups are empty.
+  /// pipeline stages. Groups are split to reach a multiple. If every group has only one sequence,
+  /// empty groups are added at the end.
   std::size_t multiple_of = 1;
-  /// The treatment of sequences that exceed the capacity by themselves.
+  /// The treatment of sequences that exceed the capacity on their own.
   oversize_policy oversized = oversize_policy::list;
   /// The effort of the search: none, about 0.1 s or about 2 s for up to 10,000 sequences.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The maximum number of steps of the search: 0, 2^18 or 2^22, by effort. A step is a path that
-  /// is assigned to a group again.
+  /// The maximum number of steps of the search. The default is 0, 2^18 or 2^22, depending on the
+  /// effort. Each assignment of a path to a group during the search is a step.
   std::optional<std::size_t> steps = {};
-  /// The seed of the search; other seeds find other groups.
+  /// The seed of the search. With another seed the search finds other groups.
   std::uint64_t seed = 0;
 };
 
 struct pack_prefixes_fn {
   /// Packs sequences into groups such that the tokens of each group are at most `capacity`. The
   /// tokens of a group are the tokens of the union of the paths of its sequences: a prefix that
-  /// sequences of one group share counts once. The search looks for few computed tokens and few
-  /// groups together; `options.group_price` is the trade between both.
+  /// sequences of one group share counts once. The search looks for groups with few computed tokens
+  /// and for a small number of groups; `options.group_price` weighs the two aims.
   ///
-  /// The construction begins with the leaves. Below each node it packs the pieces of the children
-  /// into the room that the path to the node leaves. It splits a piece if a part fills a group and
-  /// the copied prefix costs less than the room is worth. The search then ruins some groups, which
-  /// are neighbors in the forest or have room, and recreates them.
+  /// The construction begins with the leaves. At each node it packs the pieces of the children,
+  /// which are partial groups, into the room that the path to the node leaves below the capacity.
+  /// It splits a piece if a part of the piece fills a group and the copied prefix costs less than
+  /// the filled room is worth. The search then repeatedly ruins some groups, which are neighbors in
+  /// the forest or have much room, and recreates them from their sequences.
   ///
   /// Complexity: the construction sorts the children of each node; the search takes
   /// `options.steps`. Memory: 150 bytes for each sequence, and with a search 8 log n more.
@@ -125,7 +127,8 @@ struct pack_prefixes_fn {
     return sum;
   }
 
-  /// Returns the groups of the construction, which the search improves unless they reach the bound.
+  /// Returns groups from the construction. The search improves these groups unless they reach the
+  /// bound.
   [[nodiscard]] static detail::path_assignment find_groups(prefix_forest const& forest,
                                                            detail::path_ends const& ends,
                                                            std::uint64_t capacity,
@@ -146,7 +149,7 @@ struct pack_prefixes_fn {
     return groups;
   }
 
-  /// Writes the sequences of the ends of each group. Groups are in the order of their first ends.
+  /// Writes the sequences of each group. Groups are in the order of their first paths.
   static void write(detail::path_ends const& ends, detail::path_assignment const& groups,
                     prefix_packing& result) {
     constexpr std::uint32_t none = prefix_forest::no_parent;

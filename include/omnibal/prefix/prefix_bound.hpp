@@ -24,27 +24,30 @@ namespace omnibal::inline v0 {
 
 /// Lower bounds on a packing of sequences that share prefixes.
 struct prefix_bounds {
-  /// The computed tokens, each node once for each group that contains it.
+  /// A lower bound on the number of computed tokens, which counts each node once for each group
+  /// that contains it.
   std::uint64_t tokens = 0;
-  /// The number of groups.
+  /// A lower bound on the number of groups.
   std::size_t groups = 0;
 
   [[nodiscard]] friend bool operator==(prefix_bounds const&, prefix_bounds const&) = default;
 };
 
 struct prefix_bound_options {
-  /// The effort of the bound: only volumes for `fast`; otherwise also linear programs.
+  /// The effort of the bound. With `fast` it uses only numbers of tokens; otherwise it also uses
+  /// linear programs.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The maximum number of steps of the linear programs: 0, 2^26 or 2^32, by effort. A step is 8
-  /// numbers of a dynamic program, or an equal share of a change of the basis.
+  /// The maximum number of steps of the linear programs. The default is 0, 2^26 or 2^32, depending
+  /// on the effort. A step computes 8 numbers of a dynamic program, or takes about the same time in
+  /// a change of the basis.
   std::optional<std::size_t> steps = {};
 };
 
 namespace detail {
 
-/// Bounds the groups that contain each node, from the leaves to the roots, in one pass over the
-/// ends of the paths. The nodes are those at which paths end or part: a node between them is in as
-/// many groups as the next one below it.
+/// Bounds the number of groups that contain each node, its copies, from the leaves to the roots, in
+/// one pass over the ends of the paths. It considers only nodes at which paths end or diverge. Any
+/// other node is in the same groups as the next considered node below it.
 class copy_bounds {
  public:
   copy_bounds(path_ends const& ends, std::uint64_t capacity) : ends_(ends), capacity_(capacity) {}
@@ -67,11 +70,11 @@ class copy_bounds {
   }
 
  private:
-  /// The largest linear program in paths.
+  /// The largest number of paths in a linear program.
   static constexpr std::size_t max_paths = 1024;
 
-  /// A node with the paths from `first` on: the tokens of all copies below it, the most copies of a
-  /// child.
+  /// A node that contains the paths from `first` on: its depth, the tokens of all copies below it,
+  /// and the largest number of copies of a child.
   struct node {
     std::uint64_t depth = 0;
     std::uint64_t tokens = 0;
@@ -85,7 +88,7 @@ class copy_bounds {
     return value == 0 ? 0 : (value - 1) / divisor + 1;
   }
 
-  /// Completes the nodes below `depth`; their paths are before `last`.
+  /// Completes the open nodes that are deeper than `depth`. Their last paths are before `last`.
   void leave(std::uint64_t depth, std::size_t last, search_budget& budget) {
     while (open_.back().depth > depth) close(depth, last, budget);
   }
@@ -111,7 +114,8 @@ class copy_bounds {
     std::uint64_t const room = capacity_ - now.depth;
     std::uint64_t copies = now.copies;
     if (now.tokens <= room) return copies;
-    // Below a node with tokens there is room, because the path of each needed node fits.
+    // There is room below a node with tokens below it, because the path of each of its sequences
+    // fits into the capacity.
     copies = std::max(copies, quotient_up(now.tokens, room));
     if (now.children == 1) return copies;
     return by_prices(static_cast<std::size_t>(copies), now.first + (now.has_end ? 1 : 0), last,
@@ -125,7 +129,7 @@ class copy_bounds {
     if (budget.is_spent() || count < 3 || count > max_paths || bound >= count) return bound;
     path_pricing pricing(ends_, first, last, above, capacity_ - above);
     std::vector<std::uint32_t> const each(count, 1);
-    // One program may use half of the steps that are left.
+    // One linear program may use half of the remaining steps.
     std::size_t const most = budget.left() / 2;
     std::size_t const result = column_generation<path_pricing>(each, pricing).run(bound, most);
     budget.spend(std::min(most, pricing.spent() + pricing.changes() * steps_of_change(count)));
@@ -147,20 +151,21 @@ class copy_bounds {
 
 struct prefix_bound_fn {
   /// Returns lower bounds on the tokens and on the groups of every packing of the sequences under
-  /// the capacity. Sequences above the capacity do not count.
+  /// the capacity. Sequences above the capacity are left out.
   ///
   /// Let C be the capacity, P(v) the tokens from the root through node v, and D(v) the tokens below
   /// v in all their copies. A group that contains v has room for at most C - P(v) tokens below v.
-  /// The groups that contain v are therefore at least D(v) / (C - P(v)), and at least as many as
-  /// contain any child. For up to 1,024 sequences below a node, a linear program over all groups of
-  /// these sequences gives a better number. The bound of the tokens is the sum over the nodes of
-  /// their tokens times the least number of their copies.
+  /// Therefore the number of groups that contain v is at least D(v) / (C - P(v)), and at least the
+  /// number of groups that contain any child of v. For up to 1,024 sequences below a node, a linear
+  /// program over all groups of these sequences gives a larger bound. The bound on the tokens is
+  /// the sum, over all nodes, of the tokens of the node times the bound on its copies.
   ///
-  /// Complexity: linear in nodes and sequences for `fast`; otherwise also the steps. Memory: 60
-  /// bytes for each node and sequence, and 24 MB for the linear programs. Determinism: portable.
-  /// Errors: `std::invalid_argument` if the capacity is zero; `std::overflow_error` if a bound
-  /// exceeds 2^64 - 1. Sources: the volumes are shown in docs/evidence/mathematics.md; Gilmore,
-  /// Gomory (1961) and Farley (1990) for the linear programs.
+  /// Complexity: linear in nodes and sequences for `fast`; otherwise also the steps of the linear
+  /// programs. Memory: 60 bytes for each node and sequence, and 24 MB for the linear programs.
+  /// Determinism: portable. Errors: `std::invalid_argument` if the capacity is zero;
+  /// `std::overflow_error` if a bound exceeds 2^64 - 1. Sources: the volumes are shown in
+  /// docs/evidence/mathematics.md; Gilmore, Gomory (1961) and Farley (1990) for the linear
+  /// programs.
   [[nodiscard]] prefix_bounds operator()(prefix_forest const& forest, std::uint64_t capacity,
                                          prefix_bound_options const& options = {}) const {
     detail::check_positive("prefix_bound", "capacity", capacity);

@@ -19,8 +19,8 @@
 
 namespace omnibal::inline v0 {
 
-/// The exchange of the nodes of a forest. The samples of `plan` are copies of nodes: sample k is
-/// the tokens of node `nodes[k]` for one rank.
+/// The plan for the exchange of the nodes of a forest. The samples of `plan` are copies of nodes:
+/// sample k is the tokens of node `nodes[k]`, sent to one rank.
 struct prefix_exchange_plan {
   exchange_plan plan;
   /// The node of each sample of the plan, in the order before the exchange.
@@ -32,15 +32,16 @@ struct prefix_exchange_fn {
   /// the exchange, rank r has the sequences [home_offsets[r], home_offsets[r + 1]) of the forest.
   /// Afterwards it has the sequences of the cells r, r + ranks, ... of `cells`, such as
   /// `steps.batches.cells()` of `balance_prefixes`. A rank receives its nodes in depth-first order.
-  /// It sends a node to itself if it has the node. Otherwise it receives the node from the rank of
-  /// the lowest sequence that contains it. `exchange_samples` moves the tokens.
+  /// If the rank has the node before the exchange, it sends the node to itself. Otherwise it
+  /// receives the node from the rank of the lowest sequence whose path contains the node.
+  /// `exchange_samples` moves the tokens.
   ///
-  /// A sequence may be in no cell, if it is oversized. Complexity: linear in the nodes times the
-  /// ranks that need them, and in the paths. Memory: 40 bytes for each copy of a node.
+  /// A sequence may be in no cell, if it is oversized. Complexity: linear in the number of copies
+  /// of nodes, and in the lengths of the paths in nodes. Memory: 40 bytes for each copy of a node.
   /// Determinism: portable. Errors: `std::invalid_argument` if offsets do not ascend from zero to
   /// the number of sequences, if the number of cells is not a multiple of the ranks, if a cell has
-  /// an index that is no sequence, or if bytes are negative; `std::overflow_error` if the sum of
-  /// the bytes exceeds 2^63 - 1.
+  /// an index that is not a sequence, or if `token_bytes` is negative; `std::overflow_error` if the
+  /// sum of the bytes exceeds 2^63 - 1.
   template <offset_range Offsets>
   [[nodiscard]] prefix_exchange_plan operator()(prefix_forest const& forest,
                                                 Offsets const& home_offsets, groups_argument cells,
@@ -65,7 +66,7 @@ struct prefix_exchange_fn {
         if (first >= offsets[r] && first < offsets[r + 1]) lowest[v] = r;
       }
     }
-    // The copies that each rank sends, as pairs of a node and a receiver.
+    // The copies that each rank sends, each as a node and its receiver.
     struct copy {
       std::uint32_t node;
       std::uint32_t to;
@@ -122,7 +123,8 @@ struct prefix_exchange_fn {
  private:
   static constexpr std::string_view name = "prefix_exchange";
 
-  /// Marks the nodes of the path of a sequence for a rank, up to the first one that is marked.
+  /// Marks the nodes of the path of a sequence for a rank, from the end of the sequence up to the
+  /// first node that is already marked.
   static void mark(prefix_forest const& forest, std::vector<std::uint32_t>& marks,
                    std::uint32_t rank, std::uint32_t sequence) {
     std::uint32_t v = forest.ends()[sequence];

@@ -18,14 +18,15 @@ namespace detail {
 struct forest_writer;
 }  // namespace detail
 
-/// A forest of prefixes. A node has tokens, and the tokens of a sequence are the tokens of the
-/// nodes on the path from a root to the node at which the sequence ends. Several sequences may end
-/// at one node, and a sequence may end at a node with children. Nodes are in depth-first order: a
-/// parent precedes its children, and a subtree is a run of nodes. Siblings are in the order of the
-/// lowest sequence below them. `build_prefix_forest` creates a forest.
+/// A forest of prefixes. Each node represents a run of tokens. The tokens of a sequence are the
+/// tokens of the nodes on the path from a root to the node at which the sequence ends. Several
+/// sequences may end at one node, and a sequence may end at a node with children. Nodes are in
+/// depth-first order: a parent precedes its children, and the nodes of a subtree are consecutive.
+/// Siblings are in the order of the lowest sequence that ends in their subtrees.
+/// `build_prefix_forest` creates a forest.
 class prefix_forest {
  public:
-  /// The parent of a root.
+  /// The value of `parents()` for a root.
   static constexpr std::uint32_t no_parent = max_index_count;
 
   /// Creates a forest without nodes and sequences.
@@ -42,7 +43,8 @@ class prefix_forest {
   [[nodiscard]] std::span<std::uint32_t const> parents() const& noexcept { return parents_; }
   /// Returns the number of tokens of each node, without the tokens of its ancestors.
   [[nodiscard]] std::span<std::uint64_t const> lengths() const& noexcept { return lengths_; }
-  /// Returns the number of tokens from the root to the end of each node.
+  /// Returns the number of tokens from the root through each node, including the tokens of the
+  /// node.
   [[nodiscard]] std::span<std::uint64_t const> depths() const& noexcept { return depths_; }
   /// Returns the end of the subtree of each node v: the subtree is the nodes [v, end).
   [[nodiscard]] std::span<std::uint32_t const> subtree_ends() const& noexcept {
@@ -66,9 +68,9 @@ class prefix_forest {
   [[nodiscard]] std::uint64_t sequence_tokens(std::size_t sequence) const {
     return depths_[ends_[sequence]];
   }
-  /// Returns the tokens of all sequences, with each shared token once for each sequence.
+  /// Returns the number of tokens of all sequences. A token that n sequences share counts n times.
   [[nodiscard]] std::uint64_t all_tokens() const noexcept { return all_tokens_; }
-  /// Returns the tokens of all nodes, with each shared token once.
+  /// Returns the number of tokens of all nodes. A token that several sequences share counts once.
   [[nodiscard]] std::uint64_t trie_tokens() const noexcept { return trie_tokens_; }
 
   [[nodiscard]] friend bool operator==(prefix_forest const&, prefix_forest const&) = default;
@@ -88,8 +90,8 @@ class prefix_forest {
 
 namespace detail {
 
-/// Fills a forest: `push` for each node in depth-first order, `end` for each sequence, then
-/// `finish`.
+/// Fills a forest. The caller calls `start`, `push` for each node in depth-first order, `end` for
+/// each sequence, and then `finish`.
 struct forest_writer {
   prefix_forest& forest;
 

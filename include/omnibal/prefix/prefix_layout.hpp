@@ -18,30 +18,33 @@
 
 namespace omnibal::inline v0 {
 
-/// The tokens of a group in depth-first order. A segment is the tokens of a node. Token k may
-/// attend to token j if `j <= k` and `k < token_ends[j]`, because the tokens below a token are one
-/// run. This is the whole mask.
+/// The tokens of a group in depth-first order. A segment consists of the tokens of one node. Token
+/// k may attend to token j if `j <= k` and `k < token_ends[j]`, because the tokens below a token
+/// are consecutive. These two conditions define the mask completely.
 struct prefix_layout {
-  /// No segment, and no token.
+  /// The value for "no segment" and "no token".
   static constexpr std::uint32_t none = max_index_count;
 
   /// The node of the forest of each segment.
   std::vector<std::uint32_t> nodes;
-  /// The segment of the parent, `none` for a root.
+  /// The segment of the parent of each segment, `none` for a root.
   std::vector<std::uint32_t> parents;
-  /// The end of the subtree: the segments [s, subtree_ends[s]) are s and the segments below it.
-  /// Segment s is entered at time s and left at time subtree_ends[s].
+  /// The end of the subtree of each segment: the segments [s, subtree_ends[s]) are s and the
+  /// segments below it. A depth-first traversal enters segment s at time s and leaves it at time
+  /// `subtree_ends[s]`.
   std::vector<std::uint32_t> subtree_ends;
-  /// The first token of each segment, with the number of tokens at the end: a `cu_seqlens`.
+  /// The first token of each segment, followed by the number of tokens, as attention kernels expect
+  /// `cu_seqlens`.
   std::vector<std::uint32_t> cu_seqlens;
-  /// The position of each token in its sequences: its position id.
+  /// The position of each token in its sequences, which is its position id.
   std::vector<std::uint32_t> positions;
-  /// The end of the tokens that may attend to each token.
+  /// The end of the tokens that may attend to each token: the tokens [j, token_ends[j]) may attend
+  /// to token j.
   std::vector<std::uint32_t> token_ends;
   /// The token before each token in its sequences, whose output predicts the token; `none` for the
   /// first token.
   std::vector<std::uint32_t> predictors;
-  /// The sequences of the group in the given order, and the segment at which each one ends.
+  /// The sequences of the group in the given order, and the segment at which each sequence ends.
   std::vector<std::uint32_t> sequences;
   std::vector<std::uint32_t> ends;
 
@@ -53,8 +56,8 @@ struct prefix_layout {
 
 struct layout_prefixes_fn {
   /// Lays out the tokens of a group of sequences, such as a group of `pack_prefixes`. The tokens of
-  /// segment s are the tokens [depth - length, depth) of the sequence `first_sequences()` of its
-  /// node.
+  /// a segment are the tokens [depth - length, depth) of the first sequence of its node; see
+  /// `prefix_forest::first_sequences`.
   ///
   /// Complexity: n log n in the segments, and linear in the tokens. Memory: 12 bytes for each token
   /// and 20 for each segment. Determinism: portable. Errors: `std::invalid_argument` if a sequence
@@ -100,7 +103,7 @@ struct layout_prefixes_fn {
     std::sort(ends.begin(), ends.end());
     std::uint32_t before = prefix_forest::no_parent;
     for (std::uint32_t const end : ends) {
-      // Ancestors up to the node before are nodes of an earlier path.
+      // Ancestors that do not follow the end of the path before are already in the list.
       for (std::uint32_t v = end; v != prefix_forest::no_parent; v = forest.parents()[v]) {
         if (before != prefix_forest::no_parent && v <= before) break;
         nodes.push_back(v);
@@ -139,17 +142,17 @@ inline constexpr layout_prefixes_fn layout_prefixes{};
 
 struct prefix_loss_weights_fn {
   /// Returns the weight of each token of a layout in the loss: the sum of `weights` over the
-  /// sequences whose loss has the token. The loss of a sequence begins at its position in `begins`,
-  /// such as the length of its prompt, and weights it by its element of `weights`, such as 1, or
-  /// its advantage over its length. The token at k is predicted by the output at `predictors[k]`.
-  /// The loss of a batch is the sum over its tokens of weight times the loss of the prediction. It
-  /// equals the sum over separate sequences. The first token of a sequence has no prediction, so
-  /// its weight is zero.
+  /// sequences whose loss has the token. The loss of a sequence begins at its element of `begins`,
+  /// a position such as the length of its prompt. Its element of `weights` multiplies this loss;
+  /// examples are 1, and its advantage divided by its length. The output at `predictors[k]`
+  /// predicts token k. The loss of a batch is the sum, over its tokens, of the weight times the
+  /// loss of the prediction. This sum equals the sum of the losses of the sequences without shared
+  /// prefixes. The first token of a sequence has no prediction, so its weight is zero.
   ///
-  /// Both lists have an element for each sequence of the layout, in its order. Complexity: linear
-  /// in the tokens of all sequences. Determinism: portable, because each sum has the order of the
-  /// sequences. Errors: `std::invalid_argument` if a list has another length or a weight is not
-  /// finite.
+  /// `weights` and `begins` have an element for each sequence of the layout, in the order of
+  /// `layout.sequences`. Complexity: linear in the tokens of all sequences. Determinism: portable,
+  /// because the weights of a token are added in the order of the sequences. Errors:
+  /// `std::invalid_argument` if a list has another length or a weight is not finite.
   [[nodiscard]] std::vector<double> operator()(prefix_layout const& layout,
                                                std::span<double const> weights,
                                                std::span<std::uint32_t const> begins) const {

@@ -17,11 +17,11 @@
 
 namespace omnibal::inline v0 {
 
-/// Slices of a mask: the tokens of a range of queries attend to all tokens of a range of keys, or
-/// causally to the same range. This is the form of `flex_flash_attn_func` of MagiAttention, whose
-/// `attn_type_map` has 0 for full and 1 for causal attention.
+/// Slices of a mask. In a slice, the tokens of a range of queries attend to all tokens of a range
+/// of keys, or causally to the tokens of the same range. This is the form of `flex_flash_attn_func`
+/// of MagiAttention, whose `attn_type_map` has 0 for full and 1 for causal attention.
 struct prefix_slices {
-  /// The ranges [begin, end) of queries and keys.
+  /// The ranges [begin, end) of the queries and of the keys of each slice.
   std::vector<std::array<std::uint32_t, 2>> q_ranges;
   std::vector<std::array<std::uint32_t, 2>> k_ranges;
   std::vector<std::uint32_t> attn_type_map;
@@ -31,8 +31,8 @@ struct prefix_slices {
 
 struct slice_prefixes_fn {
   /// Returns the slices of a layout: each segment attends causally to itself and fully to its
-  /// ancestors. Ancestors whose tokens are adjacent are one range. No pair of tokens is in two
-  /// slices.
+  /// ancestors. Ancestors whose tokens are adjacent are one range of keys. No pair of tokens is in
+  /// two slices.
   ///
   /// Complexity: linear in the result and in the depths of the segments. Determinism: portable.
   [[nodiscard]] prefix_slices operator()(prefix_layout const& layout) const {
@@ -73,10 +73,11 @@ struct slice_prefixes_fn {
 /// Returns the mask of a layout as slices; see `slice_prefixes_fn`.
 inline constexpr slice_prefixes_fn slice_prefixes{};
 
-/// Blocks of a mask. Row q has the blocks of keys that the block q of queries needs: the first
-/// `kv_num_blocks[q]` of the `columns` elements of row q of `kv_indices` are partly masked, and the
-/// full ones need no mask. This is the form of `BlockMask.from_kv_blocks` of FlexAttention, without
-/// its dimensions for batch and head.
+/// Blocks of a mask. Row q lists the blocks of keys to which queries of block q attend. The first
+/// `kv_num_blocks[q]` of the `columns` elements of row q of `kv_indices` are the blocks that are
+/// partly masked. `full_kv_num_blocks` and `full_kv_indices` list the blocks without masked pairs
+/// in the same way. This is the form of `BlockMask.from_kv_blocks` of FlexAttention, without its
+/// dimensions for batch and head.
 struct prefix_block_mask {
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;
@@ -90,19 +91,19 @@ struct prefix_block_mask {
 };
 
 struct prefix_block_options {
-  /// The tokens of a block of queries, and of a block of keys.
+  /// The numbers of tokens in a block of queries and in a block of keys.
   std::uint32_t queries = 128;
   std::uint32_t keys = 128;
 };
 
 struct block_prefixes_fn {
-  /// Returns the blocks of the mask of a layout. Tokens after the end of the layout fill the last
-  /// block; they attend to nothing, so that a block with such tokens is partly masked. `mask_mod`
-  /// of FlexAttention is `(k <= q) & (q < token_ends[k])`.
+  /// Returns the blocks of the mask of a layout. Padding tokens after the end of the layout fill
+  /// the last block. They attend to no token, so a block with padding tokens is partly masked.
+  /// `mask_mod` of FlexAttention is `(k <= q) & (q < token_ends[k])`.
   ///
-  /// Complexity: linear in the pairs of blocks, and in the tokens times the rows at which their
-  /// subtree ends. Memory: 8 bytes for each pair of blocks. Determinism: portable. Errors:
-  /// `std::invalid_argument` if a block has no tokens.
+  /// Complexity: linear in the number of pairs of blocks, and in the tokens of blocks of keys for
+  /// each row of queries in which a subtree of their tokens ends. Memory: 8 bytes for each pair of
+  /// blocks. Determinism: portable. Errors: `std::invalid_argument` if a block has no tokens.
   [[nodiscard]] prefix_block_mask operator()(prefix_layout const& layout,
                                              prefix_block_options const& options = {}) const {
     constexpr std::string_view name = "block_prefixes";
@@ -117,7 +118,8 @@ struct block_prefixes_fn {
     result.full_kv_num_blocks.assign(result.rows, 0);
     result.kv_indices.assign(pairs, 0);
     result.full_kv_indices.assign(pairs, 0);
-    // The least and the largest end of the tokens of a block of keys decide most pairs.
+    // For most pairs of blocks, the smallest and the largest of the ends of the tokens of the keys
+    // decide the kind of the pair.
     std::vector<std::uint32_t> least(result.columns, count);
     std::vector<std::uint32_t> most(result.columns, 0);
     for (std::uint32_t k = 0; k != count; ++k) {

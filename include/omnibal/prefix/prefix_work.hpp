@@ -19,17 +19,18 @@
 
 namespace omnibal::inline v0 {
 
-/// A functor from two positions on a path to the work of the tokens between them. The work of
-/// adjacent intervals adds up to the work of the whole interval.
+/// A functor from two positions on a path to the work of the tokens between them. The work of two
+/// adjacent intervals must add up to the work of the joined interval.
 template <class Function>
 concept path_cost =
     std::regular_invocable<Function const&, std::uint64_t, std::uint64_t> &&
     std::convertible_to < std::invoke_result_t<Function const&, std::uint64_t, std::uint64_t>,
 double > ;
 
-/// The work of causal attention and of everything else: a token costs `token`, and `pair` for each
-/// token that it attends to, itself included. The default is the work of Megatron-Core for a hidden
-/// size of 4,096, in which attention equals everything else at 24,576 tokens.
+/// The work of tokens with causal attention. Each token costs `token` for all work except
+/// attention, and `pair` for each token that it attends to, including itself. The default is the
+/// work of Megatron-Core for a hidden size of 4,096, for which attention equals all other work at
+/// 24,576 tokens.
 struct prefix_work {
   double token = 1.0;
   double pair = 1.0 / 12288.0;
@@ -44,7 +45,7 @@ struct prefix_work {
 
 namespace detail {
 
-/// Returns a cost that throws if the work is negative or not finite.
+/// Returns a functor that calls `cost` and throws if the work is negative or not finite.
 template <class Cost>
 [[nodiscard]] auto checked_path_cost(std::string_view function, Cost const& cost) {
   return [function, &cost](std::uint64_t begin, std::uint64_t end) {
@@ -76,10 +77,12 @@ template <class Cost>
 }  // namespace detail
 
 struct prefix_work_of_fn {
-  /// Returns the work of a group of sequences, with the work of each shared token once.
+  /// Returns the work of a group of sequences. The work of a token that several sequences share
+  /// counts once.
   ///
-  /// Complexity: n log n, and the nodes of the union. Errors: `std::invalid_argument` if a sequence
-  /// is not in the forest, or if the work is negative or not finite.
+  /// Complexity: n log n in the sequences, and linear in the nodes of the union of their paths.
+  /// Errors: `std::invalid_argument` if a sequence is not in the forest, or if the work is negative
+  /// or not finite.
   template <path_cost Cost = prefix_work>
   [[nodiscard]] double operator()(prefix_forest const& forest,
                                   std::span<std::uint32_t const> sequences,

@@ -19,7 +19,8 @@ namespace omnibal::inline v0::rng {
 }
 
 /// A counter-based uniform random bit generator: the i-th word is a function of seed, stream and i.
-/// Therefore any word is available in constant time and streams require no coordination.
+/// Therefore any word can be computed in constant time, and threads or ranks can use different
+/// streams without coordination.
 ///
 /// Models `std::uniform_random_bit_generator`. Not for cryptography. Determinism: portable, the
 /// same on host and device; golden values pin it. Source: Steele, Lea, Flood, "Fast splittable
@@ -40,12 +41,13 @@ class engine {
   /// Returns the next word.
   OMNIBAL_HOST_DEVICE constexpr std::uint64_t operator()() { return word(position_++); }
 
-  /// Returns the word at `position`, regardless of the words drawn.
+  /// Returns the word at `position`. The result does not depend on the words drawn before, and the
+  /// position of the engine does not change.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t word(std::uint64_t position) const {
     return mix(key_ + (position + 1) * increment);
   }
 
-  /// Returns the number of words drawn or skipped.
+  /// Returns the position of the next word: the number of words drawn or skipped.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t position() const { return position_; }
   OMNIBAL_HOST_DEVICE constexpr void seek(std::uint64_t position) { position_ = position; }
   OMNIBAL_HOST_DEVICE constexpr void discard(std::uint64_t count) { position_ += count; }

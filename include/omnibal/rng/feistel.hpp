@@ -15,12 +15,13 @@
 
 namespace omnibal::inline v0::rng {
 
-/// Shuffles by a `permutation` of the positions. The element that comes to position i is the one at
-/// `order(n, round)(i)`, which a GPU thread or a resumed sampler computes without the others.
+/// Shuffles by a `permutation` of the positions. The element that moves to position i comes from
+/// position `order(n, round)(i)`. A GPU thread or a resumed sampler can compute this position
+/// without the positions of the other elements.
 ///
-/// Models `shuffler` and, through `order`, `random_access_shuffler`. Complexity: linear. The call
-/// on a span allocates a copy of it; `order` allocates nothing. Determinism: portable, the same on
-/// host and device.
+/// Models `shuffler` and, through `order`, `random_access_shuffler`. Complexity: linear. A call on
+/// a span allocates a copy of the elements; `order` allocates nothing. Determinism: portable, the
+/// same on host and device.
 struct feistel {
   std::uint64_t seed = 0;
 

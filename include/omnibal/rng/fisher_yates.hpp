@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The default shuffler, and concepts for abilities of shufflers.
+/// The default shuffler, and concepts for additional properties of shufflers.
 
 #include <omnibal/rng/engine.hpp>
 
@@ -15,8 +15,9 @@
 namespace omnibal::inline v0::rng::detail {
 
 /// Swaps item i with a partner for i = size - 1 down to 1. `draw(partners, last, count)` writes the
-/// partners of last, last - 1, ..., last - count + 1. The partners are drawn in blocks ahead of the
-/// swaps. If the items exceed a cache, the misses of a block start together.
+/// partners of last, last - 1, ..., last - count + 1. The partners are drawn in blocks before the
+/// swaps. If the items exceed the cache, the partners of a block are prefetched, so that their
+/// cache misses overlap.
 template <class T, class Draw>
 void swap_from_back(std::span<T> items, Draw draw) {
   constexpr std::size_t block = 64;
@@ -51,7 +52,7 @@ template <class Shuffle>
 concept any_element_shuffler = Shuffle::any_element;
 
 /// A shuffler whose order is a function: `order(n, round)(i)` is the position before the shuffle of
-/// the element that comes to position i.
+/// the element that moves to position i.
 template <class Shuffle>
 concept random_access_shuffler = requires(Shuffle const& shuffle, std::uint64_t n) {
   { shuffle.order(n, n)(n) } -> std::convertible_to<std::uint64_t>;
@@ -80,7 +81,7 @@ struct fisher_yates {
             }
             return;
           }
-          // One word has the bits for two partners below 2^32.
+          // One word of 64 bits is enough for two partners below 2^32.
           auto bound = static_cast<std::uint32_t>(last + 1);
           std::size_t k = 0;
           for (; k + 1 < count; k += 2, bound -= 2) {
@@ -95,8 +96,8 @@ struct fisher_yates {
   }
 
  private:
-  /// Returns the result of `below` with the 32 bits of `half`; draws words only to replace rejected
-  /// bits.
+  /// Returns a uniform integer below n, as `below` does, from the 32 bits of `half`. Draws a word
+  /// only if these bits are rejected.
   [[nodiscard]] static std::size_t half_below(engine& words, std::uint32_t half, std::uint32_t n) {
     std::uint64_t product = std::uint64_t{half} * n;
     if (static_cast<std::uint32_t>(product) < n) [[unlikely]] {

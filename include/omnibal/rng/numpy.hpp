@@ -62,8 +62,9 @@ class mersenne_twister {
 
 namespace omnibal::inline v0::rng {
 
-/// Shuffles as `numpy.random.RandomState(seed + max(round - 1, 0)).shuffle` does. These are the
-/// rounds of OmniBal's reference implementation, in which rounds 0 and 1 share a seed.
+/// Shuffles as `numpy.random.RandomState(seed + max(round - 1, 0)).shuffle` does. The seeds of the
+/// rounds are the seeds in OmniBal's reference implementation, in which rounds 0 and 1 have the
+/// same seed.
 ///
 /// Models `shuffler`; accepts elements of any type. Complexity: linear. Allocates nothing.
 /// Determinism: portable, equal to NumPy bit for bit. Errors: `std::invalid_argument` if the sum of
@@ -91,8 +92,8 @@ struct numpy_shuffle {
     std::uint32_t words[detail::mersenne_twister::block];
     std::size_t used = detail::mersenne_twister::block;
     detail::swap_from_back(items, [&](std::size_t* partners, std::size_t last, std::size_t count) {
-      // The next word overwrites a rejected word, without a branch because rejection is
-      // unpredictable.
+      // If a word is rejected, the next word overwrites it. This has no branch, because the
+      // processor could not predict the rejections.
       auto bound = static_cast<std::uint32_t>(last);
       for (std::size_t accepted = 0; accepted != count;) {
         if (used == detail::mersenne_twister::block) {

@@ -13,17 +13,18 @@ namespace omnibal::inline v0::rng {
 
 /// A pseudorandom permutation of [0, n) and its inverse, in constant time and memory.
 ///
-/// The permutation is a Feistel network on pairs (high, low). The low half has a power of two of
-/// values, and the high half has enough values to cover n. All but about one in sqrt(n) pairs are
-/// below n, so that a walk rarely requires a second step. With fewer than 64 elements a walk
-/// requires about 64 / n steps. Complexity: constant. Allocates nothing. Determinism: portable, the
-/// same on host and device; golden values pin it. Not for cryptography. Sources: Black, Rogaway,
-/// "Ciphers with arbitrary finite domains", CT-RSA 2002; Mitchell, Stokes, Frank, Holmes,
-/// "Bandwidth-optimal random shuffling for GPUs", 2021.
+/// The permutation is a Feistel network on pairs (high, low). The number of values of the low half
+/// is a power of two, and the high half has enough values to cover n. If the network maps an
+/// element to a value of n or above, it is applied again. Only about one in sqrt(n) values is not
+/// below n, so a second application is rare. With fewer than 64 elements about 64 / n applications
+/// are required. Complexity: constant. Allocates nothing. Determinism: portable, the same on host
+/// and device; golden values pin it. Not for cryptography. Sources: Black, Rogaway, "Ciphers with
+/// arbitrary finite domains", CT-RSA 2002; Mitchell, Stokes, Frank, Holmes, "Bandwidth-optimal
+/// random shuffling for GPUs", 2021.
 class permutation {
  public:
   OMNIBAL_HOST_DEVICE constexpr permutation(std::uint64_t n, std::uint64_t seed) : size_(n) {
-    // A network over few pairs favors some orders, so that small permutations walk through a larger
+    // A network over few pairs favors some orders. Therefore small permutations use a larger
     // domain.
     std::uint64_t const last = n < smallest_domain ? smallest_domain - 1 : n - 1;
     unsigned bits = 2;

@@ -33,9 +33,9 @@ struct bundle_by_fn {
   /// Bundles the samples with equal keys, such as the turns of a conversation or the clips of a
   /// video. Bundles are in the order of their first samples, and the samples of a bundle ascend.
   ///
-  /// `key` is called once for each sample, in order. Complexity: n log n comparisons. Memory: a key
-  /// and 16 bytes for each sample, result included. Determinism: portable. Errors:
-  /// `std::length_error` if there are more than 2^32 - 1 samples.
+  /// `key` is called once for each sample, in order. Complexity: n log n comparisons of keys.
+  /// Memory: a key and 16 bytes for each sample, including the result. Determinism: portable.
+  /// Errors: `std::length_error` if there are more than 2^32 - 1 samples.
   template <sample_range Samples, key_function<sample_reference<Samples>> Key>
   [[nodiscard]] grouping operator()(Samples const& samples, Key const& key) const {
     std::size_t const count = std::ranges::size(samples);
@@ -50,8 +50,8 @@ struct bundle_by_fn {
       if (keys[left] == keys[right]) return left < right;
       return keys[left] < keys[right];
     });
-    // The value for samples that are not the first of a bundle. A first sample has the index of the
-    // begin of its bundle in `by_key`.
+    // `begin_of` has this value for samples that are not the first of their bundle. For a first
+    // sample it is the index in `by_key` at which its bundle begins.
     constexpr std::uint32_t not_first = max_index_count;
     std::vector<std::uint32_t> begin_of(count, not_first);
     for (std::size_t i = 0; i != count; ++i) {
@@ -80,11 +80,11 @@ struct bundle_loads_fn {
   /// samples of a bundle stay together. `unbundle` turns the result of the packer into groups of
   /// samples.
   ///
-  /// `bundles` has every sample in one bundle; a sample that is packed alone is a bundle of one.
-  /// `demand` returns resources or one weight. Complexity: linear. Memory: the result and a byte
-  /// for each sample. Determinism: portable. Errors: `std::invalid_argument` if a sample is in two
-  /// bundles or in none, if an index is not in `samples`, and if a demand is negative or not
-  /// finite; `std::overflow_error` if a load exceeds its type.
+  /// `bundles` contains every sample in exactly one bundle. A sample that is packed by itself is a
+  /// bundle of one sample. `demand` returns resources or one weight. Complexity: linear. Memory:
+  /// the result and a byte for each sample. Determinism: portable. Errors: `std::invalid_argument`
+  /// if a sample is in two bundles or in none, if an index is not in `samples`, and if a demand is
+  /// negative or not finite; `std::overflow_error` if a load exceeds its type.
   template <sample_range Samples, class Demand>
     requires demand_function<Demand, sample_reference<Samples>>
   [[nodiscard]] auto operator()(groups_argument bundles, Samples const& samples,

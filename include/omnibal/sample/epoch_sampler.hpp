@@ -32,7 +32,7 @@ class epoch_order {
 
   [[nodiscard]] constexpr std::uint64_t size() const { return carried_ + current_.size(); }
 
-  /// The sample at a position. Precondition: `position < size()`.
+  /// Returns the sample at a position of the order. Precondition: `position < size()`.
   [[nodiscard]] constexpr std::uint64_t operator()(std::uint64_t position) const {
     bool const is_carried = position < carried_;
     std::uint64_t const place =
@@ -72,7 +72,8 @@ class sample_batch {
     return order_(position < order_.size() ? position : position % order_.size());
   }
 
-  /// Returns the number of repeated samples, which are the last ones and fill the step.
+  /// Returns the number of samples at the end of the batch that are repetitions, which fill the
+  /// step.
   [[nodiscard]] constexpr std::size_t repeated() const {
     if (first_ >= order_.size()) return size_;
     std::uint64_t const new_samples = (order_.size() - first_ + stride_ - 1) / stride_;
@@ -88,7 +89,7 @@ class sample_batch {
   friend class detail::epoch_plan;
 
   /// Constructs a batch of `size` samples: every `stride`-th sample of the order from position
-  /// `first` on. Positions at and beyond the end of the order continue at its begin.
+  /// `first` on. Positions at and beyond the end of the order continue at its beginning.
   constexpr sample_batch(detail::epoch_order const& order, std::uint64_t first,
                          std::uint64_t stride, std::size_t size)
       : order_(order), first_(first), stride_(stride), size_(size) {}
@@ -108,10 +109,10 @@ struct epoch_sampler_options {
   /// a run resumes.
   std::size_t batch = 1;
   sample_order order = sample_order::shuffled;
-  /// The policy for the samples that do not fill a step. With `short_step`, ranks take up to one
-  /// sample fewer than others, or none, in the last step. With `repeat`, the first samples of the
-  /// epoch fill the step. With `carry`, the next epoch begins with the remaining samples, unless
-  /// their number is the number of samples of the epoch.
+  /// The policy for the samples that do not fill a step. With `short_step`, the last step has fewer
+  /// samples: the numbers of samples of two ranks differ by at most one, and ranks may have none.
+  /// With `repeat`, the first samples of the epoch fill the step. With `carry`, the next epoch
+  /// begins with the remaining samples, unless their number is the number of samples of the epoch.
   remainder_policy remainder = remainder_policy::short_step;
   /// The user's number for the contents of the data, such as a version. The number is part of the
   /// digest.
@@ -120,7 +121,7 @@ struct epoch_sampler_options {
 
 namespace detail {
 
-/// The steps of one epoch, as ranges of its order.
+/// The steps of one epoch, each as a range of positions in the order of the epoch.
 class epoch_plan {
  public:
   using step_type = sample_batch;
@@ -168,8 +169,8 @@ class epoch_plan {
     left_over_ = left_over;
   }
 
-  /// Returns the samples of this rank in a step. Steps count from the first step of the present
-  /// ranks.
+  /// Returns the samples of this rank in a step. The number of a step counts from the first step
+  /// with the present ranks.
   [[nodiscard]] sample_batch at(std::uint64_t step) const {
     std::uint64_t const first = taken_ + step * taken_per_step(present_) + place_.rank;
     std::uint64_t size = options_.batch;
@@ -186,7 +187,8 @@ class epoch_plan {
     std::uint64_t left_over;
   };
 
-  /// Returns the steps in which ranks that take `per_step` samples run the samples after `taken_`.
+  /// Divides the samples after the first `taken_` ones into steps of `per_step` samples. Returns
+  /// the number of steps and the number of samples left over.
   [[nodiscard]] division divide(std::uint64_t per_step) const {
     std::uint64_t const rest = order_.size() - taken_;
     std::uint64_t const last = rest % per_step;
@@ -195,8 +197,8 @@ class epoch_plan {
     return {rest / per_step + 1, 0};
   }
 
-  /// Returns the number of samples that are taken after a segment. Throws if the epoch does not
-  /// have the steps of the segment.
+  /// Returns the number of samples of the epoch that have been taken when a segment has run. Throws
+  /// if the epoch does not have the steps of the segment.
   [[nodiscard]] std::uint64_t taken_after(sampler_segment const& segment) const {
     if (segment.step_count == 0) return taken_;
     std::uint64_t const per_step = taken_per_step(segment);
@@ -210,7 +212,7 @@ class epoch_plan {
   epoch_sampler_options options_;
   sampler_segment present_;
   epoch_order order_;
-  /// The number of samples of the epoch that other ranks have taken.
+  /// The number of samples of the epoch that ran in earlier segments, with other ranks.
   std::uint64_t taken_ = 0;
   std::uint64_t step_count_ = 0;
   std::uint64_t left_over_ = 0;
@@ -239,14 +241,15 @@ class epoch_sampler : public detail::epoch_walker<detail::epoch_plan> {
       : epoch_walker(detail::epoch_plan(samples, place, options), options.seed, options.epoch) {}
 
   /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
-  /// instead of `options`. Errors: as above, and `std::invalid_argument` if the state belongs to
-  /// other data or if no sampler could have it.
+  /// instead of `options`. Errors: the errors of the other constructor, and `std::invalid_argument`
+  /// if `state` belongs to other data or if no sampler could have `state`.
   epoch_sampler(std::uint64_t samples, shard const& place, epoch_sampler_options const& options,
                 sampler_state const& state)
       : epoch_walker(detail::epoch_plan(samples, place, options), state) {}
 
-  /// Moves to a step of the epoch, or to its end if `step` is `step_count()`. The next call of
-  /// `next` returns this step. Errors: as above.
+  /// Moves to a step of the epoch, or to the end of the epoch if `step` is `step_count()`. The next
+  /// call of `next` returns this step. Errors: `std::invalid_argument` if the epoch does not have
+  /// the step or if the step ran with other ranks.
   void seek(std::uint64_t step) { seek_step(step); }
 };
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Packs of each rank in each step, with the levels of a hierarchy in turn.
+/// The packs of each rank in each step of an epoch, with steps of the levels of a hierarchy in
+/// turn.
 
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -33,7 +34,7 @@ struct level_sampler_options {
   /// The options for the schedules of the groups of each level; `carried` must be empty.
   schedule_steps_options schedule{};
   /// The number of steps at the beginning of epoch 0 that take only packs of the first level. If
-  /// the first level has fewer steps, their number is the limit.
+  /// the first level has fewer steps in the epoch, all of its steps come first.
   std::uint64_t short_first_steps = 0;
 };
 
@@ -41,15 +42,15 @@ struct level_sampler_options {
 struct level_step {
   std::size_t level = 0;
   packing_level setting{};
-  /// The groups of this rank, which `setting.sequence` ranks share; none if the rank is idle.
+  /// The groups of this rank, each shared by `setting.sequence` ranks; empty if the rank is idle.
   std::span<std::uint32_t const> groups{};
 };
 
 namespace detail {
 
-/// The numbers of packs of all levels, as digits of a mixed radix. A level leaves over fewer packs
-/// than it has. The packs left over are also fewer than the packs in a step of the largest possible
-/// number of ranks.
+/// Converts the numbers of packs that the levels leave over to one number, with a digit of a mixed
+/// radix for each level, and back. A level leaves over fewer packs than it has. It also leaves over
+/// fewer packs than a step of the largest possible number of ranks has.
 class level_carry {
  public:
   level_carry(std::span<packed_level const> levels, std::uint64_t groups_per_rank) {
@@ -61,7 +62,7 @@ class level_carry {
     }
   }
 
-  /// Throws if the numbers of some levels do not fit into a number of 64 bits.
+  /// Throws if the numbers of all levels do not fit into one number of 64 bits.
   void check_room(std::string_view function) const {
     uint128 product = 1;
     for (std::uint64_t const radix : radices_) {
@@ -80,8 +81,8 @@ class level_carry {
     return result;
   }
 
-  /// Returns the number of each level. Throws if no sampler of these levels could have
-  /// `state.carried`.
+  /// Returns the number of packs that each level left over, from the joined number `carried`.
+  /// Throws if no sampler of these levels could have this number in its state.
   [[nodiscard]] std::vector<std::uint64_t> split(std::string_view function, std::uint64_t carried,
                                                  std::uint64_t epoch) const {
     std::vector<std::uint64_t> result;
@@ -102,7 +103,7 @@ class level_carry {
   std::vector<std::uint64_t> radices_;
 };
 
-/// The steps of one epoch. The parts are the levels of a hierarchy.
+/// The steps of one epoch. Each level of the hierarchy is a part with its own schedules.
 template <class Load, class Scheduler>
 class level_plan : public scheduled_plan<Load, Scheduler> {
  public:
@@ -181,14 +182,13 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
 
 /// Iterates over the packs of a hierarchy. Every step is of one level and therefore of one parallel
 /// setting. The levels take turns evenly, and each group runs once in every epoch. In a step of a
-/// level ranks [k * sequence, (k + 1) * sequence) share pack k. The packs of a step have even
-/// loads, as `level_steps` produces, and most of them share steps with other packs in the next
-/// epoch.
+/// level ranks [k * sequence, (k + 1) * sequence) share pack k. The packs of a step have similar
+/// loads, as in `level_steps`. In the next epoch most packs share steps with other packs.
 ///
-/// With `remainder_policy::carry` the packs of a level that do not fill a step run once more than
-/// the others in the next epoch. These packs are the last ones of a random order of the epoch. A
-/// last step is then short only if a level has fewer packs than a step or if the ranks changed
-/// within the epoch. The packs must be the same in every epoch.
+/// With `remainder_policy::carry` the packs of a level that do not fill a step are left over: in
+/// the next epoch they run once more than the other packs. These packs are the last ones of a
+/// random order of the epoch. A last step is then short only if a level has fewer packs than a step
+/// or if the ranks changed within the epoch. The packs must be the same in every epoch.
 ///
 /// A sampler resumes from its state after any step, also with another number of ranks. Groups that
 /// have run do not run again, and the rest is scheduled for the present ranks. The state holds no
@@ -206,12 +206,13 @@ template <measure Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
 class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Scheduler>> {
  public:
   /// Constructs a sampler at the beginning of epoch `options.epoch`. `loads` has a weight or
-  /// resources for each group of `packed`, such as its sum of squares; the sampler copies both.
-  /// Errors: `std::invalid_argument` if there are no ranks or more than `max_ranks`, if a rank is
-  /// not below their number, if a degree does not divide their number, if the numbers of loads and
-  /// groups differ, and if a load is negative or not finite. `std::invalid_argument` also if levels
-  /// have too many groups for the number in a state of what each level carries (more than three
-  /// levels of 2^20 groups or more). The errors of `schedule_steps` are possible too.
+  /// resources for each group of `packed`, such as the sum of the squares of its lengths. The
+  /// sampler copies both arguments. Errors: `std::invalid_argument` if there are no ranks or more
+  /// than `max_ranks`, if a rank is not below their number, if a degree does not divide their
+  /// number, if the numbers of loads and groups differ, and if a load is negative or not finite.
+  /// `std::invalid_argument` also if the numbers of packs that the levels may leave over do not fit
+  /// into a state, for example with more than three levels of 2^20 groups. Also the errors of
+  /// `schedule_steps`.
   template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options = {}, Scheduler schedule = {})
@@ -219,9 +220,9 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
                options.schedule.epoch) {}
 
   /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
-  /// instead of `options`. Errors: as above, and `std::invalid_argument` if the state belongs to
-  /// other packs, loads or options, if no sampler could have it, and if the ranks changed more than
-  /// `max_rank_changes` times within the epoch.
+  /// instead of `options`. Errors: the errors of the other constructor, and `std::invalid_argument`
+  /// if `state` belongs to other packs, loads or options, if no sampler could have `state`, and if
+  /// the ranks changed more than `max_rank_changes` times within the epoch.
   template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options, sampler_state const& state,

@@ -21,15 +21,16 @@ struct loss_normalizer_fn {
   /// tokens with a loss for each rank in the global batch. The average over the ranks is then the
   /// average loss of all tokens of the batch, as on a single rank that has all of them.
   ///
-  /// `loss_tokens` has the number of each rank, gathered from all ranks. A rank that runs several
-  /// micro-batches in a step contributes their sum. Ranks that share a pack contribute their own
-  /// tokens of the pack, and an idle rank contributes zero. The result is 0 if no rank has any
-  /// tokens, so that the loss is 0 and not undefined.
+  /// `loss_tokens` has the number of tokens with a loss of each rank, gathered from all ranks. A
+  /// rank that runs several micro-batches in a step contributes their sum. Ranks that share a pack
+  /// contribute their own tokens of the pack, and an idle rank contributes zero. The result is 0 if
+  /// no rank has any tokens, so that the loss is 0 and not undefined.
   ///
-  /// If steps differ in tokens, as even steps of packed samples do, pass the numbers of all steps
-  /// of an epoch, one for each rank and step. Keep the result for all steps. Then each token of the
-  /// epoch has the same weight, and the average gradient of the steps is the gradient of the epoch.
-  /// With a scale for each step, tokens of steps with few tokens weigh more.
+  /// If steps have different numbers of tokens, pass the numbers of all steps of an epoch, one for
+  /// each rank and step, and use the result for all steps. Steps of packed samples with similar
+  /// work are such steps. Then each token of the epoch has the same weight, and the average
+  /// gradient of the steps is the gradient of the epoch. With a separate factor for each step, the
+  /// tokens of steps with few tokens have a larger weight.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
   /// if there are no ranks and if a number is negative; `std::overflow_error` if the sum exceeds

@@ -25,11 +25,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The most sources that can be mixed.
+/// The largest number of sources of a mixture.
 inline constexpr std::size_t max_sources = std::size_t{1} << 31;
 
-/// Returns whole numbers in proportion to `weights`, with a sum below 2^32. These are the weights
-/// themselves if they are integers and small enough, otherwise multiples of 2^-31 of their sum.
+/// Returns whole numbers in proportion to `weights`, with a sum below 2^32. If the weights are
+/// integers with a sum below 2^32, the result is the weights themselves. Otherwise each number is
+/// the share of its weight in the sum, rounded to a multiple of 2^-31 and at least one such unit.
 template <sample_range Sources, class Weight>
 [[nodiscard]] std::vector<std::uint64_t> whole_shares(std::string_view function,
                                                       Sources const& sources,
@@ -76,9 +77,9 @@ struct mixture_options {
   /// runs until an `epoch_sampler` is done requires `source_end::stop`. Otherwise, pass
   /// `epoch_sampler` a number of draws instead of `size()`.
   source_end end = source_end::restart;
-  /// The number of consecutive draws that come in random order. With 1 the sources alternate as
-  /// evenly as possible. Then a rank that takes every R-th draw may see only one source. The draws
-  /// of a step are a good window.
+  /// The number of consecutive draws whose order is shuffled. With 1 the sources alternate as
+  /// evenly as possible; then a rank that takes every R-th draw may receive samples of only one
+  /// source. The number of draws in a step is a good window.
   std::uint64_t window = 1;
 };
 
@@ -92,30 +93,30 @@ struct mixture_draw {
   [[nodiscard]] friend bool operator==(mixture_draw const&, mixture_draw const&) = default;
 };
 
-/// A functor from a source to an integer: its number of samples.
+/// A functor from a source to the number of its samples, an integer.
 template <class Function, class Source>
 concept size_function =
     cost_function<Function, Source> && std::integral<demand_result<Function, Source>>;
 
 /// A stream of draws from several sources, each in proportion to its weight. A draw is a function
-/// of its position: it does not require the draws before it. The position is the whole state for a
-/// checkpoint.
+/// of its position: it does not require the draws before it. A checkpoint requires only the
+/// position.
 ///
 /// In every prefix of the stream, the number of draws of a source differs from its share of the
 /// length by at most 1.68. With two sources the difference is at most 1/2. Integer weights whose
 /// sum is below 2^32 are quotas: each block of `period()` draws that starts at a multiple of the
-/// period has exactly the quota of each source. Other weights count as whole multiples of 2^-31 of
-/// their sum, and positive weights as at least one. With `options.window` the draws of each window
-/// change places, so that these bounds hold at the ends of windows. A window that is a multiple of
-/// the period keeps quotas.
+/// period has exactly the quota of each source. Other weights are rounded to multiples of 2^-31 of
+/// their sum, and a positive weight to at least one such multiple. `options.window` shuffles the
+/// draws within each window, so the bounds hold only at the ends of windows. The quotas hold if the
+/// window is a multiple of the period.
 ///
 /// A source returns its samples in the order of an `epoch_sampler` for its size with the seed
 /// `epoch_seed(options.seed, index of the source)`, epoch after epoch. The mixture is endless by
-/// default and `size()` is 2^63 - 1. With `source_end::stop` the mixture ends when a source would
-/// start again. To share the draws among ranks, pass the positions from an `epoch_sampler` in given
-/// order to the mixture. If the mixture ends, construct the sampler with `size()` samples.
-/// Otherwise, construct it with the number of draws to train on, because an epoch of 2^63 - 1 draws
-/// is never done.
+/// default and `size()` is 2^63 - 1. With `source_end::stop` the mixture ends before a source would
+/// start its second epoch. To share the draws among ranks, pass the positions from an
+/// `epoch_sampler` in given order to the mixture. If the mixture ends, construct the sampler with
+/// `size()` samples. Otherwise, construct it with the number of draws to train on, because an epoch
+/// of 2^63 - 1 draws is never done.
 ///
 /// Complexity: construction is n log n for n sources. A draw requires one division for each node on
 /// the path to its source in a Huffman tree of the weights. Memory: about 80 bytes for each source.
@@ -166,10 +167,12 @@ class mixture {
   /// `source_end::restart`, the default, the result is `max_samples`, which is 2^63 - 1.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// Returns the number of draws in which each source has exactly its weight as a whole number.
+  /// Returns the sum of the weights as whole numbers. Each block of this number of draws contains
+  /// each source exactly as often as its whole number.
   [[nodiscard]] std::uint64_t period() const { return tree_.period(); }
 
-  /// Identifies sizes, weights and options; suitable as `epoch_sampler_options::contents`.
+  /// Returns a digest of the sizes, weights and options, which is suitable as
+  /// `epoch_sampler_options::contents`.
   [[nodiscard]] std::uint64_t digest() const {
     detail::data_digest result;
     result.add(options_.seed);
@@ -190,7 +193,7 @@ class mixture {
     std::uint64_t seed;
   };
 
-  /// Finds the first position at which an exhausted source would be drawn.
+  /// Returns the first position at which a source without remaining samples would be drawn.
   [[nodiscard]] std::uint64_t find_end() const {
     if (options_.end == source_end::restart) return max_samples;
     std::uint64_t end = max_samples;
@@ -203,7 +206,8 @@ class mixture {
     return end;
   }
 
-  /// Returns the position in the even sequence of the draw that the shuffle puts at `position`.
+  /// Returns the position, in the sequence before the shuffle, of the draw that the shuffle moves
+  /// to `position`.
   [[nodiscard]] std::uint64_t before_shuffle(std::uint64_t position) const {
     if (options_.window == 1) return position;
     std::uint64_t const number = position / options_.window;

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Groups of each rank in each step of an epoch, with even steps.
+/// The groups of each rank in each step of an epoch, scheduled so that the ranks of a step have
+/// similar loads.
 
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -27,10 +28,10 @@
 
 namespace omnibal::inline v0 {
 
-/// A functor like `schedule_steps`. Every group is in one cell of a complete step, and in other
-/// cells only if `steps::is_repeat` says so. The functor must return equal steps for equal
-/// arguments. A sampler never asks the functor to carry, but passes only the groups that are to
-/// run.
+/// A functor like `schedule_steps`. In its result every group is in one cell of a complete step,
+/// and otherwise only in cells for which `steps::is_repeat` is true. The functor must return equal
+/// steps for equal arguments. A sampler never passes `remainder_policy::carry` to the functor. It
+/// leaves out the groups that are carried instead.
 template <class Scheduler, class Load>
 concept step_scheduler = requires(Scheduler const& schedule, std::span<Load const> loads,
                                   std::size_t ranks, schedule_steps_options const& options) {
@@ -39,7 +40,7 @@ concept step_scheduler = requires(Scheduler const& schedule, std::span<Load cons
 
 namespace detail {
 
-/// The steps of one epoch, with all groups in one part.
+/// The steps of one epoch, with one schedule of all groups.
 template <class Load, class Scheduler>
 class step_plan : public scheduled_plan<Load, Scheduler> {
  public:
@@ -100,10 +101,10 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
 /// ranks may change `max_rank_changes` times, which is eight times; `rank_changes_left()` returns
 /// the number of remaining changes. All ranks must have the same arguments, except for their rank.
 ///
-/// With `remainder_policy::carry` the groups that do not fill a step of the epoch run once more
-/// than the others in the next epoch. These groups are the last ones of a random order of the
-/// epoch. A last step is short only if there are fewer groups than ranks or if the ranks changed
-/// within the epoch. The groups must be the same in every epoch.
+/// With `remainder_policy::carry` the groups that do not fill a step of the epoch are left over: in
+/// the next epoch they run once more than the other groups. These groups are the last ones of a
+/// random order of the epoch. A last step is short only if there are fewer groups than ranks or if
+/// the ranks changed within the epoch. The groups must be the same in every epoch.
 ///
 /// Complexity: the constructor and the first step of an epoch compute a schedule. The constructor
 /// computes one more for each change of the ranks since the epoch began. All other calls are
@@ -117,8 +118,8 @@ class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Schedul
   /// Constructs a sampler at the beginning of epoch `options.epoch`. `loads` is a range of weights
   /// or resources, which the sampler copies. Errors: `std::invalid_argument` if there are no ranks
   /// or more than `max_ranks`, if a rank is not below their number, if `options.carried` has
-  /// groups, and if a scheduler loses or doubles groups; `std::length_error` if there are more than
-  /// 2^32 - 1 groups; the errors of the scheduler.
+  /// groups, and if the scheduler omits or repeats groups; `std::length_error` if there are more
+  /// than 2^32 - 1 groups; the errors of the scheduler.
   template <load_range<Load> GroupLoads>
   step_sampler(GroupLoads const& loads, shard const& place,
                schedule_steps_options const& options = {}, Scheduler schedule = {})
@@ -126,9 +127,9 @@ class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Schedul
   }
 
   /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
-  /// instead of `options`. Errors: as above, and `std::invalid_argument` if the state belongs to
-  /// other loads or options, if no sampler could have it, and if the ranks changed more than
-  /// `max_rank_changes` times within the epoch.
+  /// instead of `options`. Errors: the errors of the other constructor, and `std::invalid_argument`
+  /// if `state` belongs to other loads or options, if no sampler could have `state`, and if the
+  /// ranks changed more than `max_rank_changes` times within the epoch.
   template <load_range<Load> GroupLoads>
   step_sampler(GroupLoads const& loads, shard const& place, schedule_steps_options const& options,
                sampler_state const& state, Scheduler schedule = {})

@@ -25,41 +25,45 @@ namespace omnibal::inline v0::gpu::detail {
 /// Tuning constants of the speed of `gpu::best_fit_rounds`; they do not change the result.
 struct best_fit_tuning {
   static constexpr int threads = 512;
-  /// The least number of indices of a thread: with fewer, barriers cost more than the thread saves.
+  /// The smallest number of indices for each thread. With fewer indices for each thread, the
+  /// barriers cost more time than the additional threads save.
   static constexpr std::size_t min_indices = 4;
-  /// The pairs that a block sorts in its shared memory.
+  /// The number of pairs that a block sorts in its shared memory.
   static constexpr std::size_t sort_tile = 1024;
-  /// The fan-out of a tree of minima.
+  /// The number of values below each node of the tree of minima.
   static constexpr std::size_t fan_out = 32;
 };
 
-/// Returns the number of groups of this capacity that a sum fills, the last one perhaps in part.
+/// Returns the number of groups of this capacity that samples with the total size `sum` fill: `sum
+/// / capacity`, rounded up.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t filled_groups(
     omnibal::detail::uint128 sum, std::uint64_t capacity) {
   return static_cast<std::uint64_t>((sum + capacity - 1) / capacity);
 }
 
-/// The numbers of a round that samples and groups read.
+/// The sizes that define the samples of a round, which all threads read.
 ///
-/// A round handles a window: the largest waiting samples and all above 3/4 of the largest. The
-/// window is all waiting samples if the largest is below 1/64 of the capacity. A group with room
-/// for one sample of the window but not two receives the best one. A group with room for q of the
-/// largest receives up to q.
+/// A round handles a window: the unpacked samples of at least 3/4 of the largest size. If the
+/// largest size is at most 1/64 of the capacity, the window is all unpacked samples. A group with
+/// room for a sample of the window, but not for two samples of the largest size, is a single group
+/// and receives at most one sample. A group with room for q >= 2 samples of the largest size
+/// receives up to q samples.
 struct round_window {
   std::uint64_t largest;
-  /// The least size in the window.
+  /// The smallest size in the window.
   std::uint64_t least;
 
-  /// Returns the least size that belongs to the window of a largest size.
+  /// Returns the smallest size that belongs to a window whose largest size is `largest`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::uint64_t low(std::uint64_t largest,
                                                                        std::uint64_t capacity) {
     return largest <= capacity / 64 ? 1 : largest - largest / 4;
   }
 
-  /// Returns the number of groups to open. Some samples of the window exceed the room of every
-  /// group: they sum to `too_large_sum`, and `large` of them are above half of the capacity. The
-  /// window sums to `sum`. The rooms that hold the least sample sum to `rooms`. No packing of the
-  /// window into the existing groups requires fewer.
+  /// Returns the number of groups that a round opens: a lower bound on the new groups that any
+  /// packing of the window requires in addition to the existing groups. `too_large_sum` is the sum
+  /// of the samples that exceed the room of every group, and `large` of these samples are above
+  /// half of the capacity. `sum` is the sum of all samples of the window. `rooms` is the sum of the
+  /// rooms that can hold the smallest sample.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t groups_to_open(
       std::uint64_t capacity, std::uint64_t large, omnibal::detail::uint128 too_large_sum,
       omnibal::detail::uint128 sum, omnibal::detail::uint128 rooms) const {
@@ -75,7 +79,8 @@ struct round_window {
 };
 
 struct fit_state {
-  /// The number of samples that are not oversized, and of such samples with a positive size.
+  /// The number of samples that fit the capacity, and the number of these samples with a positive
+  /// size.
   std::uint32_t fitting;
   std::uint32_t positive;
   std::uint32_t group_count;
@@ -84,30 +89,31 @@ struct fit_state {
   std::uint64_t item_rounds;
 };
 
-/// Arrays of an element for each sample, because no more groups than samples are opened. Samples
-/// are named by their position in the order of descending size.
+/// Arrays with an element for each sample. Arrays by group have this size too, because no more
+/// groups than samples are opened. The number of a sample is its position in the order of
+/// descending size.
 struct fit_arrays {
   fit_state* state;
   std::uint64_t* sizes;
   /// The group of each sample.
   std::uint32_t* group_of;
-  /// The samples that wait, and the samples that a round leaves.
+  /// The unpacked samples, and the samples of the window that a round could not pack.
   std::uint32_t* waiting;
   std::uint32_t* left;
   /// The room of each group.
   std::uint64_t* rooms;
-  /// The groups with room by descending room, the keys by which they are sorted, and a second array
-  /// of each.
+  /// The groups that can still hold a sample, by descending room; the sort keys of these groups;
+  /// and a spare array for each of both arrays.
   std::uint32_t* order;
   std::uint32_t* spare_order;
   std::uint64_t* keys;
   std::uint64_t* spare_keys;
-  /// For each sample of a round: the number of single groups that hold it, and the number of
-  /// samples up to it that find all of these groups taken.
+  /// For each sample of the window: the number of single groups with room for it, and the number of
+  /// samples up to and including it for which all such groups are taken.
   std::uint32_t* reach;
   std::uint32_t* without;
-  /// For each single group of a round: the number of free groups among the groups with no less
-  /// room, at the time of the first sample that the group holds. `minima` has the minima of 32,
+  /// For each single group: the number of free groups among the single groups with at least its
+  /// room, at the time of the first sample that fits the group. `minima` has the minima of 32,
   /// 32^2, ... of these numbers.
   std::uint32_t* depth;
   std::uint32_t* minima;
@@ -129,16 +135,18 @@ template <kernel_backend Backend>
   result.reach = backend.template scratch<std::uint32_t>(count);
   result.without = backend.template scratch<std::uint32_t>(count);
   result.depth = backend.template scratch<std::uint32_t>(count);
-  // 1/32 + 1/32^2 + ..., each rounded up.
+  // The levels of the tree have count / 32, count / 32^2, ... elements, each rounded up.
   result.minima = backend.template scratch<std::uint32_t>(count / 31 + 16);
   return result;
 }
 
-/// Looks up the last index before a given one whose value is not above a limit, by a tree of minima
-/// of 32, 32^2, ... values. Complexity of a look-up: at most 64 values in each level of the tree.
+/// Finds the last index before a given index whose value is at most a limit. The search uses a tree
+/// whose nodes contain the minima of 32, 32^2, ... values. Complexity: a search reads at most 64
+/// values in each level of the tree.
 class preceding_minimum {
  public:
-  /// Uses `minima` for n / 31 + 16 elements: the begin of each level, and the levels.
+  /// Searches in `values`. `minima` has n / 31 + 16 elements for the tree over n values: first the
+  /// position of each level, then the levels.
   OMNIBAL_HOST_DEVICE preceding_minimum(std::uint32_t const* values, std::uint32_t* minima)
       : values_(values), minima_(minima) {}
 
@@ -166,7 +174,8 @@ class preceding_minimum {
 
   /// Returns the last index below `end` whose value is at most `limit`. Precondition: there is one.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t find(std::size_t end, std::uint32_t limit) const {
-    // The search goes up and to the left of the blocks that cannot have the value.
+    // The search first moves up the tree and to the left, past blocks that contain no value within
+    // the limit.
     int level = -1;
     std::size_t i = end;
     for (;;) {
@@ -176,7 +185,7 @@ class preceding_minimum {
       i /= best_fit_tuning::fan_out;
       ++level;
     }
-    // The search goes down to the last value that is small enough.
+    // Then it moves down to the last value within the limit.
     --i;
     for (; level >= 0; --level) {
       i = (i + 1) * best_fit_tuning::fan_out;
@@ -197,10 +206,12 @@ class preceding_minimum {
   std::uint32_t* minima_;
 };
 
-/// Every thread runs the same rounds, and its share of each phase. The samples of a window are
-/// matched in descending order, each to the single group with the least room that holds it. This is
-/// the matching of parentheses: the groups open, in descending room, and the samples close. A
-/// sample without a single group receives the next place in the groups that hold two and more.
+/// Runs all rounds in one kernel. Every thread executes the same sequence of rounds and its share
+/// of each phase. The samples of a window are matched in descending order, each with the free
+/// single group of least room that can hold it. This equals a matching of parentheses in descending
+/// order of room and size: each single group is an opening parenthesis, and each sample is a
+/// closing one. A sample without a single group receives the next place in the groups with room for
+/// several samples.
 struct fit_rounds {
   static constexpr int min_blocks = 1;
   /// Sums of sizes.
@@ -240,14 +251,15 @@ struct fit_rounds {
  private:
   /// The state of the rounds, known to every thread.
   struct progress {
-    /// The samples that wait are at [first, end).
+    /// The unpacked samples are the elements [first, end) of `waiting`.
     std::uint32_t first;
     std::uint32_t end;
-    /// The number of groups with room, and of all groups.
+    /// The number of groups that can still hold a sample, and the number of all groups.
     std::uint32_t open_count;
     std::uint32_t group_count;
-    /// Prefixes of the groups with room: the groups that this round opens, the groups that hold two
-    /// of its samples and the groups that hold one.
+    /// The lengths of prefixes of the groups with room: the groups that this round opens, the
+    /// groups with room for two samples of the largest size, and the groups with room for the
+    /// smallest sample.
     std::uint32_t opened;
     std::uint32_t many;
     std::uint32_t holding;
@@ -264,8 +276,8 @@ struct fit_rounds {
     return arrays.rooms[now.groups.values[k]];
   }
 
-  /// Returns the number of the first values in this order, which descend, that are not below a
-  /// limit. Not inlined, because every round calls it five times.
+  /// Returns the number of values `values[order[k]]`, which descend with k, that are at least
+  /// `least`. Not inlined, because every round calls it five times.
   template <thread_group Grid>
   [[nodiscard, gnu::noinline]] OMNIBAL_HOST_DEVICE static std::uint32_t count_from(
       Grid grid, std::uint32_t count, std::uint32_t const* order, std::uint64_t const* values,
@@ -285,7 +297,8 @@ struct fit_rounds {
     return count_from(grid, now.open_count, now.groups.values, arrays.rooms, least);
   }
 
-  /// Sums of the sizes of a window and of the rooms that hold the least of them.
+  /// The sum of the samples of a window that exceed the room of every group, the sum of all samples
+  /// of the window, and the sum of the rooms that can hold its smallest sample.
   struct round_sums {
     wide too_large;
     wide all;
@@ -297,7 +310,8 @@ struct fit_rounds {
     }
   };
 
-  /// Returns the lower bound by the volume and by the samples above half of the capacity.
+  /// Returns the lower bound on the number of groups: the larger of the volume over the capacity
+  /// and the number of samples above half of the capacity.
   template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t lower_bound(Grid& grid,
                                                               std::uint32_t fitting) const {
@@ -354,12 +368,13 @@ struct fit_rounds {
     now.group_count += opened;
   }
 
-  /// Returns the number of samples of the window that still wait; they are moved to its end.
+  /// Matches the samples of the window with groups. Returns the number of samples that remain
+  /// unpacked, which are moved to the end of the window.
   template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t match(Grid& grid, progress& now,
                                                         round_window const& window,
                                                         std::uint32_t size) const {
-    // A size is below 2^63.
+    // Twice a size does not overflow, because a size is below 2^63.
     std::uint32_t const many = groups_from(grid, now, 2 * window.largest);
     std::uint32_t const holding = groups_from(grid, now, window.least);
     std::uint32_t const singles = holding - many;
@@ -386,7 +401,7 @@ struct fit_rounds {
     grid.for_each(size, [&](std::size_t i) {
       std::uint32_t const position = arrays.waiting[now.first + i];
       std::uint32_t const before = i == 0 ? 0 : arrays.without[i - 1];
-      // The single groups that hold the sample and that no larger one has taken.
+      // The number of single groups with room for the sample that no larger sample has taken.
       std::uint32_t const choice = arrays.reach[i] + before - static_cast<std::uint32_t>(i);
       if (choice != 0) {
         take(position, now.groups.values[many + free.find(arrays.reach[i], choice)]);
@@ -408,9 +423,8 @@ struct fit_rounds {
     return left;
   }
 
-  /// Finds for each sample of the window the number of single groups that hold it, and the number
-  /// of samples up to it that find all of these groups taken. Returns the second number for all
-  /// samples.
+  /// Computes `reach` and `without` for each sample of the window. Returns the number of all
+  /// samples for which no single group is free.
   template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t find_reach(Grid& grid, progress const& now,
                                                              std::uint64_t const* single_rooms,
@@ -427,8 +441,7 @@ struct fit_rounds {
         size, [&](std::size_t i) { return arrays.without[i]; }, arrays.without, take_larger{}, 0);
   }
 
-  /// Finds for each single group the number of free groups, among the groups with no less room,
-  /// once it is free.
+  /// Computes `depth` for each single group, and the tree of its minima.
   template <thread_group Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE preceding_minimum find_depth(Grid& grid, progress const& now,
                                                                  std::uint64_t const* single_rooms,
@@ -448,18 +461,18 @@ struct fit_rounds {
 
   OMNIBAL_HOST_DEVICE void take(std::uint32_t position, std::uint32_t group) const {
     arrays.group_of[position] = group;
-    // The sums are modulo 2^64, so that their order does not matter.
+    // The subtraction is an addition modulo 2^64, so the order of the threads does not matter.
     atomic_add(arrays.rooms + group, 0 - arrays.sizes[position]);
   }
 
-  /// Drops the groups that hold no waiting sample and sorts the others. The groups that the round
-  /// may have changed are sorted and then merged with the rest.
+  /// Drops the groups without room for any unpacked sample and sorts the other groups by descending
+  /// room. The groups that the round may have changed are sorted and then merged with the rest.
   template <thread_group Grid>
   OMNIBAL_HOST_DEVICE void sort_groups(Grid& grid, progress& now) const {
     constexpr int half = 32;
     std::uint64_t const smallest = size_at(now.end - 1);
-    // The numbers of the unchanged groups up to one group, and above them the numbers of the
-    // others.
+    // For each group, the number of unchanged groups up to it in the lower half, and the number of
+    // changed groups up to it in the upper half.
     std::uint64_t* const numbers = now.groups.keys;
     std::uint64_t const* const single_rooms = now.groups.spare_keys;
     std::uint64_t const kept = grid.inclusive_scan_of(
@@ -517,7 +530,8 @@ struct fit_rounds {
   }
 };
 
-/// The key by which sizes descend; the key of oversized samples is above all others.
+/// Writes the sort key of each sample. Ascending keys are descending sizes, and the key of an
+/// oversized sample is above all other keys.
 template <class Amount>
 struct fit_measure {
   Amount const* demands;
@@ -533,8 +547,8 @@ struct fit_measure {
   }
 };
 
-/// Converts sorted keys to sizes, and finds the ends of the samples that fit and of the samples
-/// with a positive size. Every sample that fits waits.
+/// Converts sorted keys to sizes, and counts the samples that fit and the samples with a positive
+/// size. Lists the samples as unpacked.
 struct fit_sizes {
   fit_arrays arrays;
   std::uint64_t capacity;
@@ -546,7 +560,7 @@ struct fit_sizes {
     auto const number = static_cast<std::uint32_t>(k);
     if (key <= capacity && next > capacity) arrays.state->fitting = number + 1;
     if (key < capacity && next >= capacity) arrays.state->positive = number + 1;
-    // No group has this number.
+    // An oversized sample receives a number that no group has.
     if (key > capacity) arrays.group_of[k] = static_cast<std::uint32_t>(count);
     arrays.sizes[k] = capacity - key;
     arrays.waiting[k] = number;

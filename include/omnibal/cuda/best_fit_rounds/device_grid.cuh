@@ -118,14 +118,16 @@ class device_grid {
   }
 
   /// Returns the number of indices below `n` before the first one for which `holds` is false.
-  /// `holds` must be false for all later indices too. There is no barrier for the other blocks. The
-  /// function may be called on a copy of the grid.
+  /// `holds` must be false for all later indices too. Each block computes the result by itself,
+  /// without a barrier for the other blocks. Therefore the function may be called on a copy of the
+  /// grid.
   template <class Predicate>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t partition_point(
       [[maybe_unused]] std::size_t n, [[maybe_unused]] Predicate const& holds) {
     std::size_t first = 0;
 #if defined(__CUDA_ARCH__)
-    // In each turn every thread tests one index, and the answer is between two of them.
+    // In each turn every thread tests one index, and the answer is between two neighboring tested
+    // indices.
     while (n != 0) {
       std::size_t const step = (n + Threads - 1) / Threads;
       std::size_t const probes = (n - 1) / step;
@@ -140,7 +142,7 @@ class device_grid {
         break;
       }
     }
-    // The grid does not know the exchange memory that a copy of it used last.
+    // After a call on a copy, the grid does not know which exchange memory the copy used last.
     __syncthreads();
 #endif
     return first;
@@ -157,7 +159,7 @@ class device_grid {
 
  private:
 #if defined(__CUDA_ARCH__)
-  /// The indices that a block processes, and the number of blocks that have indices.
+  /// The indices [first, last) that a block processes, and the number of blocks with indices.
   struct part {
     std::size_t first;
     std::size_t last;
@@ -200,9 +202,9 @@ __global__ void __launch_bounds__(Threads, min_blocks_of<F>())
   f(grid);
 }
 
-/// Launches blocks with `threads` threads in all, at most one for each multiprocessor. The whole
-/// grid must fit next to the work of other streams before it starts, and should therefore not
-/// request all multiprocessors.
+/// Launches blocks with `threads` threads in all, at most one for each multiprocessor. The grid
+/// starts only when all of its blocks have room next to the work of other streams. It should
+/// therefore not request all multiprocessors.
 template <int Threads, class F>
 struct grid_launch {
   static void run(cudaStream_t stream, std::size_t threads, std::size_t shared_bytes, F f,

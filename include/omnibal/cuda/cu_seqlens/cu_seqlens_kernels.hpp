@@ -19,8 +19,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Sums several groups per block: a thread sums the lengths of a small group, the block the lengths
-/// of a large one.
+/// Writes the cumulative lengths of several groups in each block. One thread handles a small group,
+/// and the whole block handles a large group.
 template <class Length>
 struct accumulate_lengths {
   static constexpr int min_blocks = 4;

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Dealing of sorted samples, with a block for each step or sorts of all steps.
+/// The kernels of `gpu::deal`: one block for each step, or sorts of the samples of all steps.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/concepts.hpp>
@@ -29,7 +29,7 @@ struct deal_tuning {
   static constexpr int threads = 512;
 };
 
-/// Deals one step in shared memory.
+/// Sorts and deals the samples of one step in shared memory.
 struct deal_in_block {
   static constexpr bool is_compact = true;
 
@@ -58,7 +58,7 @@ struct deal_in_block {
   }
 };
 
-/// Deals the sample at a place in the order of all steps.
+/// Writes the item and the part of the sample at one place of the sorted samples of all steps.
 struct deal_place {
   step_table table;
   part_writer out;

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Demands and loads in device code: the conversions of resources.hpp, with faults as errors.
+/// Demands and loads in device code: the conversions of resources.hpp, which report errors as
+/// faults.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
@@ -46,13 +47,13 @@ struct add_loads {
 /// The largest value of the type in which integers are summed.
 inline constexpr std::uint64_t largest_sum = 0x7fffffffffffffffu;
 
-/// Converts one weight for a sum; zero and a fault if the weight is negative, not finite or too
-/// large.
+/// Converts one weight to `Working`, the type of sums. If the weight is negative, not finite or too
+/// large, raises a fault and returns zero.
 template <class Working, scalar_measure T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline Working checked_weight(T value, fault* faults) {
   bool valid = true;
   if constexpr (std::floating_point<T>) {
-    // The largest value of `double`; a NaN compares false.
+    // The constant is the largest value of `double`. The comparison is false for a NaN.
     valid = value >= T{0} && static_cast<double>(value) <= 0x1.fffffffffffffp+1023;
   } else if constexpr (std::signed_integral<T>) {
     valid = value >= T{0};
@@ -66,7 +67,8 @@ template <class Working, scalar_measure T>
   return static_cast<Working>(value);
 }
 
-/// Returns the weight of one kind of a weight or of resources.
+/// Returns the weight of one kind of an amount: the amount itself if it is a weight, otherwise an
+/// element of the resources.
 template <class Amount>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline auto weight_at(Amount const& amount,
                                                         [[maybe_unused]] std::size_t kind) {
@@ -95,7 +97,8 @@ template <class Amount>
   return result;
 }
 
-/// Returns a sum as a signed integer; the largest integer and a fault if the sum exceeds it.
+/// Returns a sum as a signed integer. If the sum exceeds the largest signed integer, raises a fault
+/// and returns this integer.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::int64_t checked_sum(std::uint64_t sum,
                                                                   fault* faults) {
   if (sum > largest_sum) {

@@ -14,15 +14,16 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The shared memory for the arrays of a block. The block's own part is added to it; every device
-/// from compute capability 8.0 on has enough shared memory for both.
+/// The largest number of bytes of shared memory for the arrays of a block. `device_block` reserves
+/// further bytes for itself. Every device from compute capability 8.0 on has enough shared memory
+/// for both.
 inline constexpr std::size_t max_shared_bytes = 96 * 1024;
 
 /// The alignment of every array of an arena, in bytes.
 inline constexpr std::size_t arena_alignment = 16;
 
-/// A counter of the bytes of arrays, with the member `take` of an arena. Algorithms take their
-/// arrays by a template over the arena. Therefore the taken and the counted bytes cannot disagree.
+/// An arena that only counts the bytes of the arrays that are taken from it. Algorithms take their
+/// arrays in a template over the arena. Therefore the taken and the counted bytes cannot disagree.
 class arena_meter {
  public:
   template <class T>
@@ -72,8 +73,9 @@ struct scratch_arrays {
   }
 };
 
-/// Runs blocks with arrays of `bytes` bytes each, which run `make(arrays)`. The code is compiled
-/// for each kind of memory separately, because generic access to both kinds is slow.
+/// Runs the functor `make(arrays)` in `blocks` blocks, each with `bytes` bytes for arrays: in
+/// shared memory if they fit, otherwise in scratch in device memory. The code is compiled for each
+/// kind of memory separately, because generic access to both kinds is slow.
 template <int Threads, kernel_backend Backend, class Make>
 void for_each_block_with_arrays(Backend& backend, std::size_t blocks, std::size_t bytes,
                                 Make const& make) {
@@ -95,13 +97,14 @@ template <class Take>
 /// The largest number of blocks of a grid.
 inline constexpr std::size_t max_grid_blocks = 1024;
 
-/// The bytes for a value of at most 48 bytes for each block: twice, so that one is free while the
-/// other is read.
+/// The size in bytes of the memory by which the blocks of a grid exchange values. Each block has
+/// two values of at most 48 bytes, so that one can be written while other blocks still read the
+/// other one.
 inline constexpr std::size_t grid_exchange_bytes = 2 * 48 * max_grid_blocks;
 
-/// A backend whose members do nothing, which counts the scratch of an algorithm. Therefore the size
-/// and the use of scratch cannot disagree. The returned pointers are not null and must not be
-/// dereferenced.
+/// A backend that runs nothing and only counts the scratch that an algorithm takes. Therefore the
+/// measured and the used scratch cannot disagree. The returned pointers are not null and must not
+/// be dereferenced.
 class scratch_meter {
  public:
   template <class T>
@@ -127,7 +130,8 @@ class scratch_meter {
   template <class T>
   void fill_zero(T*, std::size_t) {}
 
-  /// Returns the scratch used so far, with each array rounded up to the alignment.
+  /// Returns the number of bytes of scratch taken so far, with each array rounded up to the
+  /// alignment.
   [[nodiscard]] std::size_t scratch_bytes() const { return bytes_; }
 
   /// The alignment of each array of scratch, in bytes.

@@ -19,8 +19,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Throws `std::invalid_argument` if an output has room for fewer elements than are written, or for
-/// more than `most`.
+/// Throws `std::invalid_argument` if the size of an output is below `needed`, the number of
+/// elements that are written, or above `most`.
 inline void check_room(std::string_view function, std::string_view output, std::size_t size,
                        std::size_t needed, std::size_t most = ~std::size_t{0}) {
   if (size >= needed && size <= most) return;
@@ -29,7 +29,8 @@ inline void check_room(std::string_view function, std::string_view output, std::
                                      " elements, must have " + omnibal::detail::to_text(needed));
 }
 
-/// Throws unless the parts of all steps can be numbered.
+/// Throws if there are no parts, or if the costs, the steps or the parts of all steps are too many
+/// for 32-bit indices.
 inline void check_steps(std::string_view function, cost_steps const& steps, std::size_t parts) {
   omnibal::detail::check_positive(function, "parts", parts);
   omnibal::detail::check_index_count(function, "costs", steps.costs.size());
@@ -38,8 +39,8 @@ inline void check_steps(std::string_view function, cost_steps const& steps, std:
   omnibal::detail::check_number(function, "steps.step_count * parts", steps.step_count * parts);
 }
 
-/// Returns the number of parts of each step for `groups` groups in all. Throws unless each step has
-/// the same number.
+/// Returns the number of parts of each step for `groups` groups in all. Throws if the steps do not
+/// divide the groups.
 [[nodiscard]] inline std::size_t checked_parts_of_steps(std::string_view function,
                                                         cost_steps const& steps,
                                                         std::size_t groups) {
@@ -63,7 +64,7 @@ inline void check_out(std::string_view function, cost_steps const& steps, std::s
   check_room(function, "part_of", out.part_of.size(), steps.costs.size());
 }
 
-/// Throws unless there is one element or none.
+/// Throws if an output for a single value has more than one element. It may have none.
 inline void check_word(std::string_view function, std::string_view output, std::size_t size) {
   if (size <= 1) return;
   omnibal::detail::throw_invalid(function, std::string(output) + " has " +

@@ -13,21 +13,22 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The dealing of the samples of a step in descending order of cost: back and forth over the parts,
-/// one sample to each part in a round.
+/// The assignment of the samples of a step, in descending order of cost, to parts in rounds. A
+/// round assigns one sample to each part, in ascending order of the parts in even rounds and in
+/// descending order in odd rounds.
 class dealing {
  public:
   OMNIBAL_HOST_DEVICE dealing(std::uint32_t samples, std::uint32_t parts)
       : parts_(parts), rounds_(samples / parts), rest_(samples % parts) {}
 
-  /// Returns the part of the sample at a place of the order.
+  /// Returns the part of the sample at a place in the descending order of costs.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t part(std::uint32_t place) const {
     std::uint32_t const turn = place % parts_;
     return place / parts_ % 2 == 0 ? turn : parts_ - 1 - turn;
   }
 
-  /// Returns the number of samples in the parts before this one, or of all samples for `part ==
-  /// parts`.
+  /// Returns the number of samples in the parts before `part`. For `part == parts` this is the
+  /// number of all samples.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t offset(std::uint32_t part) const {
     std::uint32_t const others = parts_ - rest_;
     std::uint32_t const more = rounds_ % 2 == 0 ? smaller_of(part, rest_)
@@ -36,7 +37,8 @@ class dealing {
     return part * rounds_ + more;
   }
 
-  /// Returns the position of this sample among the samples of all parts.
+  /// Returns the position, among the samples of all parts one part after the other, of the sample
+  /// at a place.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t position(std::uint32_t place) const {
     return offset(part(place)) + place / parts_;
   }

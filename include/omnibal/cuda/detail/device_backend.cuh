@@ -25,14 +25,14 @@ namespace omnibal::inline v0::gpu::detail {
 
 // The symbols are hidden, and so is everything that is instantiated with a backend for a device.
 // Therefore each of two shared libraries runs its own kernels, which may be compiled for other
-// devices or by another CUDA. A pragma does this, because an attribute of a kernel would be refused
-// for functors in unnamed namespaces.
+// devices or by another version of CUDA. A pragma does this, because an attribute of a kernel would
+// be refused for functors in unnamed namespaces.
 #pragma GCC visibility push(hidden)
 
-/// Returns the number of blocks of its kernel that one multiprocessor must be able to run, if a
-/// functor defines it: the compiler limits the registers to this number. Otherwise the compiler
-/// chooses a number of blocks, and spills for it. One block is right for kernels that run as one
-/// block, or fill the shared memory.
+/// Returns the number of blocks of the kernel of a functor that one multiprocessor must be able to
+/// run at the same time, or 0 if the functor does not define it. The compiler limits the registers
+/// of a thread accordingly. For 0 the compiler chooses the number itself, and may spill registers
+/// to reach it. A kernel that runs as one block, or fills the shared memory, should define 1.
 template <class F>
 [[nodiscard]] constexpr int min_blocks_of() {
   if constexpr (requires { F::min_blocks; }) {
@@ -41,16 +41,17 @@ template <class F>
     return 0;
   }
 }
-/// True if a functor declares that its loops are not unrolled, because its code would not fit the
-/// instruction cache, and its data are in shared memory.
+/// True if a functor declares that its loops must not be unrolled. This suits functors whose data
+/// are in shared memory and whose unrolled code would exceed the instruction cache.
 template <class F>
 inline constexpr bool is_compact = requires {
   F::is_compact;
 };
 
-// As a grid constant a functor that is indexed by a loop is not copied to each thread's memory.
+// The functor is a grid constant. Otherwise a functor with an array that a loop indexes would be
+// copied to the local memory of each thread.
 
-/// The threads of a block of `for_each_kernel`.
+/// The number of threads of a block of `for_each_kernel`.
 inline constexpr unsigned for_each_threads = 256;
 
 template <class F>
@@ -67,7 +68,7 @@ __global__ void __launch_bounds__(Threads, min_blocks_of<F>())
   f(block, std::size_t{blockIdx.x});
 }
 
-/// True if a launch accepts the functor as an argument.
+/// True if a functor can be the argument of a kernel: trivially copyable and at most 4000 bytes.
 template <class F>
 inline constexpr bool is_kernel_functor = std::is_trivially_copyable_v<F> && sizeof(F) <= 4000;
 
@@ -85,8 +86,9 @@ void launch_for_each(cudaStream_t stream, std::size_t n, F f) {
 // Devices of compute capability 8.6, 8.9 and 12.0 have no more shared memory for a block.
 static_assert(max_shared_bytes + device_block<512>::reserved_bytes <= 99 * 1024);
 
-/// The answers of the driver for each device, requested once: positive numbers, so that zero means
-/// no answer yet. Several threads at once may reach the driver, which returns the same to all.
+/// The answers of the driver to one question, requested once for each device. Answers are positive;
+/// zero means that there is no answer yet. If several threads ask at the same time, the driver
+/// returns the same answer to all.
 class device_attribute_cache {
  public:
   /// Returns `ask(device)` for the current device.
@@ -112,9 +114,9 @@ class device_attribute_cache {
   return result;
 }
 
-/// Allows a kernel more shared memory than the default, up to the limit of the device. Therefore
-/// two threads that launch it with different amounts cannot reduce each other's limit. `done` is
-/// for this kernel only.
+/// Raises the limit of the shared memory of a kernel to the limit of the device, if `bytes` exceeds
+/// the default. Two threads that launch the kernel with different amounts therefore cannot reduce
+/// each other's limit. `done` records the devices for this kernel; each kernel has its own.
 inline void allow_shared_bytes(void const* kernel, std::size_t bytes,
                                device_attribute_cache& done) {
   constexpr std::size_t usual_bytes = 48 * 1024;
@@ -141,8 +143,8 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
                          bytes, stream));
 }
 
-// Defined in the headers of these names: an algorithm includes those whose steps it uses, since
-// each takes seconds to compile.
+// Both are defined in headers of these names. An algorithm includes only the headers whose steps it
+// uses, because each takes seconds to compile.
 template <class Key, class Value>
 struct device_sort;
 template <int Threads, class F>
@@ -154,8 +156,8 @@ struct grid_launch;
   return static_cast<std::uint32_t>(n);
 }
 
-/// A counter of the scratch of an algorithm on the device, the temporary memory of CUB included.
-/// The temporary memory of one step is used again by the next.
+/// Counts the scratch of an algorithm on the device, including the temporary memory of CUB. All
+/// steps share the temporary memory, because they run one after the other.
 class device_meter : public scratch_meter {
  public:
   /// Clears an error that an earlier call of the program left, which CUB would report as its own.
@@ -173,7 +175,7 @@ class device_meter : public scratch_meter {
         },
         padded(n * sizeof(Key)) + padded(n * sizeof(Value)));
   }
-  /// Returns the largest temporary memory of a step.
+  /// Returns the largest temporary memory of a step, in bytes.
   [[nodiscard]] std::size_t temporary_bytes() const { return temporary_bytes_; }
   /// Returns the temporary memory and the scratch in bytes.
   [[nodiscard]] std::size_t total_bytes() const { return temporary_bytes_ + scratch_bytes(); }
@@ -188,7 +190,8 @@ class device_meter : public scratch_meter {
     std::size_t bytes = 0;
     cudaError_t const status = query(bytes);
     if (status != cudaSuccess) {
-      // CUB calls a missing driver an invalid device.
+      // CUB reports a missing driver as an invalid device. This call reports it as a missing
+      // driver.
       int devices = 0;
       check(cudaGetDeviceCount(&devices));
       check(status);
@@ -279,8 +282,8 @@ class device_backend {
 
 static_assert(grid_backend<device_backend> && grid_backend<device_meter>);
 
-/// Returns the bytes that `run_on_device` takes from the resource. It calls `algorithm(backend)`
-/// with a backend that runs nothing.
+/// Returns the number of bytes that `run_on_device` allocates from the resource. The function calls
+/// `algorithm(backend)` with a backend that runs nothing.
 template <class Algorithm>
 [[nodiscard]] std::size_t device_scratch_bytes(Algorithm const& algorithm) {
   device_meter meter;
@@ -322,7 +325,7 @@ void run_on_device(scratch_count const& count, Algorithm const& algorithm) {
   *count.bytes = device_scratch_bytes(algorithm);
 }
 
-/// The members of every algorithm on the device.
+/// The base class of every algorithm on the device, with the member that measures its scratch.
 template <class Algorithm>
 struct scratch_counted {
   /// Returns the scratch bytes that a call with these arguments allocates from its memory resource;

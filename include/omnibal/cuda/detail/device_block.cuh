@@ -53,7 +53,7 @@ template <class T>
   return shuffle_words(value, [=](unsigned word) { return __shfl_sync(~0u, word, lane); });
 }
 
-/// Returns a word whose bit k is the value of `says` in lane k.
+/// Returns a word whose bit k is the argument of lane k.
 [[nodiscard]] __device__ inline unsigned ballot(bool says) { return __ballot_sync(~0u, says); }
 
 /// Returns in lane 0 the `op` over the values of the first `count` lanes, `count > 0`.
@@ -206,18 +206,20 @@ __device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T 
 
 #endif
 
-/// Sorts the numbers of keys by one digit of the keys after another, and then the keys. A key has
-/// one word or two. A warp ranks the digits of 32 keys at a time, by ballots.
+/// A radix sort of keys and their numbers by a block. It sorts the numbers by one digit of the keys
+/// after the other, and then permutes the keys. A key has one or two words of 32 bits. A warp ranks
+/// the digits of 32 keys at a time, by ballots.
 template <int Threads>
 struct digit_sort {
   static constexpr unsigned warps = Threads / 32;
   static constexpr unsigned digit_bits = warps <= 16 ? 6 : 5;
   static constexpr unsigned digits = 1u << digit_bits;
-  /// The distance from the counters of a warp to the counters of the next, which use other banks.
+  /// The distance from the counters of a warp to the counters of the next warp, in elements. It
+  /// places them in different banks of the shared memory.
   static constexpr unsigned digit_stride = warps <= 16 ? digits + 2 : digits;
   static constexpr std::size_t counter_bytes =
       (warps * digit_stride * sizeof(std::uint16_t) + 15) / 16 * 16;
-  /// The largest number of keys of a thread, and of all threads.
+  /// The largest number of keys that one thread sorts, and that the block sorts.
   static constexpr unsigned sorted_of_thread = 16;
   static constexpr unsigned sorted_keys = sorted_of_thread * Threads;
 
@@ -266,7 +268,8 @@ struct digit_sort {
     __syncwarp();
     for (unsigned i = begin; i - begin != rows * 32; i += 32) {
       unsigned const number = i < n ? words[i] : 0;
-      // Behind the last key all digits are the largest: they follow all keys and change no rank.
+      // Rows behind the last key have the largest digit. They follow all keys and do not change the
+      // rank of a key.
       std::uint64_t const key =
           key_words == 1 ? keys[number] : reinterpret_cast<std::uint64_t const*>(keys)[number];
       unsigned const digit = i < n ? static_cast<unsigned>(key >> bit) & mask : digits - 1;
@@ -357,13 +360,14 @@ struct digit_sort {
 /// over indices.
 template <int Threads, bool IsCompact = false>
 class device_block {
-  /// The room for values that warps exchange while digits are counted in the memory behind it.
+  /// The number of bytes for values that warps exchange during a sort. The sort counts digits in
+  /// the reserved memory behind these bytes.
   static constexpr std::size_t exchange_bytes = std::size_t{Threads};
 
  public:
   static constexpr std::size_t reserved_bytes = exchange_bytes + digit_sort<Threads>::counter_bytes;
-  /// The room for values that warps exchange otherwise, in bytes: half of the reserved memory, at
-  /// least 48 bytes for each warp.
+  /// The number of bytes for values that warps exchange in one phase, except during a sort: half of
+  /// the reserved memory, at least 48 bytes for each warp. Consecutive phases use different halves.
   static constexpr std::size_t turn_bytes = reserved_bytes / 2 / arena_alignment * arena_alignment;
 
   OMNIBAL_HOST_DEVICE explicit device_block(unsigned char* shared)
@@ -435,8 +439,8 @@ class device_block {
                                        [[maybe_unused]] Op const& op, [[maybe_unused]] T neutral,
                                        [[maybe_unused]] Done const& done) {
 #if defined(__CUDA_ARCH__)
-    // Neighboring lanes share one i: the largest number of lanes, at most 32, with which one pass
-    // covers all i, or one lane.
+    // Several neighboring lanes share one i. Their number is the largest power of two, at most 32,
+    // for which one pass covers all i, or 1 if there is none.
     unsigned lane_bits = 5;
     while (lane_bits != 0 && n << lane_bits > Threads) --lane_bits;
     unsigned const lanes = 1u << lane_bits;
@@ -504,9 +508,9 @@ class device_block {
 #endif
   }
 
-  /// Returns true in one of the `blocks` blocks of a launch that call it: in the last one, which
-  /// sees all earlier writes of the others. `*arrived` must be zero before the launch, and is zero
-  /// again after it.
+  /// Returns true in the last of the `blocks` blocks of a launch that call the function, and false
+  /// in the other blocks. The last block sees all earlier writes of the other blocks. `*arrived`
+  /// must be zero before the launch, and is zero again after it.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_last_of([[maybe_unused]] std::size_t blocks,
                                                     [[maybe_unused]] std::uint32_t* arrived) {
 #if defined(__CUDA_ARCH__)
@@ -532,9 +536,9 @@ class device_block {
     return free_.take<T>(count);
   }
 
-  /// Sorts keys in shared memory in ascending order. Writes the number that each key had to
-  /// `numbers`, also in shared memory. Equal keys are in the order of their numbers. A thread sorts
-  /// at most 16 keys.
+  /// Sorts keys in shared memory in ascending order. Writes to `numbers`, also in shared memory,
+  /// the position that each key had before the sort. Equal keys keep their order. A thread sorts at
+  /// most 16 keys.
   ///
   /// The sort proceeds by digits from the lowest to the highest bit in which keys differ. Only the
   /// numbers move until all digits are sorted.
@@ -552,7 +556,7 @@ class device_block {
           return std::uint64_t{keys[i] ^ first};
         },
         unite_bits{}, std::uint64_t{0});
-    // The counters use the memory in which values were exchanged.
+    // The sort overwrites the memory in which the reduction exchanged values.
     __syncthreads();
     if (differing == 0) return;
     digit_sort<Threads>::sort(__cvta_generic_to_shared(keys), sizeof(Key) / sizeof(std::uint32_t),

@@ -15,8 +15,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Sorts from one of two buffers to the other and back; `in_place` says whether the result came
-/// back.
+/// Sorts pairs by a radix sort, which moves them between two buffers. `in_place` becomes true if
+/// the result is in `keys` and `values`, and false if it is in the spare buffers.
 template <class Key, class Value>
 struct device_sort {
   static cudaError_t pairs(void* temporary, std::size_t& bytes, std::uint32_t n, Key* keys,

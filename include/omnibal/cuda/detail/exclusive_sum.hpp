@@ -17,14 +17,15 @@ namespace omnibal::inline v0::gpu::detail {
 
 inline constexpr std::size_t sum_tile = 4096;
 
-/// Writes the prefix sums of a tile in each block, and of the sums of the tiles in the last block.
+/// Each block writes the prefix sums of one tile and the sum of the tile. The last block writes the
+/// prefix sums of these sums.
 template <class F, class T>
 struct sum_tiles {
   F f;
   std::size_t n;
   T* out;
   T* of_tiles;
-  /// A word that is zero before the launch.
+  /// The counter of finished blocks for `is_last_of`; zero before the launch.
   std::uint32_t* arrived;
 
   template <thread_block Block>

@@ -23,10 +23,11 @@ namespace omnibal::inline v0::gpu::detail {
 /// Tuning constants of the speed of sums over groups; they do not change the sums.
 struct group_tuning {
   static constexpr int threads = 256;
-  /// The group sizes above which a warp, and the block, share a group.
+  /// The largest size of a group that one thread sums, and the largest size that one warp sums. A
+  /// block sums larger groups.
   static constexpr std::size_t thread_limit = 32;
   static constexpr std::size_t warp_limit = 4096;
-  /// The threads of a block that reads the ranks of a step.
+  /// The number of threads of a block that reads the totals of the ranks of one step.
   static constexpr int threads_of_step = 128;
 };
 
@@ -48,8 +49,9 @@ struct demands_of_items {
     raise(faults, fault::unknown_index);
     return sum{};
   }
-  /// Returns its weight of one kind, for loops over kinds, because an array indexed by a kind would
-  /// be in memory.
+  /// Returns the weight of one kind of the demand of the item at a position. Loops over kinds call
+  /// this function, because an array that a variable indexes would be in memory instead of
+  /// registers.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t one(std::size_t position,
                                                       std::size_t kind) const {
     std::uint32_t const item = groups.item(position);
@@ -148,7 +150,8 @@ struct sum_by_blocks {
   }
 };
 
-/// Returns the number of groups of a block, such that its threads have work but not much more.
+/// Returns the number of groups that a block sums: about eight items for each thread, and at most
+/// one group for each thread.
 [[nodiscard]] inline std::size_t groups_per_block(std::size_t items, std::size_t groups) {
   std::size_t const mean = groups == 0 ? 0 : items / groups;
   std::size_t const fitting = 8 * group_tuning::threads / larger_of<std::size_t>(mean, 1);

@@ -24,15 +24,15 @@ template <class T>
   return left < right ? right : left;
 }
 
-/// Returns the number of parts of `size` that cover `count`.
+/// Returns the number of parts of `size` elements that cover `count` elements.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t parts_of(std::size_t count,
                                                                  std::size_t size) {
   return (count + size - 1) / size;
 }
 
 /// Returns the first index of [first, last) for which `holds` is false, or `last`. `holds` must be
-/// false for all later indices too. With branches, because kernels need fewer registers so than
-/// with the search of the host.
+/// false for all later indices too. The search has branches, because kernels require fewer
+/// registers for it than for the search of the host.
 template <class Index, class Predicate>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr Index first_false(Index first, Index last,
                                                               Predicate const& holds) {

@@ -26,13 +26,13 @@ namespace omnibal::inline v0::gpu::detail {
 struct ordered_samples {
   /// The cost of the sample at each place.
   std::uint64_t* costs;
-  /// The number of the sample at each place: within its step if the array is of one step, otherwise
-  /// an index into the costs of all steps.
+  /// The sample at each place: its number within the step if the array has one step, otherwise its
+  /// index into the costs of all steps.
   std::uint32_t* samples;
 };
 
-/// Returns true if the sum of `cost(i)` for all samples of a step is an integer of 63 bits. Raises
-/// a fault otherwise.
+/// Returns true if the sum of `cost(i)` for all samples of a step is an integer of 63 bits.
+/// Otherwise raises a fault and returns false.
 template <thread_block Block, class Cost>
 OMNIBAL_HOST_DEVICE bool check_sum_of(Block& block, step_table const& table,
                                       step_range const& range, Cost const& cost) {
@@ -58,7 +58,8 @@ template <thread_block Block>
   // A block of 512 threads sorts at most 16 samples for each thread.
   static_assert(max_shared_bytes / (sizeof(*out.costs) + sizeof(*out.samples)) <= 16 * 512);
   std::uint64_t* const costs = out.costs;
-  // Until the costs are in order, their memory has given costs, and then sort keys.
+  // Until the costs are in order, their memory contains first the given costs and then the sort
+  // keys.
   std::uint64_t* const given_costs = costs;
   std::uint64_t* const keys = costs;
   block.for_each_load(range.size,
@@ -123,7 +124,8 @@ template <kernel_backend Backend>
   std::size_t const count = steps.costs.size();
   auto* const costs = backend.template scratch<std::uint64_t>(count);
   auto* const samples = backend.template scratch<std::uint32_t>(count);
-  // The memory of the costs has the keys of both sorts before. The samples lead back to the costs.
+  // The memory of the costs first contains the keys of both sorts. The costs are then read again by
+  // the indices in `samples`.
   std::uint64_t* const cost_keys = costs;
   backend.for_each(count, write_cost_keys{table, cost_keys, samples});
   backend.sort_pairs(cost_keys, samples, count, 0, cost_bits);

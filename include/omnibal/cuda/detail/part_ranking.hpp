@@ -17,7 +17,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// A load above all others.
+/// A load above the load of every part, for parts that must be ranked last.
 inline constexpr std::uint64_t no_load = ~std::uint64_t{0};
 
 /// Returns whether the first part comes before the second in `load_order`.
@@ -34,13 +34,14 @@ struct part_ranking {
   std::uint32_t* parts;
   /// The largest number of parts that are ranked by counting; more parts are sorted.
   static constexpr std::size_t max_counted = 128;
-  /// Memory of `spare_words` words for the sort, whose contents are lost.
+  /// Memory of `spare_words` words of 32 bits for the sort, which overwrites it.
   std::uint64_t* spare;
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::size_t spare_words(std::size_t parts) {
     return parts > max_counted ? parts + (parts + 1) / 2 : 0;
   }
 
-  /// Takes the arrays; the spare memory belongs to another array.
+  /// Takes the arrays from an arena. `spare` may be the memory of another array, which `rank`
+  /// overwrites.
   template <array_arena Arena>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts,
                                                              void* spare) {
@@ -48,8 +49,8 @@ struct part_ranking {
     return {loads, arena.template take<std::uint32_t>(parts), static_cast<std::uint64_t*>(spare)};
   }
 
-  /// Ranks `count` parts by `load(part)`. The rank of a part is the number of the parts before it,
-  /// which several threads count. A merge sort ranks the parts if counting takes longer.
+  /// Ranks `count` parts by `load(part)`. The rank of a part is the number of parts before it,
+  /// which several threads count. Above `max_counted` parts a merge sort ranks the parts instead.
   template <thread_block Block, class Load>
   OMNIBAL_HOST_DEVICE void rank(Block& block, std::uint32_t count, Load const& load) const {
     if (count > max_counted) {
@@ -76,15 +77,15 @@ struct part_ranking {
         });
   }
 
-  /// Returns the number of the first `count` ranks that have no larger load.
+  /// Returns the number of the ranks below `count` whose load is at most `load`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t first_above(std::uint32_t count,
                                                               std::uint64_t load) const {
     return first_false(std::uint32_t{0}, count,
                        [&](std::uint32_t rank) { return loads[rank] <= load; });
   }
 
-  /// Returns the first rank of [first, last) whose part comes after a part with this load, or
-  /// `last`.
+  /// Returns the first rank of [first, last) whose part follows `part` in the order of loads if
+  /// `part` has the load `load`. Returns `last` if there is no such rank.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t first_after(std::uint32_t first,
                                                               std::uint32_t last,
                                                               std::uint64_t load,

@@ -28,7 +28,7 @@ struct part_writer {
         steps(static_cast<std::uint32_t>(all.step_count)),
         parts(static_cast<std::uint32_t>(parts_of_step)) {}
 
-  /// Makes a sample the item at a position.
+  /// Writes a sample as the item at a position, and records its part.
   OMNIBAL_HOST_DEVICE void put(std::size_t position, std::uint32_t sample,
                                std::uint32_t part) const {
     items[position] = sample;
@@ -43,7 +43,7 @@ struct part_writer {
   OMNIBAL_HOST_DEVICE void begin(std::size_t step, std::size_t part, std::uint32_t position) const {
     offsets[step * parts + part] = position;
   }
-  /// Writes the end of all groups, which the last step knows.
+  /// If `step` is the last step, writes the end of the last group and the number of groups.
   OMNIBAL_HOST_DEVICE void end(std::size_t step, step_range const& range) const {
     if (step + 1 == steps) finish(range.first + range.size);
   }
@@ -66,8 +66,8 @@ struct write_no_steps {
   OMNIBAL_HOST_DEVICE void operator()(std::size_t) const { out.finish(0); }
 };
 
-/// Writes the positions of the parts of a step: part p begins `first(p)` behind the step's own
-/// position.
+/// Writes the positions of the parts of a step: part p begins `first(p)` positions after the first
+/// position of the step.
 template <thread_block Block, class First>
 OMNIBAL_HOST_DEVICE void write_offsets(Block& block, part_writer const& out, std::size_t step,
                                        step_range const& range, First const& first) {
@@ -102,8 +102,8 @@ OMNIBAL_HOST_DEVICE void write_parts_in_block(Block& block, part_writer const& o
   });
 }
 
-/// Records the part of each sample, and writes its group as a sort key. Samples of no step have the
-/// largest key.
+/// Records the part of each sample, and writes its group as a sort key. Samples that belong to no
+/// step have the largest key.
 struct write_group_keys {
   step_table table;
   part_writer out;
@@ -122,8 +122,8 @@ struct write_group_keys {
 };
 
 /// Writes the samples of the parts of all steps by a sort of all samples. `samples[place]` is an
-/// index into all costs, and `group_keys` is memory for the same number of keys. The offsets of the
-/// parts are written elsewhere.
+/// index into all costs, and `group_keys` is memory for the same number of keys. The function does
+/// not write the offsets of the parts.
 template <kernel_backend Backend>
 void write_parts_of_places(Backend& backend, cost_steps const& steps, step_table const& table,
                            part_writer const& out, std::uint32_t const* samples,

@@ -15,7 +15,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Distinct pairs of a key and a value, and memory for the same number of pairs.
+/// Distinct pairs of a key and a value, and spare memory for the same number of pairs.
 struct sorted_pairs {
   std::uint64_t* keys;
   std::uint32_t* values;
@@ -31,14 +31,15 @@ struct sorted_pairs {
     values = other_values;
   }
 
-  /// Returns the pairs from a pair on.
+  /// Returns the pairs from index `first` on.
   [[nodiscard]] OMNIBAL_HOST_DEVICE sorted_pairs from(std::size_t first) const {
     return {keys + first, values + first, spare_keys + first, spare_values + first};
   }
 
-  /// Sorts the first `n` pairs, ascending by key and then by value, if every run of `width` pairs,
-  /// a power of two, is sorted. Each pair finds its place in the other one of two runs. After each
-  /// doubling of the runs both memories exchange their roles.
+  /// Sorts the first `n` pairs, ascending by key and then by value, by merging runs. Precondition:
+  /// every run of `width` pairs is sorted, and `width` is a power of two. Two runs are merged by
+  /// binary searches: the place of a pair follows from the number of pairs of the other run before
+  /// it. Each pass doubles the width of the runs and swaps the pairs with the spare memory.
   template <thread_group Group>
   OMNIBAL_HOST_DEVICE void merge(Group& group, std::size_t n, std::size_t width) {
     for (; width < n; width *= 2) {
@@ -51,7 +52,7 @@ struct sorted_pairs {
       swap();
     }
   }
-  /// Merges two sorted runs, of which the first ends at `middle`.
+  /// Merges the sorted runs [0, middle) and [middle, n).
   template <thread_group Group>
   OMNIBAL_HOST_DEVICE void merge_two(Group& group, std::size_t n, std::size_t middle) {
     if (middle == 0 || middle == n) return;
@@ -61,7 +62,8 @@ struct sorted_pairs {
     });
     swap();
   }
-  /// Chooses the memories such that the next merge ends in the memory that is now the first.
+  /// Swaps the two memories if necessary, so that the next `merge` with these arguments leaves its
+  /// result in the memory that `keys` and `values` name before this call.
   OMNIBAL_HOST_DEVICE void begin_merge(std::size_t n, std::size_t width) {
     for (; width < n; width *= 2) swap();
   }

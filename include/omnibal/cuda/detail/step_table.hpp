@@ -38,7 +38,8 @@ class step_table {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t largest() const { return largest_; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE fault* faults() const { return faults_; }
 
-  /// Returns the samples of a step; none, and a fault, if its offsets are wrong or it has too many.
+  /// Returns the samples of a step. If its offsets are wrong or it has more samples than
+  /// `largest()`, raises a fault and returns no samples.
   [[nodiscard]] OMNIBAL_HOST_DEVICE step_range operator[](std::size_t step) const {
     if (offsets_ == nullptr) return {0, count_};
     std::uint32_t const first = offsets_[step];
@@ -54,7 +55,7 @@ class step_table {
     return {first, last - first};
   }
 
-  /// Returns the step of a sample, or the number of steps if the sample is behind the last one.
+  /// Returns the step of a sample, or the number of steps if the sample is behind the last step.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t step_of(std::size_t sample) const {
     if (offsets_ == nullptr) return 0;
     return first_false(std::uint32_t{0}, steps_,
@@ -65,7 +66,7 @@ class step_table {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t given_cost(std::size_t sample) const {
     return static_cast<std::uint64_t>(costs_[sample]);
   }
-  /// Returns a cost; zero, and a fault, if it is negative.
+  /// Returns the given cost. If it is negative, raises a fault and returns zero.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t checked(std::uint64_t given) const {
     if (given <= 0x7fffffffffffffffu) return given;
     raise(faults_, fault::invalid_amount);

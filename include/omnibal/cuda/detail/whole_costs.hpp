@@ -23,7 +23,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Converts integers.
+/// Converts integers to 64 bits.
 template <class T>
 struct widen_costs {
   T const* given;
@@ -45,7 +45,8 @@ struct round_costs {
       return checked_weight<double>(given[range.first + i], table.faults());
     };
     double total = block.reduce(range.size, cost, add{}, 0.0);
-    // Only the power of two of the sum matters, and the order of additions seldom decides it.
+    // Only the exponent of the sum matters, and the order of additions seldom changes it. If it
+    // could, one thread adds the costs in their order.
     int exponent = 0;
     double const mantissa = std::frexp(total, &exponent);
     double const doubt = 0x1p-51 * range.size;
@@ -62,7 +63,8 @@ struct round_costs {
   }
 };
 
-/// Returns the steps with whole costs, which are in scratch unless the given costs are whole.
+/// Returns the steps with costs of the type `std::int64_t`. These are the given costs if they have
+/// this type, otherwise converted costs in scratch.
 template <kernel_backend Backend>
 [[nodiscard]] step_table with_whole_costs(Backend& backend, cost_steps const& steps,
                                           fault* faults) {

@@ -22,8 +22,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Shuffles a tile of the pool and adds the demands in it; the last block adds the sums of the
-/// tiles.
+/// Each block writes one tile of the shuffled pool, the prefix sums of its demands and their sum.
+/// The last block writes the prefix sums of the sums of all tiles.
 template <class Amount, std::size_t R>
 struct isf_gather {
   static constexpr int min_blocks = 4;
@@ -60,7 +60,7 @@ struct isf_gather {
         in_tile[i] = of_kind[i];
         if (i != 0) return;
         sums.of_tiles[r * sums.of_tiles_stride + index] = sum;
-        // The end of the pool has a sum, and may be the beginning of a tile.
+        // The end of the pool also has a prefix sum, even if it is the beginning of a tile.
         if (is_end) in_tile[count] = count == isf_tuning::tile ? 0 : sum;
       });
     }
@@ -132,7 +132,7 @@ struct isf_carried {
   }
 };
 
-/// Adds up the kept groups of the chunks and makes the state before the next round.
+/// Adds up the kept groups of the chunks, and writes the state before the next round.
 struct isf_advance {
   isf_arrays arrays;
   isf_state const* now;
@@ -181,7 +181,7 @@ struct isf_advance {
 };
 
 /// Applies the keep rule to the groups that begin in a chunk, and marks their items in the chunk;
-/// `finish` makes the next state.
+/// `finish` writes the state before the next round.
 template <std::size_t R, class Keep>
 struct isf_judge {
   isf_chain<R> chain;
@@ -248,7 +248,7 @@ struct isf_judge {
       arrays.kept_groups[chunk.index] = static_cast<std::uint32_t>(kept >> 32);
       arrays.below_keep[chunk.index] = below;
     });
-    // The last group extends into these chunks.
+    // The last group that begins in this chunk extends into these chunks.
     block.for_each(parts_of(chunk.leaves, chain_chunk) - chunk.index - 1,
                    [&](std::size_t c) { arrays.is_carried[chunk.index + 1 + c] = *last_verdict; });
   }

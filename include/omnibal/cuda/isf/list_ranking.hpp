@@ -2,7 +2,9 @@
 #pragma once
 
 /// \file
-/// List ranking of the links of a chain, from the bottom up, and the walk from the top down.
+/// The positions that a walk along the links of a chain visits, found in parallel. List ranking
+/// resolves the links from segments up to regions; the walk then proceeds from regions down to
+/// segments.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
@@ -17,16 +19,18 @@ namespace omnibal::inline v0::gpu::detail {
 
 /// Tuning constants of the speed of `gpu::isf`; they do not change its result.
 struct isf_tuning {
-  /// The number of samples that a block measures, and the number whose demands it adds at once.
+  /// The number of samples that a block measures, and the number of samples in a tile, whose
+  /// demands a block sums.
   static constexpr std::uint32_t share = 4096;
   static constexpr std::uint32_t tile = 1024;
   static constexpr int share_threads = 512;
   static constexpr int tile_threads = 256;
   static constexpr int chunk_threads = 512;
-  /// The threads of a launch in which one block reads the results of all blocks.
+  /// The number of threads of a launch in which a single block reads the results of all blocks.
   static constexpr int single_block_threads = 1024;
-  /// The first positions of a region, one for each thread. A walk enters the region at one of them
-  /// unless links are long.
+  /// The number of positions at the beginning of a region from which walks to its end are computed,
+  /// one by each thread. The walk enters a region at one of these positions unless its links are
+  /// long.
   static constexpr std::uint32_t window = chunk_threads;
 };
 
@@ -41,8 +45,9 @@ inline constexpr std::uint32_t chain_region = 16 * chain_chunk;
 inline constexpr std::uint32_t no_position = 0xffffffffu;
 inline constexpr std::uint16_t no_place = 0xffffu;
 
-/// Returns the place of an element in an array without bank conflicts of the shared memory among
-/// threads that each walk through their own 16 elements. `Width` elements fill a bank.
+/// Returns the index of element i in an array in shared memory with padding after every 16
+/// elements. The padding avoids bank conflicts among threads that each walk through their own 16
+/// elements. `Width` elements fill a bank.
 template <std::uint32_t Width>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t banked(std::uint32_t i) {
   return i + i / chain_segment * Width;
@@ -59,7 +64,8 @@ struct list_links {
   std::uint32_t* after_region;  ///< the end of a walk from a window behind its region, in the chain
   std::uint32_t* entries;       ///< the entry into a chunk of the walk from 0, in the chain
   std::uint32_t* region_entries;
-  /// The number of blocks of a launch that have ended, and the number of each region.
+  /// The counters of finished blocks for `is_last_of`: first the counter of regions, then a counter
+  /// of chunks for each region.
   std::uint32_t* arrived;
 };
 
@@ -94,8 +100,9 @@ struct chain_part {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t end() const { return begin + count; }
 };
 
-/// Ranks the list: finds for every position of a chunk the ends of walks from it. The last chunk of
-/// a region does the same for the window of the region, and the last region walks.
+/// Ranks the list in one chunk: finds for every position the ends of walks from it behind its
+/// segment, its row and its chunk. The last block of a region finds the ends, behind the region, of
+/// walks from the window of the region. The last block of all walks through the chain.
 template <class Chain>
 struct resolve_chunk {
   static constexpr int min_blocks = 2;
@@ -157,13 +164,14 @@ struct resolve_chunk {
   }
 
  private:
-  /// Returns the first position at or behind `end` of a walk from p, chunk by chunk.
+  /// Walks from p chunk by chunk. Returns the first position of the walk at or behind `end`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t leave(std::uint32_t p, std::uint32_t end) const {
     while (p < end) p = links.after_chunk[p];
     return p;
   }
 
-  /// Walks from region to region, and then in all regions at once from chunk to chunk.
+  /// Walks from region to region in one thread, and then in all regions at the same time from chunk
+  /// to chunk. Writes the entries into regions and chunks.
   template <thread_block Block>
   OMNIBAL_HOST_DEVICE void walk(Block& block, std::size_t regions) const {
     std::uint32_t const size = chain.size();
@@ -186,7 +194,7 @@ struct resolve_chunk {
     });
   }
 
-  /// Continues from the end of a walk from i, unless this end is at `last` or behind it.
+  /// Extends the walk from i by the walk from its end, unless this end is at `last` or behind it.
   OMNIBAL_HOST_DEVICE static void follow(std::uint32_t* reached, std::uint32_t i,
                                          std::uint32_t last) {
     std::uint32_t const stop = reached[banked<1>(i)];
@@ -203,9 +211,9 @@ struct resolve_chunk {
   }
 };
 
-/// Walks a chain in one launch, after which `entries` is correct. The number of positions is
-/// `chain.size()`, known on the device and at most the bound of the links. Link i ends at
-/// `chain.next(i)`, in (i, size].
+/// Walks from position 0 through a chain, in one launch that writes `links.entries`. The number of
+/// positions is `chain.size()`, known on the device and at most the bound of the links. Link i ends
+/// at `chain.next(i)`, in (i, size].
 template <kernel_backend Backend, class Chain>
 void walk_chain(Backend& backend, list_links const& links, Chain const& chain) {
   using resolve = resolve_chunk<Chain>;

@@ -29,7 +29,7 @@ struct isf_input {
   std::size_t size;
   resources<R> capacity;
 
-  /// Returns the demand of sample i in a resource. A value that no signed integer holds becomes
+  /// Returns the demand of sample i in a resource. A value above the largest signed integer becomes
   /// negative.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t amount(std::size_t i, std::size_t kind) const {
     return static_cast<std::int64_t>(weight_at(demands[i], kind));
@@ -57,13 +57,13 @@ struct isf_state {
   std::uint64_t rounds;
   std::uint64_t item_rounds;
   std::uint64_t lower_bound;
-  /// The order of the round.
+  /// The permutation by which the round shuffles the pool.
   rng::permutation order;
 };
 
 /// Prefix sums of the demands in the shuffled pool: for each tile the sum of the tiles before it,
-/// and for each sample the sum of the samples before it in its tile. The end of the pool also has a
-/// sum.
+/// and for each sample the sum of the samples before it in its tile. The position behind the last
+/// sample also has a sum.
 struct isf_sums {
   std::int64_t* in_tile;
   std::size_t in_tile_stride;  ///< from one resource to the next
@@ -76,7 +76,7 @@ struct isf_sums {
   }
 };
 
-/// The scratch of the rounds.
+/// The arrays in scratch that the rounds use.
 struct isf_arrays {
   /// Two states: a round reads one and writes the other.
   isf_state* states;
@@ -84,8 +84,8 @@ struct isf_arrays {
   std::uint32_t* shuffled;
   isf_sums sums;
   list_links links;
-  /// For each segment of a chain: the bits of items in kept groups, and above them the bits of the
-  /// first items of these groups.
+  /// A word for each segment of a chain. Its lower half marks the items in kept groups, and its
+  /// upper half marks the first items of these groups.
   std::uint32_t* marks;
 
   // The following arrays have an element for each chunk of a chain.
@@ -116,7 +116,7 @@ template <std::size_t R, class Backend>
           .below_keep = backend.template scratch<std::uint32_t>(chunks)};
 }
 
-/// The measurements of a block in its samples.
+/// The measurements of the samples of one block.
 template <std::size_t R>
 struct isf_measured {
   std::uint32_t valid;
@@ -167,7 +167,7 @@ struct isf_measure {
   }
 };
 
-/// Adds up the measurements of the blocks and makes the state before the first round.
+/// Adds up the measurements of the blocks, and writes the state before the first round.
 template <class Amount, std::size_t R>
 struct isf_begin {
   isf_input<Amount, R> input;
@@ -253,7 +253,7 @@ struct isf_split {
   }
 };
 
-/// Makes the first pool and the state before the first round, in three launches.
+/// Writes the first pool and the state before the first round, in three launches.
 template <kernel_backend Backend, class Amount, std::size_t R>
 void make_isf_pool(Backend& backend, isf_input<Amount, R> const& input, isf_arrays const& arrays,
                    packing_span const& out, rng::feistel const& shuffle, bool is_last) {

@@ -41,8 +41,9 @@ concept assignable_samples = requires(Samples const& samples, std::uint32_t plac
 /// A round assigns one sample to each of the least loaded parts, in the order of their loads, as
 /// long as no part would receive a second sample. The first sample goes to the least load, and the
 /// next sample to the next load. The round ends if a part that has received its sample precedes the
-/// next part. A round of many samples costs about the same time as a round of few. Loads differ by
-/// about one cost. Therefore there are few more rounds than samples for each part.
+/// next part. A round of many samples costs about the same time as a round of few samples. The
+/// loads differ by about the cost of one sample. Therefore the number of rounds is little more than
+/// the number of samples of a part.
 ///
 /// The arrays, their contents and the lifetimes of the contents:
 ///
@@ -150,8 +151,8 @@ struct longest_first {
         add{}, std::uint32_t{0});
   }
 
-  /// Assigns a sample to each of the first `round_size` ranked parts, or to fewer parts if the room
-  /// of the others shrinks. Returns the number of samples.
+  /// Assigns a sample to each of the first `round_size` ranked parts, or to fewer parts if
+  /// `limits.extra_left` is used up earlier. Returns the number of assigned samples.
   template <thread_block Block, assignable_samples Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t assign_round(Block& block, Samples const& samples,
                                                  std::uint32_t next, std::uint32_t round_size,
@@ -167,15 +168,16 @@ struct longest_first {
     return round_size;
   }
 
-  /// Shortens a round, which ends at the part that receives the last sample above the floor.
-  /// Subtracts these samples from `limits.extra_left`. Returns the number of parts in the round.
+  /// Shortens a round so that it ends at the part that receives the last sample above the floor.
+  /// Subtracts the samples above the floor from `limits.extra_left`. Returns the number of parts in
+  /// the round.
   template <thread_block Block>
   OMNIBAL_HOST_DEVICE std::uint32_t up_to_last_extra(Block& block, std::uint32_t round_size,
                                                      part_rooms& limits) const {
     auto const is_extra = [&](std::size_t rank) {
       return counts[ranking.parts[rank]] == limits.floor;
     };
-    // The sum replaces flags by the number of flags before.
+    // The prefix sum replaces each flag by the number of flags before it.
     std::uint32_t* const extras_before = words;
     block.for_each(round_size,
                    [&](std::size_t rank) { extras_before[rank] = is_extra(rank) ? 1u : 0u; });
@@ -195,8 +197,9 @@ struct longest_first {
     return last;
   }
 
-  /// Lets one thread assign samples, as long as the part that receives a sample moves only a few
-  /// ranks up on average. Ends earlier if a part becomes full. Returns the next place.
+  /// Lets one thread assign samples one after the other, as long as a part that receives a sample
+  /// moves up only a few ranks on average. Ends earlier if a part becomes full. Returns the place
+  /// of the next sample.
   template <thread_block Block, assignable_samples Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t assign_one_by_one(Block& block, Samples const& samples,
                                                       std::uint32_t next, std::uint32_t last,
@@ -235,16 +238,17 @@ struct longest_first {
     return reached->next_place;
   }
 
-  /// Assigns samples of zero cost to the parts with the fewest samples, in the order of the parts,
-  /// until these parts have as many samples as the next ones, and so on. Limits on the counts hold
-  /// without a check, because there is room for all samples.
+  /// Assigns samples of zero cost to the parts with the fewest samples, in the order of the parts.
+  /// When these parts have the same number of samples as the parts with the next larger number, it
+  /// continues with both, and so on. Limits on the counts hold without a check, because there is
+  /// room for all samples.
   template <thread_block Block, assignable_samples Samples>
   OMNIBAL_HOST_DEVICE void assign_zero_cost(Block& block, Samples const& samples,
                                             std::uint32_t next, std::uint32_t last,
                                             std::uint32_t parts) const {
-    // The ranking is not read again, so that its memory is free.
+    // The ranking is not read again, so its memory is free for other use.
     std::uint32_t* const members = ranking.parts;
-    // A sum replaces flags by the number of flags before.
+    // The prefix sum replaces each flag by the number of flags before it.
     std::uint32_t* const members_before = words;
     while (next != last) {
       std::uint32_t const min_count = block.reduce(

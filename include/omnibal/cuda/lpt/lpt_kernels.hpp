@@ -59,8 +59,8 @@ struct lpt_in_block {
     return {{costs, numbers}, longest_first::take(arena, parts)};
   }
 
-  /// Samples whose part is recorded in the bits above their number: there are fewer than 2^16 of
-  /// both.
+  /// The samples of a step, each as a word with its number in the lower 16 bits and its part above.
+  /// There are fewer than 2^16 samples and parts.
   struct numbered_samples {
     static constexpr int number_bits = 16;
     static_assert(max_shared_bytes / (sizeof(std::uint64_t) + sizeof(std::uint32_t)) <=
@@ -170,7 +170,7 @@ void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_pol
       backend, steps.step_count, bytes_of_parts, [&]<class Arrays>(Arrays arrays) {
         return lpt_of_sorted<Arrays>{table, writer, policy, order.costs, part_of_place, arrays};
       });
-  // The costs are not read again, so that their memory is free.
+  // The costs are not read again, so their memory is free for the keys.
   auto* const group_keys = reinterpret_cast<std::uint32_t*>(order.costs);
   write_parts_of_places(backend, steps, table, writer, order.samples, part_of_place, group_keys);
 }

@@ -20,15 +20,16 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Returns the nearest double, ties to even. Device code may convert 128 bits differently from the
-/// host.
+/// Returns the nearest `double`, ties to even, equal on host and device. The conversion of 128 bits
+/// that compilers provide may differ on a device.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline double to_double(omnibal::detail::uint128 value) {
   auto high = static_cast<std::uint64_t>(value >> 64);
   auto low = static_cast<std::uint64_t>(value);
   if (high == 0) return static_cast<double>(low);
   int shift = 0;
   while (high != 0) {
-    // A bit that is shifted out sets the lowest bit, which is below all bits that are kept.
+    // If a bit that is shifted out is set, the lowest bit becomes set too, so that the conversion
+    // rounds correctly.
     low = low >> 1 | (low & 1) | high << 63;
     high >>= 1;
     ++shift;
@@ -49,7 +50,7 @@ struct spread {
     sum = saturating_sum(sum, value);
   }
 
-  /// Returns the mean, or zero for no weights.
+  /// Returns the mean, or zero if `count` is zero.
   [[nodiscard]] OMNIBAL_HOST_DEVICE double mean(std::size_t count) const {
     return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count);
   }
@@ -95,7 +96,8 @@ struct mean_over_limit {
   }
 };
 
-/// The number of elements that count: all of them, or fewer if the device knows the number.
+/// The number of elements to measure: `size`, or at most `size` if `counted` points to a number on
+/// the device.
 struct element_count {
   std::size_t size;
   std::uint32_t const* counted;
@@ -105,7 +107,7 @@ struct element_count {
   }
 };
 
-/// Raises a fault if the sum exceeds the type of the host's sum.
+/// Raises a fault if the sum exceeds `std::int64_t`, the type of the sum on the host.
 OMNIBAL_HOST_DEVICE inline void check_sum(spread const& all, fault* faults) {
   if (all.sum > largest_sum) raise(faults, fault::overflow);
 }
@@ -169,9 +171,9 @@ void ratios_of(Backend& backend, Amount const* amounts, element_count count, Rat
       measure_ratio<Amount, Ratio>{amounts, count, ratio, blocks, of_blocks, arrived, out, faults});
 }
 
-/// Writes the mean of the shares that count, for each of R kinds. Shares are added one after the
-/// other, as on the host. The shares of a batch begin at `shares[batch * R]`. A negative share
-/// represents a batch that does not count.
+/// Writes the mean of the shares that are not negative, for each of R kinds. One thread adds the
+/// shares of a kind in their order, as the host does. The shares of a batch begin at `shares[batch
+/// * R]`. A negative share marks a batch that the mean leaves out.
 template <std::size_t R>
 struct mean_in_order {
   double const* shares;
@@ -262,8 +264,8 @@ void pad_ratio_of_groups(Backend& backend, grouping_view groups, Length const* l
                                                          mean{shares, groups.size(), out});
 }
 
-/// Writes the idle share of the ranks of one step, for each kind, or -1 for a step that does not
-/// count.
+/// Writes the idle share of the ranks of one step, for each kind, or -1 for a step that the mean
+/// leaves out.
 template <std::size_t R>
 struct idle_share_of_step {
   resources<R> const* totals;

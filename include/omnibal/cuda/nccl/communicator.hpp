@@ -22,10 +22,11 @@ namespace omnibal::inline v0::nccl {
 /// `exchanging_communicator`; see `communicator_ref` for its collectives, their memory and errors.
 ///
 /// After an error of NCCL or CUDA, or a timeout, the communicator is aborted. Therefore no work
-/// hangs on a stream, and every further call throws `communication_error`. The destructor flushes
-/// and destroys, which is a call of all ranks. If an exception unwinds or the other ranks do not
-/// arrive within the timeout, the destructor aborts instead. The destructor never throws. An object
-/// that has been moved from may only be assigned to or destroyed.
+/// hangs on a stream, and every further call throws `communication_error`. The destructor finalizes
+/// and destroys the communicator, which is a collective call. If the destructor runs because of an
+/// exception, or if the other ranks do not arrive within the timeout, it aborts the communicator
+/// instead. The destructor never throws. An object that has been moved from may only be assigned to
+/// or destroyed.
 class communicator : private communicator_ref {
  public:
   /// Joins the ranks that have the same id, on the current device. A collective call: rank 0 makes
@@ -35,7 +36,8 @@ class communicator : private communicator_ref {
   communicator(world const& place, ncclUniqueId const& id, communicator_options const& options = {})
       : communicator(start(place, id, options), options) {}
 
-  /// Takes ownership of a communicator that is ready, with the duty to destroy it.
+  /// Takes ownership of a communicator that is ready. The object destroys the communicator at its
+  /// end.
   [[nodiscard]] static communicator adopt(ncclComm_t comm,
                                           communicator_options const& options = {}) {
     return {comm, options};
@@ -75,10 +77,11 @@ class communicator : private communicator_ref {
   using communicator_ref::timeout;
   using communicator_ref::wait;
 
-  /// Returns true after an error, when only the destructor may be called.
+  /// Returns true if the communicator was aborted, for example after an error. Then only the
+  /// destructor may be called.
   [[nodiscard]] bool is_aborted() const { return !is_alive(); }
 
-  /// Ends everything that runs on this communicator, on this rank only; see
+  /// Aborts the communicator and ends its work, on this rank only; see
   /// `communicator_options::abort`.
   void abort() noexcept {
     if (is_alive()) abort_alive();
@@ -86,10 +89,10 @@ class communicator : private communicator_ref {
 
   /// Joins the ranks that pass the same `color`, which is not negative, into a new communicator.
   /// The ranks are in the order of `key`. Ranks with equal keys or without a key are in the order
-  /// of their present ranks. Examples are the data-parallel ranks out of all, or with
-  /// `node_map::order_of` the ranks of each node in sequence. With `NCCL_SPLIT_NOCOLOR` a rank is
-  /// in no part, and receives an object in the same state as one that has been moved from. A
-  /// collective call. Errors: the errors of the constructor.
+  /// of their present ranks. For example, one call selects the data-parallel ranks, and another
+  /// call with the keys of `node_map::order_of` places the ranks of each node one after the other.
+  /// A rank that passes `NCCL_SPLIT_NOCOLOR` joins no communicator, and receives an object in the
+  /// state of a moved-from object. A collective call. Errors: the errors of the constructor.
   [[nodiscard]] communicator split(int color, std::optional<int> key = {},
                                    gpu::location where = gpu::location::here()) {
     if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {
@@ -111,7 +114,7 @@ class communicator : private communicator_ref {
   }
 
  private:
-  /// Makes an object in the same state as one that has been moved from.
+  /// Makes an object in the state of a moved-from object.
   communicator() = default;
   communicator(ncclComm_t comm, communicator_options const& options)
       : communicator_ref(comm, options.timeout, options.abort),
@@ -131,7 +134,8 @@ class communicator : private communicator_ref {
     return finish_start(comm, options, "communicator", gpu::location::here());
   }
 
-  /// Waits until a new communicator is ready, or aborts it.
+  /// Waits until a new communicator is ready and returns it. Aborts it and throws after an error or
+  /// the timeout.
   [[nodiscard]] static ncclComm_t finish_start(ncclComm_t comm, communicator_options const& options,
                                                std::string_view function, gpu::location where) {
     detail::deadline limit(options.timeout);

@@ -21,22 +21,23 @@
 
 namespace omnibal::inline v0::nccl {
 
-/// The place of this process among those that share a communicator.
+/// The rank of this process, and the number of processes that share a communicator.
 struct world {
   std::size_t rank = 0;
   std::size_t size = 1;
 };
 
 struct communicator_options {
-  /// The longest time that a rank waits for the others: to connect, to start and in every
-  /// collective call with host memory. A call of `wait` may pass another time.
+  /// The longest time that a rank waits for the other ranks: while they connect, while the
+  /// communicator starts and in every collective call with host memory. A call of `wait` may pass
+  /// another time.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
   /// The settings of NCCL. If `blocking` is not set, calls do not block, as the timeout requires:
   /// with `blocking = 1` NCCL waits forever for ranks that do not arrive.
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   /// Ends the communicator after an error or a timeout, on a separate thread. The caller waits for
-  /// this thread for at most five seconds, because NCCL itself waits in it for graphs that have
-  /// captured the communicator and for earlier work on a stream. A trainer with several
+  /// this thread for at most five seconds, because NCCL itself may wait on that thread for graphs
+  /// that have captured the communicator and for earlier work on a stream. A trainer with several
   /// communicators aborts all of them here, between `ncclGroupStart` and `ncclGroupEnd`. Must not
   /// throw.
   std::function<void(ncclComm_t)> abort = [](ncclComm_t comm) {
@@ -80,7 +81,7 @@ void call_apart(std::chrono::milliseconds longest, Call const& call) noexcept {
   }
 }
 
-/// The deadline of a wait, and the pauses between its polls, which grow to a millisecond.
+/// The deadline of a wait, and the pauses between its polls, which grow up to one millisecond.
 class deadline {
  public:
   using clock = std::chrono::steady_clock;
@@ -101,7 +102,8 @@ class deadline {
     return omnibal::detail::joined_text(timeout_.count(), " ms");
   }
 
-  /// Pauses between polls. The first calls only yield, to notice the end of a short wait at once.
+  /// Pauses between polls. The first calls only yield the processor, so that the end of a short
+  /// wait is noticed at once.
   void pause() {
     constexpr int yields = 1000;
     constexpr std::chrono::microseconds longest(1000);

@@ -32,7 +32,7 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// Makes a device the current one while the object lives.
+/// Makes a device the current device during the lifetime of this object.
 class current_device {
  public:
   explicit current_device(int device) {
@@ -52,8 +52,9 @@ class current_device {
   bool has_changed_ = false;
 };
 
-/// The memory of collectives of host memory: a separate stream, and pinned and device memory for
-/// sent and received bytes. Made at the first use; a copy of the owner starts without memory.
+/// The staging memory for collectives of host memory: a separate stream, and pinned and device
+/// memory for sent and received bytes. The memory is allocated at the first use. A copy of this
+/// object starts without memory.
 class host_staging {
  public:
   /// The largest number of bytes that go through pinned memory. Larger messages are copied directly
@@ -99,8 +100,8 @@ class host_staging {
   [[nodiscard]] std::byte const* sent() const { return held_.sent.data; }
   [[nodiscard]] std::byte* received() const { return held_.received.data; }
 
-  /// Copies the received bytes to `out`. `wait` waits for the stream and throws if the wait must
-  /// end.
+  /// Copies the received bytes to `out`. `wait()` waits for the stream, and throws after an error
+  /// or the timeout.
   template <class Wait>
   void receive(std::span<std::byte> out, Wait const& wait) {
     if (out.size() <= max_pinned) {
@@ -110,8 +111,8 @@ class host_staging {
       if (!out.empty()) std::memcpy(out.data(), pinned, out.size());
       return;
     }
-    // A copy to pageable memory waits by itself, and is therefore started when no other call can
-    // fail.
+    // A copy to pageable memory blocks the caller. Therefore it starts after the wait, which may
+    // throw.
     wait();
     copy_back(out.data(), out.size());
     gpu::check(cudaStreamSynchronize(stream()));
@@ -120,9 +121,8 @@ class host_staging {
   /// Returns pinned memory for a copy of `bytes` from the device.
   [[nodiscard]] std::byte* pinned(std::size_t bytes) { return take(held_.pinned_received, bytes); }
 
-  /// Abandons all memory after an error, because copies to it may be queued, unless `stream`, on
-  /// which it was used, ends within a second. Freeing the memory would be too early, or would wait
-  /// forever.
+  /// Gives up all memory after an error without freeing it, unless the work on `stream` ends within
+  /// a second. Queued copies may still use the memory, and a call that frees it could wait forever.
   void abandon_unless_idle(cudaStream_t stream) noexcept {
     for (deadline limit(std::chrono::seconds(1)); cudaStreamQuery(stream) != cudaSuccess;) {
       static_cast<void>(cudaGetLastError());
@@ -148,8 +148,8 @@ class host_staging {
     buffer pinned_received{.is_pinned = true};
   };
 
-  /// Allocates only beyond the largest size so far, with a margin, so that slow growth requires few
-  /// allocations.
+  /// Returns at least `bytes` bytes of memory. Allocates only if all earlier calls required fewer
+  /// bytes, with a margin, so that slow growth requires few allocations.
   std::byte* take(buffer& place, std::size_t bytes) {
     if (bytes <= place.capacity) return place.data;
     std::size_t const larger = std::max(bytes + bytes / 8, std::size_t{4096});
@@ -197,7 +197,8 @@ namespace omnibal::inline v0::nccl {
 class communicator_ref {
  public:
   /// Refers to `comm`. `timeout` is the longest time that a collective of host memory, and NCCL's
-  /// own submission, waits. A call of NCCL on a communicator that blocks cannot be ended.
+  /// own submission, waits. If calls on the communicator block, a call of NCCL that has started
+  /// cannot be ended.
   explicit communicator_ref(ncclComm_t comm,
                             std::chrono::milliseconds timeout = communicator_options{}.timeout)
       : communicator_ref(comm, timeout, nullptr) {}
@@ -268,7 +269,8 @@ class communicator_ref {
     std::size_t const own = rank() * in.size();
     std::byte const sent = in[0];
     run(in, out, out.size(), [&](cudaStream_t stream) {
-      // Writes another value, which remains if nothing arrives.
+      // Writes a byte that differs from the own byte. It remains if NCCL has not run the
+      // collective.
       gpu::check(cudaMemsetAsync(staging_.received() + own, static_cast<int>(~sent), 1, stream));
       check(
           ncclAllGather(staging_.sent(), staging_.received(), in.size(), ncclUint8, comm_, stream),
@@ -282,9 +284,9 @@ class communicator_ref {
 
   /// Checks that all ranks pass the same number, such as a slot. If neither this object nor the
   /// object that it was copied from has seen the number in this argument before, the check is a
-  /// collective of host memory. Otherwise it does nothing. Therefore all ranks must use an object
-  /// in the same way. Both texts must stay valid. Errors: `std::invalid_argument` on all ranks for
-  /// different numbers.
+  /// collective of host memory. Otherwise the call does nothing. Therefore all ranks must make the
+  /// same calls on their objects. Both texts must stay valid. Errors: `std::invalid_argument` on
+  /// all ranks for different numbers.
   void agree(std::string_view function, std::string_view argument, std::uint64_t number) {
     std::tuple const asked(function, argument, number);
     if (std::find(agreed_.begin(), agreed_.end(), asked) != agreed_.end()) return;
@@ -325,13 +327,13 @@ class communicator_ref {
   }
 
   [[nodiscard]] bool is_alive() const { return comm_ != nullptr; }
-  /// Gives up the communicator and returns it.
+  /// Returns the communicator and forgets it: the object is not alive afterwards.
   ncclComm_t forget() noexcept { return std::exchange(comm_, nullptr); }
 
   [[nodiscard]] std::function<void(ncclComm_t)> const& how_to_abort() const { return abort_; }
 
-  /// Ends everything that runs, and gives up the communicator, with the part of a split that NCCL
-  /// may write until then.
+  /// Aborts the communicator and forgets it. Also aborts `*part`, the new communicator of a split,
+  /// if NCCL has already written it.
   void abort_alive(std::shared_ptr<ncclComm_t> const& part = {}) noexcept {
     detail::call_apart(timeout_, [abort = abort_, comm = forget(), part] {
       abort(comm);
@@ -339,8 +341,8 @@ class communicator_ref {
     });
   }
 
-  /// Runs `call`, and aborts an owned communicator if NCCL or CUDA has failed or other ranks did
-  /// not arrive.
+  /// Runs `call`. If it throws anything except `std::invalid_argument`, aborts an owned
+  /// communicator and throws the exception again.
   template <class Call>
   void guarded(Call const& call) {
     static_cast<void>(alive());
@@ -354,7 +356,7 @@ class communicator_ref {
     }
   }
 
-  /// Returns success, or in progress.
+  /// Returns `ncclSuccess` or `ncclInProgress`, and throws for any other state of the communicator.
   [[nodiscard]] static ncclResult_t state_of(ncclComm_t comm, gpu::location where) {
     ncclResult_t result = ncclSuccess;
     check(ncclCommGetAsyncError(comm, &result), comm, where);
@@ -415,7 +417,7 @@ class communicator_ref {
     try {
       guarded(call);
     } catch (...) {
-      // All hanging work has been ended, if possible, so that the memory need not be abandoned.
+      // The abort has ended the hanging work if possible. Then the memory can be kept.
       staging_.abandon_unless_idle(stream);
       throw;
     }

@@ -33,10 +33,11 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// "omnibal" and the version of these messages.
+/// The first bytes of every message: "omnibal" and the version of the messages.
 inline constexpr std::uint64_t boot_magic = 0x6f6d6e6962616c01;
 
-/// The identity of a rank and its versions. All members except the rank must be equal on all ranks.
+/// The message by which a rank introduces itself. All members except `rank` must be equal on all
+/// ranks.
 struct boot_hello {
   std::uint64_t magic = boot_magic;
   /// The digest of the text that names the run.
@@ -71,7 +72,7 @@ struct boot_answer {
   return omnibal::detail::joined_text(major, ".", rest / 100, ".", rest % 100);
 }
 
-/// Throws unless the hello of a rank agrees with rank 0.
+/// Throws `mismatch` unless the message of a rank agrees with the message of rank 0.
 inline void check_fits(std::string_view function, boot_hello const& rank_0,
                        boot_hello const& found) {
   using omnibal::detail::message;
@@ -86,7 +87,8 @@ inline void check_fits(std::string_view function, boot_hello const& rank_0,
   }
 }
 
-/// Returns a new id; if the variable NCCL_COMM_ID is set, one id for the whole run.
+/// Returns a new id. If the variable NCCL_COMM_ID is set, NCCL returns the same id in the whole
+/// run.
 [[nodiscard]] inline ncclUniqueId new_id() {
   ncclUniqueId id{};
   check(ncclGetUniqueId(&id));
@@ -99,12 +101,12 @@ namespace omnibal::inline v0::nccl {
 
 struct share_id_by_comm_fn {
   /// Shares the id by which the ranks of `comm` join a communicator of NCCL. The id is equal on all
-  /// ranks. `comm` uses MPI, a trainer's process group that is a communicator in twenty lines, or
-  /// another communicator of NCCL.
+  /// ranks. `comm` may use MPI, a process group of the trainer behind an adapter of twenty lines,
+  /// or another communicator of NCCL.
   ///
-  /// A collective call of one collective. Memory: about 190 bytes per rank. Errors on all ranks:
-  /// the exception of NCCL on rank 0, and `communication_error` on the other ranks;
-  /// `nccl::mismatch` for different versions of NCCL; the errors of the communicator.
+  /// A collective call. Complexity: one collective of `comm`. Memory: about 190 bytes per rank.
+  /// Errors on all ranks: the exception of NCCL on rank 0, and `communication_error` on the other
+  /// ranks; `nccl::mismatch` for different versions of NCCL; the errors of the communicator.
   template <omnibal::communicator Comm>
   [[nodiscard]] ncclUniqueId operator()(Comm&& comm) const {
     world const place{.rank = omnibal::detail::own_rank(comm),
@@ -159,10 +161,10 @@ class descriptor {
 
 enum class file_state { missing, other, whole };
 
-/// Writes the file under another name and renames it.
+/// Writes the file under another name and renames it, so that no rank reads an incomplete file.
 inline void write_whole(std::string_view function, std::string const& path,
                         boot_answer const& answer) {
-  // An unpredictable name, for a new file.
+  // The draft is a new file with an unpredictable name.
   std::string draft = path + ".XXXXXX";
   descriptor const file(::mkostemp(draft.data(), O_CLOEXEC));
   if (!file.is_open()) throw_system(function, "cannot write '" + draft + "'", errno);
@@ -174,7 +176,8 @@ inline void write_whole(std::string_view function, std::string const& path,
   throw_system(function, "cannot write '" + path + "'", code);
 }
 
-/// Reads the file if it exists.
+/// Reads the file. Returns `missing` if it does not exist, `whole` if it has the size of an answer,
+/// and `other` otherwise.
 [[nodiscard]] inline file_state read_whole(std::string_view function, std::string const& path,
                                            boot_answer& answer) {
   // Network file systems cache the absence of a file until its folder is opened again.
@@ -211,8 +214,8 @@ struct share_id_by_file_fn {
   /// Shares the id by which the ranks of a world join a communicator through a file. Rank 0 makes
   /// the id and writes it under another name, which becomes `path` when the file is complete. The
   /// other ranks look for the file, after pauses that grow from 10 milliseconds to a second. No
-  /// rank follows a symbolic link. After the communicator has been made the file may be removed, as
-  /// in `connect_by_file`.
+  /// rank follows a symbolic link. After all ranks have joined the communicator, the file may be
+  /// removed, as `connect_by_file` does.
   ///
   /// Errors: `std::invalid_argument` for a place outside the world, an empty path or run;
   /// `std::system_error` if the file cannot be written or read; `nccl::timeout` if the file does
@@ -282,7 +285,7 @@ struct environment {
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// Returns the number in the first variable that is set.
+/// Returns the number in the first of these environment variables that is set.
 [[nodiscard]] inline std::size_t number_of_variable(std::string_view function,
                                                     std::initializer_list<char const*> names,
                                                     std::size_t largest) {
@@ -323,8 +326,8 @@ namespace omnibal::inline v0::nccl {
 }
 
 struct connect_by_comm_fn {
-  /// Makes a communicator of NCCL for the ranks of another one, on the current device of each rank;
-  /// see `share_id_by_comm` and the constructor of `communicator`, also for the errors.
+  /// Makes a communicator of NCCL for the ranks of `comm`, on the current device of each rank.
+  /// Errors: the errors of `share_id_by_comm` and of the constructor of `communicator`.
   template <omnibal::communicator Comm>
   [[nodiscard]] communicator operator()(Comm&& comm,
                                         communicator_options const& options = {}) const {
@@ -335,7 +338,7 @@ struct connect_by_comm_fn {
   }
 };
 
-/// Makes a communicator for the ranks of another one; see `connect_by_comm_fn`.
+/// Makes a communicator for the ranks of another communicator; see `connect_by_comm_fn`.
 inline constexpr connect_by_comm_fn connect_by_comm{};
 
 struct connect_by_file_fn {
@@ -363,8 +366,8 @@ enum class device_choice {
 
 struct connect_by_environment_fn {
   /// Makes a communicator of the processes that torchrun, mpirun or srun has started, one for each
-  /// rank; see `read_environment`. The ranks connect by the mechanism of NCCL, at the `host:port`
-  /// of rank 0 that the variable `NCCL_COMM_ID` names on all of them. A world of one rank does not
+  /// rank; see `read_environment`. The ranks connect by the mechanism of NCCL. On all ranks the
+  /// variable `NCCL_COMM_ID` contains the `host:port` of rank 0. A world of one rank does not
   /// require the variable. Makes the chosen device the current one. Errors: the errors of
   /// `read_environment` and of `communicator`; `std::invalid_argument` if `NCCL_COMM_ID` is
   /// missing; `gpu::error` if there is no driver or no device.

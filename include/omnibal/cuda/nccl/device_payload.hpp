@@ -33,7 +33,7 @@ struct device_rows {
 
 /// Samples of different sizes, one after the other: sample i is the elements [offsets[i], offsets[i
 /// + 1]), and `offsets` has an element more than there are samples. For received samples `offsets`
-/// is also written, and all elements after the last arrival are the end.
+/// is an output; its elements after the last received sample are the end of this sample.
 template <class T>
 struct device_payloads {
   gpu::device_span<T> values;
@@ -49,18 +49,19 @@ struct device_payloads {
 /// The report that an exchange on a stream writes to device memory on each rank; the previous
 /// contents do not matter.
 struct exchange_report {
-  /// The faults, of all ranks in the bounded form. `no_room` if a message did not fit into its slot
-  /// or the arrivals did not fit into the output. Then the arrivals are unspecified, but the
-  /// samples before the exchange are unchanged. Therefore the exact form can do the same exchange.
+  /// The faults of this rank, or of all ranks in the bounded form. `no_room` if a message did not
+  /// fit into its slot or the arrivals did not fit into the output. Then the arrivals are
+  /// unspecified, but the samples before the exchange are unchanged. Therefore the exact form can
+  /// do the same exchange.
   gpu::fault faults = gpu::fault::none;
-  /// The number of samples that this rank has afterwards.
+  /// The number of samples that this rank has after the exchange.
   std::uint32_t arrivals = 0;
-  /// The number of their elements: rows, or values of payloads.
+  /// The number of elements of these samples: rows, or values of payloads.
   std::uint64_t elements = 0;
-  /// The number of bytes that this rank has sent to others.
+  /// The number of bytes that this rank has sent to other ranks.
   std::uint64_t sent_bytes = 0;
-  /// The bytes of the largest message between two ranks, of all ranks in the bounded form: a slot
-  /// of this size would have been enough.
+  /// The size in bytes of the largest message that this rank sends to another rank, or of all such
+  /// messages in the bounded form. A slot of this size would have been enough.
   std::uint64_t largest_message = 0;
 };
 
@@ -100,7 +101,8 @@ struct payload {
   /// The unit to which the bytes of a sample are rounded up on the wire, in bytes: a divisor of 16.
   std::uint32_t word = 16;
 
-  /// A larger size is a mistake, and positions could exceed their type.
+  /// The largest number of elements of a sample. A larger number is a mistake of the caller, and
+  /// positions could overflow.
   static constexpr std::uint64_t max_elements = std::uint64_t{1} << 40;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t elements(std::uint32_t sample) const {
@@ -125,7 +127,8 @@ struct payload {
   }
 };
 
-/// Returns the largest words by which rows of equal size are copied without much padding.
+/// Returns the size, in bytes, of the largest words that copy rows of `row_bytes` bytes without
+/// much padding.
 [[nodiscard]] constexpr std::uint32_t word_of_rows(std::uint64_t row_bytes) {
   constexpr std::uint64_t padding_is_little = 256;
   if (row_bytes >= padding_is_little) return 16;

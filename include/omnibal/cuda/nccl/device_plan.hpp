@@ -22,21 +22,21 @@ namespace omnibal::inline v0::nccl {
 /// Trivially copyable; does not own the arrays, which are for example in a `device_plan`. Equal on
 /// all ranks except for `max_home` and `max_arrivals`.
 struct device_plan_view {
-  /// Rank r has the samples [home_offsets[r], home_offsets[r + 1]) before, and the slots
-  /// [arrival_offsets[r], arrival_offsets[r + 1]) after.
+  /// Rank r has the samples [home_offsets[r], home_offsets[r + 1]) before the exchange, and the
+  /// slots [arrival_offsets[r], arrival_offsets[r + 1]) after it.
   std::uint32_t const* home_offsets = nullptr;
   std::uint32_t const* arrival_offsets = nullptr;
   /// The sample in each slot, and the slot of each sample.
   std::uint32_t const* item_at = nullptr;
   std::uint32_t const* slot_of = nullptr;
   std::uint32_t ranks = 0;
-  /// The largest number of samples of all ranks together; the largest numbers of this rank before
-  /// and after.
+  /// The largest number of samples of all ranks together, and the largest numbers of samples of
+  /// this rank before and after the exchange.
   std::uint32_t max_samples = 0;
   std::uint32_t max_home = 0;
   std::uint32_t max_arrivals = 0;
 
-  /// Returns the plan that moves every sample back to its place before.
+  /// Returns the plan that moves every sample back to its place before the exchange.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr device_plan_view inverse() const {
     return {arrival_offsets, home_offsets, slot_of,      item_at,
             ranks,           max_samples,  max_arrivals, max_home};
@@ -49,7 +49,7 @@ struct plan_room {
   /// The largest number of samples of a rank before the exchange, equal on all ranks.
   std::size_t max_samples = 0;
   /// The largest number of samples of this rank after the exchange. The default is the number of
-  /// all samples, because one rank may receive all of the short ones.
+  /// all samples, because one rank may receive all short samples.
   std::size_t max_arrivals = static_cast<std::size_t>(-1);
 };
 

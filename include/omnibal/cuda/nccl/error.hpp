@@ -48,8 +48,8 @@ class timeout : public communication_error {
   using communication_error::communication_error;
 };
 
-/// The error of ranks that have connected but cannot work together: another version of NCCL,
-/// another number of ranks, a rank that is present twice.
+/// The error of ranks that reach each other but cannot share a communicator: their versions of NCCL
+/// or their numbers of ranks differ, or a rank is present twice.
 class mismatch : public communication_error {
  public:
   using communication_error::communication_error;

@@ -22,8 +22,8 @@
 namespace omnibal::inline v0::nccl {
 
 struct exchange_bounded_options {
-  /// The most bytes that a rank may send to another rank, including a header of 16 bytes. The value
-  /// is a multiple of 16 and equal on all ranks.
+  /// The largest number of bytes that a rank may send to another rank, including a header of 16
+  /// bytes. The value is a multiple of 16 and equal on all ranks.
   std::size_t slot_bytes = 0;
 };
 
@@ -38,13 +38,13 @@ struct exchange_bounded_fn {
   /// sends and receives. Therefore no count is copied to the host. Only the first call with a slot
   /// size synchronizes, because all ranks agree on the size in that call. Later calls can be
   /// captured in a graph. This form suits tens of ranks, because a rank sends and stores a slot for
-  /// each rank. If a message does not fit, `report` contains this fault on all ranks and the
-  /// sufficient slot, `in` is unchanged, and the exact form can follow. `report` has one element;
-  /// see also `padding_factor`.
+  /// each rank. If a message does not fit, `report` contains the fault `no_room` and the sufficient
+  /// size of a slot on all ranks. Then `in` is unchanged, and the exact form can do the exchange.
+  /// `report` has one element; see also `padding_factor`.
   ///
-  /// Complexity: two radix sorts of the samples of this rank and reading and writing the bytes
-  /// twice. Memory: twice a slot for each rank, 24 bytes for each sample before and 16 for each
-  /// after, and the memory of the sorts. Determinism: portable among equal ranks. Errors:
+  /// Complexity: two radix sorts of the samples of this rank; all bytes are read and written twice.
+  /// Memory: twice a slot for each rank, 24 bytes for each sample before and 16 for each after, and
+  /// the memory of the sorts. Determinism: portable among equal ranks. Errors:
   /// `std::invalid_argument` for a plan of another number of ranks, a slot that is no multiple of
   /// 16, rows of different sizes; the errors of `wait`. Faults on all ranks: `no_room` for a slot
   /// or an output that is too small and a rank with more samples than its plan has room for;
@@ -59,9 +59,9 @@ struct exchange_bounded_fn {
   }
 
   /// Moves samples of different sizes by the plan: `sizes` has the elements of each sample of the
-  /// global batch, in device memory on all ranks, as `gather_lengths` writes them. In the slot a
-  /// sample occupies a multiple of 16 bytes. Further faults: `invalid_amount` if the offsets of
-  /// `in` imply another size.
+  /// global batch, in device memory on all ranks, as `gather_lengths` writes them. A sample
+  /// occupies a multiple of 16 bytes of the slot. Further faults: `invalid_amount` if the offsets
+  /// of `in` imply another size.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   gpu::device_span<std::int64_t const> sizes,
@@ -73,9 +73,9 @@ struct exchange_bounded_fn {
         options.slot_bytes, report);
   }
 
-  /// Returns the scratch of a call with such a plan, in bytes: the scratch of payloads, while rows
-  /// require less. A template, so that a program that does not call it does not compile the steps
-  /// for it.
+  /// Returns the scratch of a call with this plan, in bytes. The result is for payloads of
+  /// different sizes; rows require less. The function is a template, so that a program that does
+  /// not call it does not compile its steps.
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           exchange_bounded_options const& options) const {

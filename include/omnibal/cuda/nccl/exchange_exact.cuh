@@ -31,12 +31,12 @@ struct exchange_exact_fn {
   /// Therefore one copy of 24 bytes per rank goes to the host and the call *waits* for it, in the
   /// order of the stream. The exchange itself is only submitted.
   ///
-  /// Complexity: as `exchange_bounded`, and one collective of 8 bytes by which all ranks learn that
-  /// all can continue. Memory: the messages, 32 bytes for each sample before, 24 for each after, 40
-  /// per rank, and the memory of the sorts. Determinism: portable among equal ranks. Errors on all
-  /// ranks if there is a fault on one: on this rank `std::invalid_argument` or `std::length_error`,
-  /// on the others `communication_error`; on one rank only the errors of arguments that the host
-  /// sees.
+  /// Complexity: as for `exchange_bounded`, and one collective of 8 bytes by which every rank
+  /// learns whether another rank has a fault. Memory: the messages, 32 bytes for each sample
+  /// before, 24 for each after, 40 per rank, and the memory of the sorts. Determinism: portable
+  /// among equal ranks. Errors on all ranks if there is a fault on one: on this rank
+  /// `std::invalid_argument` or `std::length_error`, on the others `communication_error`; Errors on
+  /// one rank only: wrong arguments that the host finds.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out,
@@ -68,8 +68,8 @@ struct exchange_exact_fn {
   }
 
   /// Returns the largest scratch of a call with these fields, in bytes. Messages count as if all
-  /// elements of `in` were sent and the whole room of `out` were received. A template, so that a
-  /// program that does not call it does not compile the steps for it.
+  /// elements of `in` were sent and the whole room of `out` were received. The function is a
+  /// template, so that a program that does not call it does not compile its steps.
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           std::span<stream_field const> fields) const {

@@ -26,8 +26,9 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// The samples that a rank sends, receives and keeps, in runs of samples that are adjacent before
-/// and after. Both sides find the same runs, in the order of their slots.
+/// The samples that a rank sends, receives and keeps, in runs of samples that are adjacent both
+/// before and after the exchange. The sender and the receiver find the same runs, in the order of
+/// their slots.
 class coalesced_messages {
  public:
   /// A run of adjacent samples that this rank sends to one rank or receives from one rank. `first`
@@ -37,7 +38,8 @@ class coalesced_messages {
     std::uint32_t first;
     std::uint32_t count;
   };
-  /// Adjacent samples that remain on this rank, by their places before and after.
+  /// A run of adjacent samples that remain on this rank: their first place before the exchange and
+  /// after it, and their number.
   struct kept_run {
     std::uint32_t from;
     std::uint32_t to;
@@ -71,8 +73,8 @@ class coalesced_messages {
   [[nodiscard]] std::span<kept_run const> kept() const { return kept_; }
 
  private:
-  /// Returns the runs: `place(k)` is the place of the k-th sample here, and `other(place)` returns
-  /// its place on the other side.
+  /// Returns the runs: `place(k)` is the place of the k-th sample on this rank, and `other(place)`
+  /// returns its place on the other rank.
   template <class Place, class Other>
   [[nodiscard]] static std::vector<run> runs_of(std::span<std::uint64_t const> counts,
                                                 Place const& place, Other const& other) {
@@ -106,9 +108,9 @@ namespace omnibal::inline v0::nccl {
 /// rows, or arrays of different sizes. Refers to all of its arguments.
 class device_field {
  public:
-  /// Makes a field of rows: `in` has the rows of this rank before, `out` receives the rows of this
-  /// rank afterwards. Errors: `std::invalid_argument` for rows of different sizes, and if the
-  /// arrays overlap.
+  /// Makes a field of rows: `in` has the rows of this rank before the exchange, and `out` receives
+  /// the rows of this rank after it. Errors: `std::invalid_argument` for rows of different sizes,
+  /// and if the arrays overlap.
   template <class T>
   device_field(device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out)
       : load_(detail::payload_of(name, in, out)) {}
@@ -135,7 +137,8 @@ class device_field {
 
   static constexpr std::string_view name = "nccl::exchange_samples";
 
-  /// The position in elements of each sample, and their end; empty for rows.
+  /// The position of each sample in elements, followed by the end of the last sample; empty for
+  /// rows.
   using offsets = std::vector<std::uint64_t>;
 
   /// Finds the positions of the samples of this rank.
@@ -156,7 +159,8 @@ class device_field {
     check_room("the elements to receive", load_.out_room, after_.back());
   }
 
-  /// Returns the bytes of adjacent samples before, and below after, the exchange.
+  /// Returns the bytes of `count` adjacent samples from place `first` on. `bytes_in` is for places
+  /// before the exchange, `bytes_out` for places after it.
   [[nodiscard]] std::span<std::byte const> bytes_in(std::uint32_t first,
                                                     std::uint32_t count) const {
     return bytes_of(load_.in, before_, first, count);
@@ -206,14 +210,15 @@ struct exchange_samples_fn {
   ///
   /// Grouped sends and receives of exact size move samples from their places directly to their new
   /// places. No sample is collected before or reordered afterwards, and no kernel is needed.
-  /// Samples that remain adjacent go in one message. For samples of some kilobytes and more; for
-  /// smaller samples `exchange_exact` sends fewer messages.
+  /// Samples that remain adjacent go in one message. This form suits samples of some kilobytes or
+  /// more. For smaller samples `exchange_exact` sends fewer messages.
   ///
   /// A collective call that only submits. `plan` must be equal on all ranks, which `all_equal` of
   /// its digest checks. Complexity: n log n in the samples of this rank. Memory: 24 bytes for each
-  /// of them on the host, none on the device. Determinism: portable among equal ranks. Errors:
-  /// `std::invalid_argument` for a plan of another number of ranks, and rows that are too few or of
-  /// different sizes; the errors of `wait`. If a rank throws, the other ranks end by their timeout.
+  /// of these samples on the host, none on the device. Determinism: portable among equal ranks.
+  /// Errors: `std::invalid_argument` for a plan of another number of ranks, and rows that are too
+  /// few or of different sizes; the errors of `wait`. If a rank throws, the other ranks end by
+  /// their timeout.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, exchange_plan const& plan,
                   device_rows<std::type_identity_t<T> const> const& in,
@@ -223,8 +228,9 @@ struct exchange_samples_fn {
   }
 
   /// Moves samples of different sizes; see `device_field`. Returns the position of each arrival,
-  /// and their end. Further errors: `std::invalid_argument` for another number of sizes and an `in`
-  /// of another size than their sum, `std::overflow_error` for their sum.
+  /// followed by the end of the last arrival. Further errors: `std::invalid_argument` if there is
+  /// not a size for each sample, or if `in` has another number of elements than the samples of this
+  /// rank; `std::overflow_error` if a sum of sizes overflows.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   std::vector<std::uint64_t> operator()(gpu::execution<Resource> const& exec, Comm&& comm,
                                         exchange_plan const& plan,
@@ -238,8 +244,9 @@ struct exchange_samples_fn {
 
   /// Moves several fields of the same samples, such as tokens, labels and pixels, in one group,
   /// each of its own type and sizes. The result has an element for each field: empty for rows, and
-  /// otherwise the positions of the arrivals and their end. Nothing is submitted if a field is
-  /// rejected. Memory: 16 bytes more for each sample of this rank and each field with sizes.
+  /// otherwise the positions of the arrivals followed by the end of the last arrival. Nothing is
+  /// submitted if a field is rejected. Memory: 16 bytes more for each sample of this rank and each
+  /// field with sizes.
   template <gpu::device_resource Resource, detail::stream_communicator Comm>
   std::vector<std::vector<std::uint64_t>> operator()(gpu::execution<Resource> const& exec,
                                                      Comm&& comm, exchange_plan const& plan,

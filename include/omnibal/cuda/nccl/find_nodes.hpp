@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The nodes of ranks.
+/// The nodes of ranks: which ranks run on the same host.
 
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -26,16 +26,16 @@ namespace omnibal::inline v0::nccl {
 
 namespace detail {
 
-/// Returns a digest of text.
+/// Returns a digest of the text, equal on all hosts.
 [[nodiscard]] inline std::uint64_t digest_of_text(std::string_view text) {
   std::uint64_t digest = text.size();
   for (char const c : text) digest = rng::mix(digest + static_cast<unsigned char>(c) + 1);
   return digest;
 }
 
-/// Returns the identity of the host, from `NCCL_HOSTID`, or from the name of the host and the id of
-/// its last start. Containers may have equal names on different hosts, or different names on one
-/// host.
+/// Returns the identity of the host: a digest of `NCCL_HOSTID` if this variable is set, otherwise
+/// of the name and the boot id of the host. The name alone is not enough: containers may have equal
+/// names on different hosts, or different names on one host.
 [[nodiscard]] inline std::uint64_t host_identity() {
   if (char const* const given = std::getenv("NCCL_HOSTID"); given != nullptr) {
     return digest_of_text(given);
@@ -106,9 +106,9 @@ struct find_nodes_fn {
   /// it is set, from `NCCL_HOSTID`, as NCCL does. With its `nodes()` as
   /// `make_plan_options::node_of`, plans send few bytes between nodes.
   ///
-  /// A collective call of one collective; for any communicator. Complexity: n log n in the ranks.
-  /// Memory: 12 bytes per rank and 48 per node. Determinism: portable. Errors: the errors of the
-  /// communicator.
+  /// A collective call. Accepts any communicator. Complexity: one collective, and n log n in the
+  /// ranks. Memory: 12 bytes per rank and 48 per node. Determinism: portable. Errors: the errors of
+  /// the communicator.
   template <omnibal::communicator Comm>
   [[nodiscard]] node_map operator()(Comm&& comm) const {
     return node_map(all_gather(comm, detail::host_identity()));

@@ -39,8 +39,8 @@ struct local_lengths {
       : values(of_samples), count(number) {}
 
   gpu::device_span<T const> values;
-  /// The number of values, one element, or none if all values count. A number above the size of
-  /// `values` is the fault `unknown_index`.
+  /// An array of one element with the number of values, or an empty span if all values are used. A
+  /// number above the size of `values` is the fault `unknown_index`.
   gpu::device_span<std::uint32_t const> count;
 };
 
@@ -51,8 +51,8 @@ struct gathered_lengths {
   /// There is one more element than there are ranks.
   gpu::device_span<std::uint32_t> offsets;
   gpu::device_span<T> lengths;
-  /// The faults, one word, or none: then a fault traps; see `gpu::fault`. All ranks receive the
-  /// faults in the word, also of earlier calls, of every rank.
+  /// The faults, one word. If the span is empty, a fault traps; see `gpu::fault`. Every rank
+  /// receives the faults in the words of all ranks, including faults of earlier calls.
   gpu::device_span<gpu::fault> faults;
 };
 
@@ -66,7 +66,8 @@ template <class T>
 concept device_length = std::is_trivially_copyable_v<T> &&
     (std::same_as<T, std::int64_t> || std::same_as<T, resources<kinds_of_length<T>, std::int64_t>>);
 
-/// Returns the columns of these lengths.
+/// Returns the lengths as columns of 64-bit integers. Throws if `local` has too many values or a
+/// `count` of several elements.
 template <class T>
 [[nodiscard]] local_columns columns_of(std::string_view function, local_lengths<T> const& local) {
   omnibal::detail::check_index_count(function, "local", local.values.size());
@@ -142,7 +143,7 @@ struct gather_lengths_fn {
     });
   }
 
-  /// Gathers the lengths if no upper bound on the samples of a rank is known.
+  /// Gathers the lengths without an upper bound on the number of samples of a rank.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
@@ -151,7 +152,8 @@ struct gather_lengths_fn {
     (*this)(exec, comm, local, {}, out);
   }
 
-  /// Returns the scratch of a call with `max_samples`, for `kinds` lengths of a sample, in bytes.
+  /// Returns the scratch of a call with the option `max_samples`, in bytes. Each sample has `kinds`
+  /// lengths.
   [[nodiscard]] std::size_t scratch_bytes(std::size_t ranks, std::size_t max_samples,
                                           std::size_t kinds = 1) const {
     detail::check_most_samples(name, "max_samples", max_samples, ranks);

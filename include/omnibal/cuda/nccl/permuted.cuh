@@ -40,8 +40,9 @@ struct take_item_of_slot {
 
 struct permuted_fn {
   /// Permutes values of all samples from the order before an exchange into the order after it, as
-  /// `exchange_plan::permuted` on the host. With the permuted sizes of payloads `plan.inverse()`
-  /// moves payloads back. Elements beyond the samples of the plan are not written.
+  /// `exchange_plan::permuted` on the host. The permuted sizes of payloads are the sizes for the
+  /// exchange by `plan.inverse()`, which moves the payloads back. Elements beyond the samples of
+  /// the plan are not written.
   ///
   /// Only submits, and can be captured in a graph. Complexity: linear, one kernel. Memory: none.
   /// Determinism: portable. Errors: `std::invalid_argument` if `out` has another size than

@@ -33,7 +33,8 @@ namespace omnibal::inline v0::nccl::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The arrays of a plan that is made, and its inputs.
+/// The arrays of a plan that the device computes, and the costs and sizes from which it computes
+/// them.
 struct plan_arrays {
   std::uint32_t* home_offsets;
   std::uint32_t* arrival_offsets;
@@ -46,7 +47,7 @@ struct plan_arrays {
   std::int64_t* columns;
 };
 
-/// Writes the offsets of one step with all samples.
+/// Writes the offsets of a single step that contains all samples, for `lpt`.
 struct write_step_offsets {
   std::uint32_t const* home_offsets;
   std::uint32_t ranks;
@@ -179,8 +180,8 @@ struct post_balance_fn {
     (*this)(exec, comm, costs, in, {}, plan, out, report);
   }
 
-  /// Returns the scratch of the bounded form for such a plan, in bytes. A template, so that a
-  /// program that does not call it does not compile the steps for it.
+  /// Returns the scratch of the bounded form for this plan, in bytes. The function is a template,
+  /// so that a program that does not call it does not compile its steps.
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           std::size_t slot_bytes) const {
@@ -199,7 +200,8 @@ struct post_balance_fn {
   }
 
   /// Returns the largest scratch of the exact form, in bytes. Messages count as if all elements of
-  /// `in` were sent and the whole room of `out` were received. Also a template.
+  /// `in` were sent and the whole room of `out` were received. This function is a template for the
+  /// same reason as the other overload.
   template <class Meter = gpu::detail::device_meter, class In, class Out>
     requires requires(In const& in) { in.values; }
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan, In const& in,
@@ -243,7 +245,8 @@ struct post_balance_fn {
             plan.ranks, plan.max_home, plan.max_samples, nullptr};
   }
 
-  /// Runs the steps of the bounded form; also for measuring its scratch.
+  /// Runs the steps of the bounded form. With a meter as the backend, the function measures their
+  /// scratch.
   template <gpu::detail::kernel_backend Backend, class Wire, class LoadAt>
   static void in_slots(Backend& b, Wire const& wire, detail::local_columns const& local,
                        detail::plan_arrays arrays, device_plan_view const& view,

@@ -28,12 +28,13 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// A sample that leaves a part and a sample that replaces it, as positions among the samples of
-/// their parts. `nothing` is valid for the second.
+/// An exchange between two parts: `leaves` is the sample that leaves the part with the larger load,
+/// and `comes` is the sample that replaces it, or `nothing` for a move. Both are positions among
+/// the samples of their parts. `leaves` is `nothing` if no exchange helps.
 struct pair_exchange {
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
-  /// The larger load of the two parts afterwards.
+  /// The larger of the two loads after the exchange.
   std::uint64_t largest;
   std::uint32_t leaves;
   std::uint32_t comes;
@@ -41,8 +42,8 @@ struct pair_exchange {
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool helps() const { return leaves != nothing; }
 };
 
-/// Returns the better exchange: the exchange with the least `largest`, of equal ones the one with
-/// the first sample to leave.
+/// Returns the better exchange: the exchange with the least `largest`, and among equal exchanges
+/// the one whose leaving sample is first.
 struct take_better_exchange {
   OMNIBAL_HOST_DEVICE constexpr pair_exchange operator()(pair_exchange const& left,
                                                          pair_exchange const& right) const {
@@ -52,30 +53,32 @@ struct take_better_exchange {
   }
 };
 
-/// The samples of each part, by ascending place in the order of falling costs, one part after the
-/// other in one array. Exchanges of a round are noted first and then carried out at once, by
-/// writing all lists anew: each sample finds its new position independently.
+/// The samples of each part by descending cost, one part after the other in one array. The place of
+/// a sample is its position among all samples of the step by descending cost. The exchanges of a
+/// round are recorded first. Then all lists are written anew at the same time, because each sample
+/// finds its new position independently.
 struct sorted_part_lists {
   std::uint32_t samples;
   std::uint32_t parts;
-  /// Arrays by place.
+  /// Arrays by place: the cost of the sample, and its part.
   std::uint64_t* costs;
   std::uint32_t* part_of;
-  /// The present lists, and room for the next ones.
+  /// The places of the samples in the current lists, and memory for the lists of the next round.
   std::uint32_t* places;
   std::uint32_t* next_places;
-  /// Arrays by part: the first position, the number of samples, the load.
+  /// Arrays by part: the first position in the current lists and in the next lists, the number of
+  /// samples, and the load.
   std::uint32_t* offsets;
   std::uint32_t* next_offsets;
   std::uint32_t* sizes;
   std::uint64_t* loads;
-  /// Arrays by part, for the noted exchanges: the position of the sample that leaves, the place of
-  /// the sample that arrives, and the other part.
+  /// Arrays by part for the recorded exchanges: the position of the sample that leaves the part,
+  /// the place of the sample that arrives, and the other part.
   std::uint32_t* leaving;
   std::uint32_t* coming;
   std::uint32_t* partners;
 
-  /// Takes the arrays by sample.
+  /// Takes the arrays with an element for each sample.
   template <array_arena Arena>
   OMNIBAL_HOST_DEVICE void take_samples(Arena& arena, std::uint32_t sample_count) {
     samples = sample_count;
@@ -84,7 +87,7 @@ struct sorted_part_lists {
     places = arena.template take<std::uint32_t>(sample_count);
     next_places = arena.template take<std::uint32_t>(sample_count);
   }
-  /// Takes the arrays by part.
+  /// Takes the arrays with an element for each part.
   template <array_arena Arena>
   OMNIBAL_HOST_DEVICE void take_parts(Arena& arena, std::uint32_t part_count) {
     parts = part_count;
@@ -97,7 +100,7 @@ struct sorted_part_lists {
     partners = arena.template take<std::uint32_t>(part_count);
   }
 
-  /// Makes the arrays by part from `places`, `part_of` and `costs`.
+  /// Computes the sizes, loads and first positions of the parts from `part_of` and `costs`.
   template <thread_block Block>
   OMNIBAL_HOST_DEVICE void sum_up(Block& block) const {
     block.for_each(parts, [&](std::size_t part) {
@@ -116,7 +119,8 @@ struct sorted_part_lists {
 
   /// Returns the exchange after which the larger load of two parts is least, found by a warp;
   /// `heavy` has the larger load. In the result no sample leaves if no exchange reduces this load.
-  /// Each sample that may leave searches for its two best partners, by the excess of the load.
+  /// Each sample of `heavy` has two candidates for its replacement: the samples of `light` whose
+  /// costs are next to the cost that would make the loads equal.
   template <thread_team Warp>
   [[nodiscard]] OMNIBAL_HOST_DEVICE pair_exchange best_exchange(Warp& warp, std::uint32_t heavy,
                                                                 std::uint32_t light,
@@ -152,7 +156,7 @@ struct sorted_part_lists {
         take_better_exchange{}, none);
   }
 
-  /// Notes an exchange, as one thread. A part can be in one exchange at a time.
+  /// Records an exchange, in one thread. A part can be in only one exchange of a round.
   OMNIBAL_HOST_DEVICE void note(std::uint32_t heavy, std::uint32_t light,
                                 pair_exchange const& swap) const {
     std::uint32_t const leaves = places[offsets[heavy] + swap.leaves];
@@ -173,7 +177,7 @@ struct sorted_part_lists {
     ++sizes[light];
   }
 
-  /// Moves the samples of all noted exchanges to their new parts. The samples of a part stay
+  /// Moves the samples of all recorded exchanges to their new parts. The samples of a part stay
   /// sorted.
   template <thread_block Block>
   OMNIBAL_HOST_DEVICE void carry_out(Block& block) {
@@ -208,10 +212,12 @@ struct sorted_part_lists {
     right = other;
   }
 
-  /// Returns the number of samples of a part, without the one that leaves, that have a lower place.
+  /// Returns the number of samples of a part with a lower place than `place`, without the sample
+  /// that leaves the part.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t rank_among(std::uint32_t place,
                                                              std::uint32_t part) const {
-    // The size may have changed already, but not the end of the list.
+    // `sizes` may already contain the size after the exchanges, but `offsets` still has the end of
+    // the current list.
     std::uint32_t const first = offsets[part];
     std::uint32_t const last = part + 1 == parts ? samples : offsets[part + 1];
     std::uint32_t const rank =
@@ -220,10 +226,11 @@ struct sorted_part_lists {
   }
 };
 
-/// The memory of a search in addition to the lists.
+/// The memory that the search requires in addition to the lists.
 struct refine_memory {
   part_ranking ranking;
-  /// One exchange for each part.
+  /// The exchange that the search has found for each pair of parts, by the rank of the lighter
+  /// part.
   pair_exchange* swaps;
 
   template <array_arena Arena>
@@ -233,7 +240,7 @@ struct refine_memory {
   }
 };
 
-/// Rounds in which pairs of parts exchange at once.
+/// The search: rounds in which many pairs of parts exchange samples at the same time.
 struct round_refiner {
   std::uint64_t rounds;
   part_counts part_rule;
@@ -252,9 +259,10 @@ struct round_refiner {
   }
 
  private:
-  /// Notes exchanges of the most loaded parts with the least loaded ones, in pairs. If these do not
-  /// help the most loaded part, notes its best exchange with any other part. Returns false if no
-  /// exchange helps this part. One loop serves both cases, because the search is long.
+  /// Records exchanges of the most loaded parts with the least loaded parts, in pairs. If the
+  /// exchange of the most loaded part does not help it, records only its best exchange with any
+  /// other part. Returns false if no exchange helps this part. One loop serves both cases, because
+  /// the search is long.
   template <thread_block Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool note_exchanges(Block& block,
                                                         sorted_part_lists const& lists,
@@ -289,7 +297,7 @@ struct round_refiner {
     }
   }
 
-  /// Returns the first rank of the least swap that helps, or `count`.
+  /// Returns the first rank of the best exchange among `swaps`, or `count` if no exchange helps.
   template <thread_block Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static std::uint32_t best_rank(Block& block,
                                                                    pair_exchange const* swaps,
@@ -318,12 +326,12 @@ struct refine_tuning {
   static constexpr int threads = 512;
 };
 
-/// The groups of the caller as the parts of steps.
+/// The start of the search from groups of the caller, which are the parts of the steps.
 struct given_parts {
   grouping_view groups;
   std::uint32_t parts;
 
-  /// Returns false, and sets a fault, if the parts of a step are not groups of its samples. Does
+  /// If the parts of a step are not groups of its samples, raises a fault and returns false. Does
   /// not read the beginning of the next step, because its block may already write there.
   template <thread_block Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool match(Block& block, step_table const& table,
@@ -355,15 +363,15 @@ struct given_parts {
     });
   }
 
-  /// Sorts the samples of a step, which go to the items of the result, and finds the part of each
-  /// place and the places of each part.
+  /// Sorts the samples of a step and writes them to the items of the result. Then finds the part of
+  /// each place and the places of each part.
   template <thread_block Block>
   OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
                                 std::size_t step, sorted_part_lists& lists) const {
     step_range range = table[step];
     if (!match(block, table, step, range)) range.size = 0;
     lists.samples = range.size;
-    // The number of its part, one larger, for each sample.
+    // For each sample: the number of its part plus one, or zero if no part contains the sample.
     std::uint32_t* const number_of_sample = lists.next_places;
     block.for_each_load(range.size, [&](std::size_t i) {
       number_of_sample[i] = 0;
@@ -374,7 +382,7 @@ struct given_parts {
       std::uint32_t const sample = lists.places[i] - range.first;
       if (sample < range.size) number_of_sample[sample] = part_at(step, position) + 1;
     });
-    // Until the lists are known, their memory has the sample at each place.
+    // Until the lists are computed, their memory contains the sample at each place.
     ordered_samples const order{lists.costs, lists.places};
     static_cast<void>(sort_costs_in_block(block, table, range, order));
     block.for_each(range.size, [&](std::size_t place) {
@@ -397,7 +405,7 @@ struct given_parts {
                 std::uint32_t* keys) const;
 };
 
-/// Writes for each sample the number of its part in its step, one larger.
+/// Writes for each sample the number of its part in its step plus one.
 struct read_given_parts {
   step_table table;
   given_parts given;
@@ -419,7 +427,8 @@ struct read_given_parts {
   }
 };
 
-/// Finds the part of each place. Sorted by these keys, the places are the lists of all parts.
+/// Writes the part of each place, and a key for each place. The places sorted by these keys are the
+/// lists of all parts.
 struct read_places {
   step_table table;
   given_parts given;
@@ -472,7 +481,8 @@ struct deal_places {
   }
 };
 
-/// Dealt parts as `gpu::deal` makes them: arithmetic replaces the arrays that `given_parts` reads.
+/// The start of the search from the parts that `gpu::deal` computes. Arithmetic replaces the arrays
+/// that `given_parts` reads.
 struct dealt_parts {
   std::uint32_t parts;
 
@@ -500,8 +510,8 @@ struct dealt_parts {
   }
 };
 
-/// Returns a lower bound on the largest load plus the share `max_overload` of the bound, or at most
-/// the largest integer.
+/// Returns the largest load at which the search may end: a lower bound times `1 + max_overload`, at
+/// most the largest integer.
 template <thread_block Block>
 [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block,
                                                             sorted_part_lists const& lists,
@@ -519,8 +529,8 @@ template <thread_block Block>
   return bound + static_cast<std::uint64_t>(slack);
 }
 
-/// Refines the parts of one step in shared memory. The samples by place are in the items of the
-/// result until the items are needed.
+/// Refines the parts of one step in shared memory. Until the result is written, its items contain
+/// the sample at each place.
 template <class Start>
 struct refine_in_block {
   static constexpr int min_blocks = 1;
@@ -564,7 +574,8 @@ struct refine_in_block {
   }
 };
 
-/// Refines the parts of one step whose lists are in device memory, with arrays of the parts.
+/// Refines the parts of one step whose lists are in device memory. The arrays by part are in shared
+/// or in device memory.
 template <class Arrays>
 struct refine_of_sorted {
   static constexpr int min_blocks = 1;

@@ -31,12 +31,13 @@ struct spill_tuning {
   static constexpr int threads = 256;
 };
 
-/// The sizes of a layer.
+/// The numbers of experts and of ranks of a layer.
 struct spill_shape {
   std::uint32_t experts;
   std::uint32_t ranks;
 
-  /// Returns the largest number of copies. Each copy empties a donor, an expert or a room.
+  /// Returns the largest number of copies of a layer. Each copy completes a donor, an expert or the
+  /// room of a rank.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t copies() const {
     return std::size_t{experts} + ranks;
   }
@@ -63,13 +64,13 @@ struct spill_tables {
   fault* faults;
 };
 
-/// The copies of a layer, and their lower bound.
+/// The result of the search for a layer, and the lower bound on the number of its copies.
 struct spill_outcome {
   omnibal::detail::order_result found;
   std::size_t fewest_copies;
 };
 
-/// The arrays of a block.
+/// The arrays of a block for one layer.
 struct spill_arrays {
   /// An element for each rank.
   std::int64_t* loads;
@@ -77,7 +78,7 @@ struct spill_arrays {
   std::int64_t* bound_surpluses;
   omnibal::detail::spill_donor* donors;
   omnibal::detail::spill_room* rooms;
-  /// An element for each expert: the experts of donors.
+  /// The experts of the donors; the array has an element for each expert.
   omnibal::detail::expert_tokens* experts;
   omnibal::detail::filling_arrays filling;
   omnibal::detail::order_arrays search;
@@ -161,13 +162,14 @@ class layer_spill {
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_listed(std::size_t expert) const {
     return tokens_[expert] != 0 && arrays_.loads[home_[expert]] > cap_;
   }
-  /// Returns whether expert a is before expert b in the list of the experts of donors.
+  /// Returns true if expert a precedes expert b in the list of the experts of donors.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_before(std::size_t a, std::size_t b) const {
     if (home_[a] != home_[b]) return home_[a] < home_[b];
     return tokens_[a] != tokens_[b] ? tokens_[a] > tokens_[b] : a < b;
   }
 
-  /// Sorts donors, rooms and experts: the place of each is the number of those before it.
+  /// Sorts donors, rooms and experts. The place of each element is the number of elements before
+  /// it.
   OMNIBAL_HOST_DEVICE void find_lists() {
     spill_arrays const& a = arrays_;
     block_.reduce_each(
@@ -218,7 +220,8 @@ class layer_spill {
     arrays_.rooms[place] = {static_cast<std::uint32_t>(rank), cap_ - load};
   }
 
-  /// Searches in one thread: each order follows from the one before it.
+  /// Runs the search, in one thread because each order of the donors follows from the order before
+  /// it.
   OMNIBAL_HOST_DEVICE void search() const {
     omnibal::detail::spill_lists const lists{arrays_.donors, donors_, arrays_.rooms, rooms_,
                                              arrays_.experts};

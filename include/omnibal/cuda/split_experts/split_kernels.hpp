@@ -21,15 +21,15 @@ namespace omnibal::inline v0::gpu::detail {
 /// change the result.
 struct split_tuning {
   static constexpr int threads = 256;
-  /// The most slots of a layer that a block sorts.
+  /// The largest number of slots of a layer that a block can sort.
   static constexpr std::size_t most_slots = std::size_t{16} * threads;
 };
 
-/// The sizes of a layer.
+/// The numbers of experts, ranks and slots of a layer.
 struct split_shape {
   std::uint32_t experts;
   std::uint32_t ranks;
-  /// The slots of a rank.
+  /// The number of slots of a rank.
   std::uint32_t slots;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t all_slots() const {
@@ -37,18 +37,19 @@ struct split_shape {
   }
 };
 
-/// The arrays of a block.
+/// The arrays of a block for one layer.
 struct split_arrays {
   /// For each slot: its expert, the slots ordered by expert, and the tokens.
   std::uint32_t* expert;
   std::uint32_t* copies;
   std::int64_t* split;
-  /// For each expert: its first copy, the place behind its last one, and the experts with a choice.
+  /// For each expert: its first copy, the place behind its last copy, and its place among the
+  /// experts with a choice; then a list of the experts with a choice.
   std::uint32_t* first;
   std::uint32_t* last;
   std::uint32_t* choice;
   std::uint32_t* chosen;
-  /// For each rank: its tokens, and what a search knows.
+  /// For each rank: its tokens, and the state of the search for paths.
   std::int64_t* loads;
   std::uint64_t* found;
   std::uint32_t* place;
@@ -84,7 +85,7 @@ struct split_tables {
   split_shape shape;
   std::int64_t const* tokens;
   std::uint32_t const* slots;
-  /// Null if no rank has tokens in any case.
+  /// The tokens that each rank has in addition to the split tokens; null if there are none.
   std::int64_t const* first_tokens;
   std::int64_t* split;
   std::int64_t* rank_tokens;
@@ -115,7 +116,7 @@ class layer_flow {
                                                      : tables.first_tokens + layer * shape_.ranks),
         is_full_(tables.is_full + layer * shape_.ranks) {}
 
-  /// Splits the tokens. Returns false, and a fault, if the input is wrong.
+  /// Splits the tokens of the layer. If the input is wrong, raises a fault and returns false.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool run() {
     if (count_negative(tokens_, shape_.experts) != 0) return false;
     if (first_tokens_ != nullptr && count_negative(first_tokens_, shape_.ranks) != 0) return false;
@@ -153,7 +154,7 @@ class layer_flow {
         },
         add{}, 0u);
   }
-  /// Returns the sum with `init`, or the largest word if the sum exceeds it.
+  /// Returns `init` plus the sum of the amounts, or 2^64 - 1 if this sum is larger.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t sum_of(std::int64_t const* amounts,
                                                          std::uint32_t count,
                                                          std::uint64_t init) const {
@@ -172,8 +173,8 @@ class layer_flow {
     return arrays_.last[expert] - arrays_.first[expert];
   }
 
-  /// Lists the slots of each expert, and splits the tokens that have no choice. Returns false if an
-  /// expert has tokens and no slot.
+  /// Lists the slots of each expert, and assigns the tokens of experts with one copy. Returns false
+  /// if an expert has tokens and no slot.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool find_copies() {
     split_arrays const& a = arrays_;
     std::uint32_t const n = shape_.all_slots();
@@ -209,8 +210,8 @@ class layer_flow {
         });
   }
 
-  /// Fills the experts with several copies one after the other, in one thread: each one depends on
-  /// the loads before it.
+  /// Distributes the tokens of the experts with several copies, one expert after the other. One
+  /// thread does this, because each expert depends on the loads after the experts before it.
   OMNIBAL_HOST_DEVICE void fill_all() {
     split_arrays const& a = arrays_;
     auto const has_choice = [&](std::size_t e) { return copies_of(e) > 1 && tokens_[e] != 0; };
@@ -224,7 +225,8 @@ class layer_flow {
     });
   }
 
-  /// Fills the copies of an expert from the lightest rank, so that those with tokens end level.
+  /// Distributes `left` tokens of an expert over its copies, from the rank with the smallest load
+  /// on. Afterwards the loads of the ranks that receive tokens differ by at most one.
   OMNIBAL_HOST_DEVICE void fill(std::uint32_t expert, std::int64_t left) const {
     std::uint32_t* const order = arrays_.order;
     auto const load = [&](std::uint32_t i) { return arrays_.loads[rank_of(order[i])]; };
@@ -233,7 +235,7 @@ class layer_flow {
     for (std::uint32_t c = arrays_.first[expert]; c != arrays_.last[expert]; ++c) {
       std::uint32_t const slot = arrays_.copies[c];
       std::uint32_t const rank = rank_of(slot);
-      // A second copy on a rank, which is next to the first one, gets nothing.
+      // A second copy on a rank, which follows the first copy in the list, receives no tokens.
       if (rank == before) continue;
       before = rank;
       std::uint32_t place = count++;
@@ -289,8 +291,9 @@ class layer_flow {
     }
   }
 
-  /// Returns the first step to a slot of a rank that was not reached: the place of the other rank
-  /// in the queue, which is in the last level, and the slot there.
+  /// Returns the first step by which the search can reach the rank of `slot`, or `not_found`. The
+  /// upper half of a step is the place in the queue of the rank that tokens leave, and the lower
+  /// half is their slot there.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t first_step_to(std::uint32_t slot) const {
     std::uint32_t const expert = arrays_.expert[slot];
     std::uint64_t result = not_found;
@@ -304,7 +307,7 @@ class layer_flow {
   }
 
   /// Reaches the next level of ranks, in the order in which a search with one thread finds them.
-  /// Returns how many of them are below the parameter.
+  /// Returns the number of these ranks whose load is below `largest_`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t expand() {
     split_arrays const& a = arrays_;
     block_.reduce_each(
@@ -341,7 +344,7 @@ class layer_flow {
     return static_cast<std::uint32_t>(counts);
   }
 
-  /// Pushes tokens along the path to each rank of the last level that is below the parameter.
+  /// Pushes tokens along the path to each rank of the last level whose load is below `largest_`.
   OMNIBAL_HOST_DEVICE void push() {
     block_.once([&] {
       for (std::uint32_t i = begin_; i != end_; ++i) {
@@ -374,7 +377,7 @@ class layer_flow {
   std::int64_t const* first_tokens_;
   std::uint8_t* is_full_;
   std::int64_t largest_ = 0;
-  /// The places of the last level in the queue.
+  /// The places [begin_, end_) of the last level of the search in the queue.
   std::uint32_t begin_ = 0;
   std::uint32_t end_ = 0;
 };
@@ -402,7 +405,7 @@ struct split_in_block {
   }
 };
 
-/// Returns the bytes of the arrays of a block.
+/// Returns the number of bytes of the arrays of a block.
 [[nodiscard]] inline std::size_t split_bytes(split_shape const& shape) {
   return arena_bytes(
       [&](arena_meter& arena) { static_cast<void>(split_arrays::take(arena, shape)); });

@@ -30,13 +30,15 @@ struct planner_options {
   std::uint64_t seed;
 };
 
-/// Plans the placement of all layers.
+/// Plans the placements of all layers: one search for each layer, and then the division of the
+/// moved copies among the layers.
 class expert_planner {
  public:
   expert_planner(expert_shape const& shape, planner_options const& options)
       : shape_(shape), options_(options), limits_(placement_effort::of(options.effort)) {}
 
-  /// Places a layer whose loads have a sum below 2^60. `old` is empty without an old placement.
+  /// Runs the search for one layer. Precondition: the sum of the loads is below 2^60. `old` is
+  /// empty if there is no old placement.
   void add_layer(std::vector<std::int64_t> loads, std::vector<std::uint32_t> old) {
     auto const bound = placement_bound<std::int64_t>(shape_, loads);
     auto const slack = static_cast<double>(bound) * options_.max_gap;
@@ -53,7 +55,7 @@ class expert_planner {
     add_point();
     std::size_t const slots = layer.slots().size();
     if (options_.max_moved) {
-      // A layer may use several times its share of the budget.
+      // A search may move several times the equal share of its layer in the budget.
       std::size_t const limit = 4 * std::min(*options_.max_moved / options_.layers, slots) + 4;
       search.descend(goal, std::min(limit, slots), add_point);
     } else {
@@ -65,7 +67,7 @@ class expert_planner {
     points_.push_back(std::move(points));
   }
 
-  /// Writes the placements with at most `max_moved` moved copies.
+  /// Writes the placements of all layers, with at most `max_moved` moved copies together.
   void write(expert_placement& result) const {
     std::vector<std::size_t> chosen;
     if (options_.max_moved) {

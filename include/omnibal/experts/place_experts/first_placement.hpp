@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A placement of the experts of a layer without an old one.
+/// A placement of the experts of a layer without an old placement.
 
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/experts/place_experts/placed_layer.hpp>
@@ -19,13 +19,15 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the numbers of `keys` by descending key, then ascending.
+/// Returns the indices of `keys` in descending order of their keys; equal keys are in ascending
+/// order of the index.
 [[nodiscard]] inline std::vector<std::uint32_t> by_descending(std::span<std::int64_t const> keys) {
   return order_descending(keys.size(), [&](std::size_t i) { return keys[i]; });
 }
 
-/// Returns the node of each group: the heaviest group first, to the lightest node with room, then
-/// exchanges of groups with the heaviest node.
+/// Returns the node of each group. The groups are assigned in descending order of load, each to the
+/// node with the smallest load that has room. Then the node with the largest load exchanges groups
+/// with other nodes.
 [[nodiscard]] inline std::vector<std::uint32_t> nodes_of_groups(
     expert_shape const& shape, std::span<std::int64_t const> loads) {
   std::vector<std::int64_t> group_loads(shape.groups, 0);
@@ -73,9 +75,10 @@ namespace omnibal::inline v0::detail {
   return result;
 }
 
-/// Returns numbers of copies of these experts with the least largest share: each further copy goes
-/// to the expert with the largest share. No expert has more copies than `ranks`. Precondition:
-/// `slots` is from the number of experts to `ranks` times this number.
+/// Returns the number of copies of each expert, `slots` in all, with which the largest load of a
+/// copy is smallest. Each further copy goes to the expert whose copies have the largest load. No
+/// expert has more than `ranks` copies. Precondition: `slots` is at least the number of experts and
+/// at most `ranks` times this number.
 template <class Load>
 [[nodiscard]] std::vector<std::uint32_t> even_copies(std::span<Load const> loads, std::size_t slots,
                                                      std::size_t ranks) {
@@ -99,22 +102,23 @@ template <class Load>
   return result;
 }
 
-/// Returns a lower bound of the heaviest rank with any placement: the mean of the ranks, or the
-/// least largest share of a copy if it is larger.
+/// Returns a lower bound on the largest load of a rank in any placement: the larger of the mean
+/// load of a rank and the smallest possible largest load of a copy.
 template <class Load>
 [[nodiscard]] Load placement_bound(expert_shape const& shape, std::span<Load const> loads) {
   auto const ranks = static_cast<Load>(shape.ranks);
   Load const sum = std::accumulate(loads.begin(), loads.end(), Load{0});
   Load mean = sum / ranks;
   if constexpr (std::integral<Load>) mean += sum % ranks != 0 ? 1 : 0;
-  // Two copies or more of each expert above the mean often suffice.
+  // The loop counts the copies with which no copy has more than the mean load. If the slots suffice
+  // for these copies, the mean is the bound.
   std::size_t needed = loads.size();
   bool is_mean = true;
   for (Load const load : loads) {
     if (load <= mean) continue;
     Load const parts = load / mean;
     if (parts >= static_cast<Load>(shape.node_ranks())) is_mean = false;
-    // Rounded down and one more: at least the copies of shares up to the mean.
+    // One copy more than the quotient, rounded down, is enough for loads of copies up to the mean.
     if (is_mean) needed += static_cast<std::size_t>(parts);
   }
   if (is_mean && needed <= shape.ranks * shape.slots) return mean;
@@ -126,8 +130,8 @@ template <class Load>
   return result;
 }
 
-/// Puts the copies of the experts of a node on its ranks: the largest share first, to the lightest
-/// rank with a free slot and without the expert.
+/// Puts the copies of the experts of a node on its ranks, in descending order of their loads. Each
+/// copy goes to the rank with the smallest load that has a free slot and does not have the expert.
 class node_filler {
  public:
   node_filler(expert_shape const& shape, std::size_t first_rank, std::vector<std::uint32_t>& slots)
@@ -165,9 +169,9 @@ class node_filler {
     loads_[rank] += share;
   }
 
-  /// Puts an expert that `rank`, the last one with a free slot, has already: another rank without
-  /// the expert takes it and gives one that `rank` does not have. There is one, because full ranks
-  /// have more experts than `rank`.
+  /// Puts an expert if `rank`, the last rank with a free slot, already has it: another rank without
+  /// the expert takes it and gives `rank` an expert that `rank` does not have. Such an expert
+  /// exists, because full ranks have more experts than `rank`.
   void exchange(std::size_t rank, std::uint32_t expert, std::int64_t share) {
     for (std::size_t r = 0; r != loads_.size(); ++r) {
       if (r == rank || has(r, expert)) continue;
@@ -188,7 +192,7 @@ class node_filler {
   std::vector<std::size_t> used_;
 };
 
-/// Returns the experts of the slots of all ranks, groups on the given nodes.
+/// Returns the expert of each slot of all ranks. The groups are on the given nodes.
 [[nodiscard]] inline std::vector<std::uint32_t> first_placement(
     expert_shape const& shape, std::span<std::int64_t const> loads,
     std::span<std::uint32_t const> node_of_group) {

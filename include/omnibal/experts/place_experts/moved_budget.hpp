@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// A budget of moved copies, divided among layers.
+/// The division of a budget of moved copies among layers.
 
 #include <omnibal/config.hpp>
 #include <omnibal/experts/place_experts/placement_search.hpp>
@@ -15,8 +15,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Chooses a state of each layer with at most `budget` moved copies in all and a small sum of the
-/// largest loads. The states of a layer are its first one and those that follow in the search.
+/// Chooses a state of each layer, with at most `budget` moved copies in all and a small sum of the
+/// largest loads. The states of a layer are its first placement and the placements after each move
+/// of its search.
 class moved_budget {
  public:
   moved_budget(std::span<std::vector<placement_point> const> layers, std::size_t budget)
@@ -28,18 +29,18 @@ class moved_budget {
     }
   }
 
-  /// Returns the number of the state of each layer.
+  /// Returns the index of the chosen state of each layer.
   [[nodiscard]] std::vector<std::size_t> const& chosen() const { return chosen_; }
 
  private:
-  /// A step to a later state of a layer.
+  /// A step of a layer from its chosen state to a later state.
   struct step {
     std::size_t layer;
     std::size_t point;
     std::int64_t gain;
     std::size_t moved;
 
-    /// Returns true if the step has more gain for a moved copy.
+    /// Returns true if this step has a larger gain for each moved copy than `other`.
     [[nodiscard]] bool is_before(step const& other) const {
       int128 const left = static_cast<int128>(gain) * static_cast<int128>(other.moved);
       int128 const right = static_cast<int128>(other.gain) * static_cast<int128>(moved);
@@ -54,7 +55,8 @@ class moved_budget {
     return {layer, to, before.largest_load - after.largest_load, moved};
   }
 
-  /// Adds the steps along the convex hull of the states of a layer.
+  /// Adds the steps along the convex hull of the states of a layer, as points of moved copies and
+  /// largest load.
   void add_hull(std::size_t layer, std::vector<step>& steps) const {
     std::size_t const count = layers_[layer].size();
     for (std::size_t from = 0; from + 1 < count;) {

@@ -17,9 +17,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the old slots of a layer, or nothing without an old placement. Errors:
-/// `std::invalid_argument` for an unknown expert, an expert without a slot, a group on two nodes,
-/// and nodes with different numbers of groups.
+/// Returns the experts of the slots of a layer in the old placement, or an empty list if there is
+/// no old placement. Errors: `std::invalid_argument` for an unknown expert, an expert without a
+/// slot, a group on two nodes, and nodes with different numbers of groups.
 [[nodiscard]] inline std::vector<std::uint32_t> old_layer(std::string_view function,
                                                           expert_shape const& shape,
                                                           std::span<std::uint32_t const> old,
@@ -60,8 +60,9 @@ namespace omnibal::inline v0::detail {
   return {own.begin(), own.end()};
 }
 
-/// Replaces second copies of an expert on a rank by the experts with the largest shares that the
-/// rank does not have. Returns the number of replaced copies.
+/// Replaces second copies of an expert on a rank. Each replacement is the expert with the largest
+/// load of a copy among the experts that the rank does not have. Returns the number of replaced
+/// copies.
 [[nodiscard]] inline std::size_t repair_duplicates(expert_shape const& shape,
                                                    std::span<std::int64_t const> loads,
                                                    std::vector<std::uint32_t>& slots) {
@@ -92,8 +93,8 @@ namespace omnibal::inline v0::detail {
   return result;
 }
 
-/// Returns the copies of each layer on ranks that do not have the expert in the old placement;
-/// zeros without one.
+/// Returns the number of copies of each layer on ranks that do not have the expert in the old
+/// placement; zeros if there is no old placement.
 [[nodiscard]] inline std::vector<std::size_t> moved_copies(expert_shape const& shape,
                                                            std::span<std::uint32_t const> old,
                                                            std::span<std::uint32_t const> slots) {

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The copies, shares and loads of one layer.
+/// The copies of the experts of one layer, the loads of the copies and the loads of the ranks.
 
 #include <algorithm>
 #include <bit>
@@ -14,8 +14,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The sizes of a layer. Nodes have equal numbers of consecutive ranks, and groups equal numbers of
-/// consecutive experts; all copies of a group are on one node.
+/// The sizes of a layer. Each node has the same number of consecutive ranks, and each group has the
+/// same number of consecutive experts. All copies of a group are on one node.
 struct expert_shape {
   std::size_t experts;
   std::size_t ranks;
@@ -59,19 +59,20 @@ class rank_sets {
   std::vector<std::uint64_t> bits_;
 };
 
-/// One expert of a slot replaced by another one.
+/// The replacement of the expert of a slot by another expert.
 struct slot_change {
   std::uint32_t slot;
   std::uint32_t from;
   std::uint32_t to;
 };
 
-/// The experts of all slots of a layer, and the loads that follow from them. The load of an expert
-/// is divided by its copies and rounded down.
+/// The experts of all slots of a layer, and the loads of the ranks that follow from them. The load
+/// of a copy, its share, is the load of the expert divided by the number of its copies, rounded
+/// down.
 class placed_layer {
  public:
-  /// Preconditions: every expert has a slot, and no rank has two copies of one. The sum of the
-  /// loads is below 2^60.
+  /// Preconditions: every expert has a slot, no rank has two copies of one expert, and the sum of
+  /// the loads is below 2^60.
   placed_layer(expert_shape const& shape, std::vector<std::int64_t> loads,
                std::vector<std::uint32_t> slots)
       : shape_(shape),
@@ -104,7 +105,7 @@ class placed_layer {
   [[nodiscard]] bool has(std::size_t rank, std::size_t expert) const {
     return holders_.has(expert, rank);
   }
-  /// Returns the load of a copy, now and with one copy less or more.
+  /// Returns the load of a copy of an expert: now, with one copy less, or with one copy more.
   [[nodiscard]] std::int64_t share(std::size_t expert) const { return shares_[expert].now; }
   [[nodiscard]] std::int64_t share_with_less(std::size_t expert) const {
     return shares_[expert].less;
@@ -112,7 +113,7 @@ class placed_layer {
   [[nodiscard]] std::int64_t share_with_more(std::size_t expert) const {
     return shares_[expert].more;
   }
-  /// Visits the ranks with a copy.
+  /// Calls `visit(rank)` for each rank with a copy of an expert.
   template <class Visit>
   void for_each_holder(std::size_t expert, Visit const& visit) const {
     holders_.for_each(expert, visit);
@@ -123,7 +124,8 @@ class placed_layer {
                                     rank_loads_.begin());
   }
 
-  /// Returns the largest load of some ranks, measured anew from the slots.
+  /// Returns the largest load of some ranks, computed again from the slots, to check the loads that
+  /// moves update.
   [[nodiscard]] std::int64_t measured_load(std::span<std::size_t const> ranks) const {
     std::vector<std::int64_t> copies(shape_.experts, 0);
     for (std::uint32_t const expert : slots_) ++copies[expert];
@@ -136,17 +138,17 @@ class placed_layer {
     return largest;
   }
 
-  /// Returns by how much the moved copies change if a rank takes or gives up an expert.
+  /// Returns the change of the number of moved copies if a rank takes an expert, or gives it up.
   [[nodiscard]] std::ptrdiff_t cost_to_take(std::size_t rank, std::size_t expert) const {
     return old_holders_.has(expert, rank) ? 0 : 1;
   }
   [[nodiscard]] std::ptrdiff_t cost_to_give(std::size_t rank, std::size_t expert) const {
     return old_holders_.has(expert, rank) ? 0 : -1;
   }
-  /// Returns the number of copies on ranks that did not have them at the beginning.
+  /// Returns the number of copies on ranks that did not have the expert at the beginning.
   [[nodiscard]] std::size_t moved() const { return static_cast<std::size_t>(moved_); }
 
-  /// Replaces the expert of a slot. Precondition: the rank does not have the new one.
+  /// Replaces the expert of a slot. Precondition: the rank does not have the new expert.
   void replace(std::size_t slot, std::uint32_t expert) {
     std::uint32_t const before = slots_[slot];
     add_to_holders(before, -share(before));
@@ -172,8 +174,8 @@ class placed_layer {
   }
 
   [[nodiscard]] std::span<slot_change const> changes() const { return changes_; }
-  /// Undoes all changes behind the first `count` ones. Undoing a change appends another change, so
-  /// both are removed.
+  /// Undoes all changes after the first `count` changes. An undo appends a change itself, so two
+  /// entries are removed each time.
   void undo_to(std::size_t count) {
     while (changes_.size() > count) {
       slot_change const last = changes_.back();
@@ -181,7 +183,7 @@ class placed_layer {
       changes_.resize(changes_.size() - 2);
     }
   }
-  /// Returns the slots after the first `count` changes.
+  /// Returns the experts of the slots after the first `count` changes.
   [[nodiscard]] std::vector<std::uint32_t> slots_after(std::size_t count) const {
     std::vector<std::uint32_t> result = first_;
     for (std::size_t i = 0; i != count; ++i) result[changes_[i].slot] = changes_[i].to;

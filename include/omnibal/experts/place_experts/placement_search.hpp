@@ -20,11 +20,11 @@ namespace omnibal::inline v0::detail {
 
 /// The limits of a search.
 struct placement_effort {
-  /// The number of lightest ranks among which a move is the best one.
+  /// The number of ranks with the smallest loads whose moves are all evaluated for the best move.
   std::size_t light_ranks;
-  /// Whether the other ranks follow if none of these helps.
+  /// True if the other ranks are evaluated too when no move with these ranks helps.
   bool may_widen;
-  /// The number of random changes, each of which a descent follows, times the slots.
+  /// The number of random changes times the number of slots. A descent follows each change.
   std::size_t kicks;
 
   [[nodiscard]] static constexpr placement_effort of(effort level) {
@@ -36,11 +36,11 @@ struct placement_effort {
   }
 };
 
-/// The price of a copy in the search: nothing, or one if the rank did not have it in the old
-/// placement.
+/// The price of a copy in the search: nothing, or one if the rank did not have the expert in the
+/// old placement.
 enum class copy_price { nothing, if_moved };
 
-/// A state on the way of a search.
+/// A state that a search has reached.
 struct placement_point {
   std::size_t moved;
   std::int64_t largest_load;
@@ -48,17 +48,18 @@ struct placement_point {
   std::size_t changes;
 };
 
-/// Moves that make the heaviest rank lighter without making another one as heavy: two ranks
-/// exchange experts, or a slot takes a further copy of an expert in place of a copy of another one.
-/// A move with more gain for a moved copy comes first. The gain is the decrease of the larger load
-/// of the heaviest rank and of the ranks that become heavier, down to the mean.
+/// Local search by moves that lower the load of the heaviest rank and make no other rank as heavy.
+/// In a move two ranks exchange experts, or a slot takes a further copy of an expert in place of a
+/// copy of another expert. The search makes the move with the largest gain for each moved copy. The
+/// gain is the decrease of the largest load among the heaviest rank and the ranks that become
+/// heavier, counted down to the mean load.
 class placement_search {
  public:
   placement_search(placed_layer& layer, placement_effort const& limits, copy_price price)
       : layer_(layer), limits_(limits), price_(price), ranks_(layer.shape().node_ranks()) {}
 
-  /// Makes moves until the largest load is at most `goal`, none is left, or the search has moved
-  /// `max_moved` copies. `reached` receives each state.
+  /// Makes moves until the largest load is at most `goal`, until no move helps, or until more than
+  /// `max_moved` copies are moved. Calls `reached()` after each move.
   template <class Reached>
   void descend(std::int64_t goal, std::size_t max_moved, Reached const& reached) {
     while (layer_.rank_loads()[layer_.heaviest_rank()] > goal && layer_.moved() <= max_moved) {
@@ -67,8 +68,8 @@ class placement_search {
     }
   }
 
-  /// Replaces the experts of random slots and descends; keeps what is no worse. The states between
-  /// are not on the way.
+  /// Repeatedly replaces the experts of random slots and descends. Undoes the changes if the
+  /// largest load has become larger. The intermediate states are not recorded.
   void kick(std::int64_t goal, std::uint64_t seed) {
     rng::engine random(seed);
     std::size_t const slots = layer_.slots().size();
@@ -93,7 +94,7 @@ class placement_search {
   }
 
  private:
-  /// An exchange of two slots, or one slot that takes another expert.
+  /// A move: the exchange of the experts of two slots, or a slot that takes another expert.
   struct candidate {
     bool is_swap = false;
     std::size_t slot = 0;
@@ -103,18 +104,18 @@ class placement_search {
     double score = 0;
   };
 
-  /// 1 / (moved copies + 0.25), by the number of moved copies.
+  /// The factors of the gain for moves with 0, 1 and 2 moved copies: 1 / (moved copies + 0.25).
   static constexpr double weights[]{4.0, 0.8, 4.0 / 9};
 
   /// A slot whose expert a move may change.
   struct movable {
     std::size_t slot;
     std::uint32_t expert;
-    /// The load of a copy of the expert, and with one copy more or less.
+    /// The load of a copy of the expert: now, with one copy more, and with one copy less.
     std::int64_t share;
     std::int64_t with_more;
     std::int64_t with_less;
-    /// The change of the moved copies if the rank of the slot gives up the expert.
+    /// The change of the number of moved copies if the rank of the slot gives up the expert.
     std::ptrdiff_t cost;
   };
 
@@ -127,7 +128,7 @@ class placement_search {
     std::size_t const light = std::min(limits_.light_ranks, ranks_);
     for (std::size_t i = 0; i != light; ++i) evaluate_rank(order_[i].rank);
     evaluate_own_slots();
-    // If none of these helps, the first rank that helps.
+    // If no move with these ranks helps, the next rank with a move that helps decides.
     std::size_t const last = limits_.may_widen ? ranks_ : light;
     for (std::size_t i = light; i != last && best_.score == 0; ++i) evaluate_rank(order_[i].rank);
     if (best_.score == 0) return false;
@@ -136,12 +137,12 @@ class placement_search {
   }
 
   void apply(candidate const& move) {
-    // Only a check of the gain needs the ranks.
+    // Only a check of the gain requires the touched ranks.
     std::vector<std::size_t> touched;
     if constexpr (checks_gains) {
       std::size_t const slots = layer_.shape().slots;
       touched = {heavy_, (move.is_swap ? move.other_slot : move.slot) / slots};
-      // An expert with one copy less weighs more on the others.
+      // If an expert has one copy less, its other copies have larger loads.
       if (!move.is_swap) {
         layer_.for_each_holder(layer_.slots()[move.slot],
                                [&](std::size_t rank) { touched.push_back(rank); });
@@ -177,7 +178,7 @@ class placement_search {
       order_.clear();
       for (std::size_t r = first; r != first + ranks_; ++r) order_.push_back({0, r});
     }
-    // A move changes few loads, so that insertion takes about one comparison for each rank.
+    // A move changes few loads, so insertion sort requires about one comparison for each rank.
     std::int64_t sum = 0;
     for (ranked& own : order_) {
       own.load = loads[own.rank];
@@ -208,7 +209,8 @@ class placement_search {
     return price_ == copy_price::if_moved ? layer_.cost_to_take(rank, expert) : 0;
   }
 
-  /// Evaluates exchanges with a lighter rank, and copies of experts of the heaviest rank on it.
+  /// Evaluates exchanges of the heaviest rank with a lighter rank, and further copies of its
+  /// experts on the lighter rank.
   void evaluate_rank(std::size_t rank) {
     std::int64_t const room = top_ - layer_.rank_loads()[rank];
     if (room <= 0) return;
@@ -234,7 +236,8 @@ class placement_search {
     }
   }
 
-  /// Evaluates copies of the experts of the heaviest rank in place of an expert of a lighter rank.
+  /// Evaluates further copies of experts of the heaviest rank in place of one expert, `before`, of
+  /// a lighter rank.
   void evaluate_copies(std::size_t rank, movable const& before) {
     holder_limit const limit = limit_of(rank, before);
     std::int64_t const load = layer_.rank_loads()[rank] - before.share;
@@ -247,7 +250,8 @@ class placement_search {
     }
   }
 
-  /// Evaluates copies of experts of the second heaviest rank in place of experts of the heaviest.
+  /// Evaluates further copies of experts of the second heaviest rank in place of experts of the
+  /// heaviest rank.
   void evaluate_own_slots() {
     if (ranks_ == 1) return;
     std::size_t const second = order_[ranks_ - 2].rank;
@@ -262,11 +266,13 @@ class placement_search {
     }
   }
 
-  /// The gain that the other ranks with an expert allow if it has one copy less.
+  /// The limit that the other ranks with an expert set to the gain of a move that removes one copy
+  /// of the expert.
   struct holder_limit {
-    /// The growth of the share of the expert.
+    /// The increase of the load of each remaining copy.
     std::int64_t burden;
-    /// The gain if none of these ranks becomes lighter otherwise.
+    /// The largest gain that these ranks allow if the move does not lower their loads in another
+    /// way.
     std::int64_t sure_gain;
   };
 
@@ -280,8 +286,8 @@ class placement_search {
     return {burden, top_ - burden - most};
   }
 
-  /// Evaluates an expert in place of one with several copies. `gain` is the decrease of the load of
-  /// the heaviest rank and the rank of the slot; the other ranks with the old expert may lower it.
+  /// Evaluates an expert in place of an expert with several copies. `gain` considers the heaviest
+  /// rank and the rank of the slot. The other ranks with the old expert may reduce this gain.
   void evaluate_replacement(std::size_t rank, movable const& before, holder_limit const& limit,
                             std::uint32_t expert, std::int64_t gain) {
     std::ptrdiff_t const cost = before.cost + cost_to_take(rank, expert);
@@ -300,14 +306,14 @@ class placement_search {
     offer({.slot = before.slot, .expert = expert, .gain = gain, .score = score_of(gain, cost)});
   }
 
-  /// Keeps a move that is better than the best one so far.
+  /// Keeps a move if it is better than the best move so far.
   void offer(candidate const& move) {
     if (!(move.score > best_.score)) return;
     best_ = move;
     needed_ = static_cast<std::int64_t>(best_.score / weights[0]);
   }
 
-  /// Returns the gain for a moved copy.
+  /// Returns the gain for each moved copy, by which moves are compared.
   [[nodiscard]] double score_of(std::int64_t gain, std::ptrdiff_t cost) const {
     return static_cast<double>(std::min(gain, most_gain_)) *
            weights[std::max<std::ptrdiff_t>(cost, 0)];
@@ -321,7 +327,7 @@ class placement_search {
       auto const slot = static_cast<std::size_t>(rng::below(random, layer_.slots().size()));
       std::size_t const rank = slot / shape.slots;
       std::size_t const first = rank / ranks_ * ranks_ * shape.slots;
-      // An expert of the same node, the more copies the likelier.
+      // The expert of a random slot of the node: experts with more copies are more likely.
       auto const other = static_cast<std::size_t>(rng::below(random, ranks_ * shape.slots));
       std::uint32_t const expert = layer_.slots()[first + other];
       if (layer_.has(rank, expert) || layer_.copies(layer_.slots()[slot]) == 1) continue;
@@ -338,7 +344,8 @@ class placement_search {
   std::int64_t top_ = 0;
   std::int64_t most_gain_ = 0;
   candidate best_;
-  /// A move with this gain or less is no better than the best one, whatever it costs.
+  /// A move with at most this gain is not better than the best move, for any number of moved
+  /// copies.
   std::int64_t needed_ = 0;
   std::vector<ranked> order_;
   std::vector<movable> given_;

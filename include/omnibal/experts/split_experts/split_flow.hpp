@@ -17,17 +17,18 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A parametric flow of tokens from experts to the ranks with their copies, whose parameter is the
-/// most tokens of a rank. Newton's method raises the parameter from the mean: if no augmenting path
-/// leads from the ranks above it to a rank below it, the reached ranks are a minimum cut, and the
-/// mean of their loads, rounded up, is the next parameter. All memory is kept.
+/// A parametric flow of tokens from experts to the ranks with their copies. The parameter,
+/// `largest_`, is the largest number of tokens of a rank. Newton's method raises the parameter from
+/// the mean. If no augmenting path leads from a rank above the parameter to a rank below it, the
+/// reached ranks are a minimum cut. The mean of their loads, rounded up, is the next parameter.
+/// Memory is kept from call to call.
 class split_flow {
  public:
-  /// Splits the tokens. `slots` has the experts of the slots of all ranks in equal numbers, and
-  /// `loads` the tokens that ranks have in any case. `split` gets the tokens of each slot, and
-  /// `loads` the tokens of each rank. Returns the first expert that has tokens and no slot; if
-  /// there is none, the number of experts. Preconditions: no number is negative, and the sum of all
-  /// is below 2^63.
+  /// Splits the tokens. `slots` has the expert of each slot, the same number of slots for each
+  /// rank, and `loads` has the tokens that ranks have in addition to the split tokens. Writes the
+  /// tokens of each slot to `split`, and adds the tokens of each rank to `loads`. Returns the first
+  /// expert that has tokens and no slot, or the number of experts if there is none. Preconditions:
+  /// no number is negative, and the sum of all tokens is below 2^63.
   [[nodiscard]] std::size_t run(std::span<std::int64_t const> tokens,
                                 std::span<std::uint32_t const> slots,
                                 std::vector<std::int64_t>& split,
@@ -50,7 +51,7 @@ class split_flow {
     return tokens.size();
   }
 
-  /// Returns the most tokens of a rank.
+  /// Returns the largest number of tokens of a rank.
   [[nodiscard]] std::int64_t largest() const { return largest_; }
   /// Returns the ranks of the last cut in ascending order; all ranks if the mean is reached.
   [[nodiscard]] std::span<std::uint32_t const> cut() const { return cut_; }
@@ -58,7 +59,8 @@ class split_flow {
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// The slots of the step by which the search reached a rank; no slots for its sources.
+  /// The slots between which tokens move in the step by which the search reached a rank; `none` for
+  /// ranks at which the search starts.
   struct step {
     std::uint32_t from;
     std::uint32_t to;
@@ -71,7 +73,7 @@ class split_flow {
   }
 
   /// Lists the slots of each expert, and for each rank its slots of experts with several copies.
-  /// The other experts have no choice.
+  /// The tokens of experts with one copy go to this copy.
   void find_copies(std::span<std::int64_t const> tokens) {
     std::size_t const ranks = loads_->size();
     std::size_t const per_rank = slots_.size() / ranks;
@@ -102,11 +104,12 @@ class split_flow {
     }
   }
 
-  /// Fills the copies of an expert from the lightest rank, so that those with tokens end level.
+  /// Distributes `left` tokens of an expert over its copies, from the rank with the smallest load
+  /// on. Afterwards the loads of the ranks that receive tokens differ by at most one.
   void fill(std::size_t expert, std::int64_t left) {
     order_.clear();
     for (std::uint32_t const slot : copies(expert)) {
-      // A second copy on a rank, which is next to the first one, gets nothing.
+      // A second copy on a rank, which follows the first copy in the list, receives no tokens.
       if (order_.empty() || rank_of_[order_.back()] != rank_of_[slot]) order_.push_back(slot);
     }
     auto const load = [&](std::size_t place) { return (*loads_)[rank_of_[order_[place]]]; };
@@ -134,9 +137,9 @@ class split_flow {
     }
   }
 
-  /// Searches breadth first from the ranks above the parameter for ranks below it, up to the first
-  /// level with one. Raises the parameter as long as there is none. Returns false if no rank is
-  /// above the parameter.
+  /// Searches breadth first from the ranks above `largest_` for ranks below it, up to the first
+  /// level that contains such a rank. If there is no such rank, raises `largest_` and repeats.
+  /// Returns false if no rank is above `largest_`.
   [[nodiscard]] bool reach() {
     for (;;) {
       start();
@@ -151,7 +154,7 @@ class split_flow {
     }
   }
 
-  /// Starts a search from the ranks above the parameter.
+  /// Starts a search from the ranks whose loads are above `largest_`.
   void start() {
     queue_.clear();
     targets_.clear();
@@ -163,14 +166,15 @@ class split_flow {
     }
   }
 
-  /// Reaches ranks level by level, up to the first level with a rank below the parameter.
+  /// Reaches ranks level by level, up to the first level with a rank whose load is below
+  /// `largest_`.
   void expand() {
     for (std::size_t next = 0; next != queue_.size() && targets_.empty();) {
       for (std::size_t const end = queue_.size(); next != end; ++next) visit(queue_[next]);
     }
   }
 
-  /// Reaches the ranks to which tokens of a rank can move.
+  /// Reaches all ranks to which tokens of `rank` can move directly.
   void visit(std::uint32_t rank) {
     for (std::uint32_t i = first_shared_[rank]; i != first_shared_[rank + 1]; ++i) {
       std::uint32_t const from = shared_[i];
@@ -185,7 +189,7 @@ class split_flow {
     }
   }
 
-  /// Pushes tokens along the path to each rank of the last level that is below the parameter.
+  /// Pushes tokens along the path to each rank of the last level whose load is below `largest_`.
   void push() {
     for (std::uint32_t const target : targets_) {
       std::int64_t amount = largest_ - (*loads_)[target];
@@ -207,11 +211,13 @@ class split_flow {
   std::vector<std::int64_t>* split_ = nullptr;
   std::vector<std::int64_t>* loads_ = nullptr;
   std::int64_t largest_ = 0;
-  /// The slots of each expert, and the ranks of all slots.
+  /// The position of the first copy of each expert in `copies_`, the slots of all copies, and the
+  /// rank of each slot.
   std::vector<std::uint32_t> first_copy_;
   std::vector<std::uint32_t> copies_;
   std::vector<std::uint32_t> rank_of_;
-  /// For each rank its slots of experts with several copies.
+  /// For each rank the position of its first slot in `shared_`, and the slots of experts with
+  /// several copies.
   std::vector<std::uint32_t> first_shared_;
   std::vector<std::uint32_t> shared_;
   std::vector<std::uint32_t> order_;

@@ -21,14 +21,14 @@
 namespace omnibal::inline v0::detail {
 
 /// Levels the work of ranks by moves and swaps of paths between their groups. The rank with the
-/// largest work gives, and the rank with the smallest work or a random one receives.
+/// largest work gives paths, and the rank with the smallest work or a random rank receives them.
 template <class Cost>
 class work_leveler {
  public:
   work_leveler(path_ends const& ends, std::uint64_t capacity, Cost cost, std::size_t ranks)
       : ends_(ends), shared_(ends.shared), capacity_(capacity), cost_(cost), loads_(ranks, 0.0) {}
 
-  /// Accepts groups of ends, which ascend, and computes their tokens and work.
+  /// Sets the groups and computes their tokens and work. The ends of each group must ascend.
   void start(std::vector<path_group> groups) {
     groups_ = std::move(groups);
     for (path_group& group : groups_) {
@@ -43,7 +43,7 @@ class work_leveler {
     }
   }
 
-  /// Assigns the groups to ranks, the same number to each.
+  /// Assigns the groups to ranks with similar work, the same number of groups to each rank.
   void assign() {
     grouping const parts =
         refine_parts(works_, lpt(works_, loads_.size(), std::identity{}, {count_policy::equal}),
@@ -64,7 +64,9 @@ class work_leveler {
     }
   }
 
-  /// Exchanges paths until the largest work exceeds the mean by at most this share.
+  /// Exchanges paths until the largest work of a rank exceeds the mean by at most `max_overload`.
+  /// Ends earlier after `exchanges` tries, or after `max_failures` tries in sequence that did not
+  /// help.
   void level(double max_overload, std::size_t exchanges, std::uint64_t seed) {
     rng::engine words(seed);
     std::size_t failures = 0;
@@ -92,7 +94,8 @@ class work_leveler {
   static constexpr int tries = 512;
   static constexpr std::uint32_t none = prefix_forest::no_parent;
 
-  /// A move of a path from one group to another, or a swap with a path that comes back.
+  /// A move of a path from one group to another group, or a swap of two paths: the path `given`,
+  /// and the path `returned` or `none`.
   struct change {
     std::uint32_t from = 0;
     std::uint32_t to = 0;
@@ -104,7 +107,8 @@ class work_leveler {
     std::uint64_t tokens_to = 0;
   };
 
-  /// Makes the best of some random changes between two ranks if it lowers the larger load.
+  /// Makes the best of some random changes between two ranks, if it lowers the larger load. Returns
+  /// false if no change does.
   bool exchange(std::size_t from, std::size_t to, rng::engine& words) {
     change best;
     double lowest = loads_[from];
@@ -114,7 +118,7 @@ class work_leveler {
       now.to = random_of(groups_of_[to], words);
       auto const& given = groups_[now.from].ends;
       auto const& returned = groups_[now.to].ends;
-      // A group keeps one path, so that no rank becomes idle in a step.
+      // A group keeps at least one path, so that no rank is idle in a step.
       if (given.empty() || (given.size() == 1 && k % 4 == 0) || returned.empty()) continue;
       now.given = random_of(given, words);
       if (k % 4 != 0) now.returned = random_of(returned, words);
@@ -134,7 +138,8 @@ class work_leveler {
     return list[rng::below(words, list.size())];
   }
 
-  /// Computes work and tokens of both groups after a change. Returns false if one is too large.
+  /// Computes the work and the tokens of both groups after a change. Returns false if the change is
+  /// impossible or a group would exceed the capacity.
   [[nodiscard]] bool measure(change& now) const {
     auto const& from = groups_[now.from];
     auto const& to = groups_[now.to];

@@ -30,13 +30,14 @@ template <class Token>
 }
 
 /// Builds the radix trie of sequences by branches. A branch is a set of sequences with equal tokens
-/// up to a position. Its first sequence is compared with each other one, which leaves the branch at
-/// the first difference. Sequences that leave at the same position with the same token are the next
-/// branch, and continue after that position. Each token of a sequence is therefore compared once.
+/// up to a position. The first sequence of a branch is compared with each other sequence, which
+/// leaves the branch at the first difference. Sequences that leave at the same position with the
+/// same token form a new branch, which continues after that position. Each token of a sequence is
+/// therefore compared once.
 template <class Token>
 class prefix_trie {
  public:
-  /// Creates the builder; the rows must outlive this object.
+  /// Creates a builder for the sequences `rows`, which must outlive this object.
   explicit prefix_trie(std::span<std::span<Token const> const> rows) : rows_(rows) {}
 
   /// Writes the nodes in depth-first order, with lengths in numbers of tokens.
@@ -101,9 +102,9 @@ class prefix_trie {
     writer.end(first, parent);
   }
 
-  /// Ends the sequences of members with one position, or puts them into branches by their next
-  /// tokens. Members are in the order of their sequences. The branch of the lowest sequence is on
-  /// top of the pending ones.
+  /// Handles the members [first, last), which leave at one position. Sequences that end there get
+  /// `parent` as their end. The others form branches by their next tokens. Members are in the order
+  /// of their sequences. The branch of the lowest sequence is on top of the pending branches.
   void leave(forest_writer const& writer, std::size_t first, std::size_t last,
              std::uint32_t parent) {
     auto const begin = members_.begin() + static_cast<std::ptrdiff_t>(first);

@@ -20,15 +20,16 @@ namespace omnibal::inline v0::detail {
 
 struct piece_packer_settings {
   std::uint64_t capacity = 0;
-  /// A piece is split if the part that fills a group has more than this many sixteenths of the
-  /// tokens that the split copies, at least 16; zero: never.
+  /// The price of a split: a piece is split if the part that fills a group has more than
+  /// `split_ratio / 16` times the tokens that the split copies. The value is at least 16, or zero
+  /// to never split.
   std::uint64_t split_ratio = 0;
-  /// The share of the pieces, in 128ths, among which a bin begins with a random one; zero: the
-  /// largest.
+  /// The randomness of bins: a bin begins with a random piece among the largest `noise / 128` of
+  /// the pieces. If the value is zero, it begins with the largest piece.
   std::uint32_t noise = 0;
 };
 
-/// A piece that a bin may take.
+/// A piece that can be put into a bin.
 struct piece_item {
   std::uint64_t weight;
   std::uint32_t piece;
@@ -49,10 +50,11 @@ struct piece_bin {
   std::uint32_t child = prefix_piece::none;
 };
 
-/// Items in descending order of weight, of which bins take one after the other.
+/// Items in descending order of weight, from which bins take items until none is available.
 class sorted_items {
  public:
-  /// Sorts items. Precondition: the items stay valid until the next call.
+  /// Sorts `items` and makes all of them available. Precondition: `items` stay valid until the next
+  /// call.
   void reset(std::span<piece_item> items) {
     sort(items);
     items_ = items;
@@ -63,7 +65,7 @@ class sorted_items {
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(items_.size()); }
   [[nodiscard]] piece_item const& operator[](std::uint32_t i) const { return items_[i]; }
 
-  /// All items are available again.
+  /// Makes all items available again.
   void restore() { remaining_.reset(items_.size()); }
   void take(std::uint32_t i) { remaining_.remove(i); }
 
@@ -76,13 +78,13 @@ class sorted_items {
     return found == skipped ? available(found + 1) : found;
   }
 
-  /// Returns the largest available item within a limit that is not `skipped`, or the number of
-  /// items.
+  /// Returns the largest available item of at most `limit` that is not `skipped`, or the number of
+  /// items if there is none.
   [[nodiscard]] std::uint32_t largest_within(std::uint64_t limit, std::uint32_t skipped) {
     piece_item const* first = items_.data();
     piece_item const* last = first + items_.size();
     if (!first_of_.empty()) {
-      // The items with the leading bits of the limit.
+      // Only items with the same leading bits as the limit are searched.
       auto const value =
           static_cast<std::size_t>(std::min<std::uint64_t>(limit >> shift_, first_of_.size() - 2));
       last = first + first_of_[value];
@@ -95,9 +97,9 @@ class sorted_items {
   }
 
  private:
-  /// The number of items from which on a radix sort is used.
+  /// The smallest number of items for which a radix sort is used.
   static constexpr std::size_t min_radix_sorted = 512;
-  /// The number of items from which on their weights are indexed.
+  /// The smallest number of items for which an index of their weights is built.
   static constexpr std::size_t min_indexed = 16;
 
   static void sort(std::span<piece_item> items) {
@@ -137,8 +139,9 @@ class sorted_items {
   unsigned shift_ = 0;
 };
 
-/// Fills bins with the largest pieces that fit, one bin after the other. Two pieces may replace the
-/// last piece of a bin, and a piece may be split if that saves a bin.
+/// Fills bins one after the other, each with the largest pieces that fit. Two other pieces may
+/// replace the last piece of a bin if they fill it better. A piece may be split if that saves a
+/// bin.
 class bin_filler {
  public:
   /// Sorts items and packs them into bins. The bins stay valid until the next call.
@@ -150,7 +153,8 @@ class bin_filler {
     if (may_split) {
       std::uint64_t total = 0;
       for (piece_item const& item : items) total += item.weight;
-      // With more free room than in the last of the fewest bins, there are more bins than these.
+      // If more room remains free than in the smallest possible number of bins, there are more bins
+      // than this number.
       max_free = total % room == 0 ? 0 : room - total % room;
     }
     if (!fill_whole(max_free, task)) fill_split(task);
@@ -161,27 +165,27 @@ class bin_filler {
   static constexpr std::uint32_t none = prefix_piece::none;
   /// The unit of `noise`.
   static constexpr std::uint64_t noise_unit = 128;
-  /// Two items may replace the last one of a bin with more free room than this fraction of the
-  /// capacity.
+  /// Two items may replace the last item of a bin if its free room exceeds the capacity divided by
+  /// this number.
   static constexpr std::uint64_t exchanged_fraction = 1024;
-  /// The tries of such pairs end if less than this fraction of the capacity is free.
+  /// The search for such pairs ends if the free room is below the capacity divided by this number.
   static constexpr std::uint64_t filled_fraction = 2048;
   static constexpr int max_pairs = 16;
-  /// The number of items of which a bin tries a part: a number for all bins, shared by the items,
-  /// within these limits.
+  /// A bin tries to split `split_tries` divided by the number of items, within the limits
+  /// `min_split_tries` and `max_split_tries`.
   static constexpr std::size_t split_tries = 4096;
   static constexpr std::size_t min_split_tries = 2;
   static constexpr std::size_t max_split_tries = 32;
 
-  /// A bin that is filled. Its last item remains available until the next one is chosen, because
-  /// items that are taken cannot be returned.
+  /// A bin that is being filled. Its last item stays available until the next item is chosen,
+  /// because an item that was taken cannot be returned.
   struct open_bin {
     std::uint64_t left;
     std::uint32_t last = none;
   };
 
-  /// Fills bins with whole items. Returns false, without all items, if the bins leave more than
-  /// `max_free` tokens of their room.
+  /// Fills bins with whole items. If the bins leave more than `max_free` tokens of room free, stops
+  /// and returns false; then some items are in no bin.
   [[nodiscard]] bool fill_whole(std::uint64_t max_free, bin_task const& task) {
     bins_.clear();
     while (items_.available(0) != items_.size()) {
@@ -194,8 +198,8 @@ class bin_filler {
     return true;
   }
 
-  /// Fills bins with items and parts of items. The rest of a split item is the first of the next
-  /// bin.
+  /// Fills bins with items and parts of items. The remaining part of a split item is the first
+  /// piece of the next bin.
   void fill_split(bin_task const& task) {
     items_.restore();
     bins_.clear();
@@ -225,7 +229,7 @@ class bin_filler {
     std::uint64_t const capacity = task.settings.capacity;
     open_bin open{task.room - bin.weight};
     chosen_.clear();
-    // A random start among the largest makes other groups of the same pieces.
+    // A random first item among the largest items produces other groups from the same pieces.
     if (bin.child == none) choose(first_item(task.settings.noise, task.random), open);
     for (;;) {
       std::uint32_t const i = items_.largest_within(open.left, open.last);
@@ -258,7 +262,7 @@ class bin_filler {
     chosen_.push_back(i);
   }
 
-  /// Replaces the last chosen item by two others if they fill the bin better.
+  /// Replaces the last chosen item by two other items if they fill the bin better.
   void exchange_last(std::uint64_t capacity, open_bin& open) {
     if (open.last == none) return;
     std::uint64_t const last_weight = items_[open.last].weight;
@@ -287,8 +291,8 @@ class bin_filler {
     choose(best_second, open);
   }
 
-  /// Returns the available item of which a part fills the room best for the tokens that the split
-  /// copies, or the number of items.
+  /// Returns the available item with the largest gain from a split whose part fits the room, or the
+  /// number of items if no split pays.
   [[nodiscard]] std::uint32_t best_split(std::uint64_t room, prefix_pieces& pieces) {
     std::uint32_t best = items_.size();
     std::uint64_t best_gain = 0;
@@ -309,7 +313,7 @@ class bin_filler {
 
   sorted_items items_;
   std::vector<piece_bin> bins_;
-  /// The items of the bin that is filled.
+  /// The items of the bin that is being filled.
   std::vector<std::uint32_t> chosen_;
 };
 

@@ -16,15 +16,15 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The nodes at which sequences end whose path fits into the capacity, in depth-first order, with
-/// the numbers that determine the union of any set of paths. The union of paths t1 < t2 < ... has
-/// the sum of their depths without the tokens that each shares with the path before it.
+/// The ends of the paths that fit into the capacity: nodes at which sequences end, in depth-first
+/// order. The index of an end identifies its path. The union of paths t1 < t2 < ... has the sum of
+/// their depths minus the tokens that each path shares with the path before it in the set.
 struct path_ends {
-  /// The nodes; sequences with equal tokens have one end.
+  /// The node of each end. Sequences with equal tokens have the same end.
   std::vector<std::uint32_t> nodes;
-  /// The tokens of each path.
+  /// The number of tokens of each path.
   std::vector<std::uint64_t> depths;
-  /// The tokens that each path shares with the path before it; zero for the first.
+  /// The number of tokens that each path shares with the path before it; zero for the first path.
   std::vector<std::uint64_t> shared;
   /// The end of each sequence, `prefix_forest::no_parent` for a sequence above the capacity.
   std::vector<std::uint32_t> end_of;
@@ -38,20 +38,23 @@ struct path_ends {
 /// depth-first order. Complexity: the nodes of the path that are not shared.
 [[nodiscard]] inline std::uint64_t shared_tokens(prefix_forest const& forest, std::uint32_t before,
                                                  std::uint32_t node) {
-  // The first ancestor that is not after the node before contains this node too.
+  // The first ancestor of `node` that is not after `before` is also an ancestor of `before`, or
+  // `before` itself.
   std::uint32_t u = node;
   while (u != prefix_forest::no_parent && u > before) u = forest.parents()[u];
   return u == prefix_forest::no_parent ? 0 : forest.depths()[u];
 }
 
-/// Returns the tokens that two sequences share, of which `before` is first in depth-first order.
+/// Returns the number of tokens that two sequences share. `before` must precede `sequence` in
+/// depth-first order.
 [[nodiscard]] inline std::uint64_t shared_by_sequences(prefix_forest const& forest,
                                                        std::uint32_t before,
                                                        std::uint32_t sequence) {
   return shared_tokens(forest, forest.ends()[before], forest.ends()[sequence]);
 }
 
-/// Returns the tokens of the union of the paths of sequences in depth-first order.
+/// Returns the number of tokens of the union of the paths of `sequences`, which are in depth-first
+/// order.
 [[nodiscard]] inline std::uint64_t union_tokens(prefix_forest const& forest,
                                                 std::span<std::uint32_t const> sequences) {
   std::uint64_t sum = 0;
@@ -90,7 +93,8 @@ struct path_ends {
   return result;
 }
 
-/// Returns the sequences that end at each path. The last part has the sequences above the capacity.
+/// Returns the sequences of each end. The last part of the result has the sequences above the
+/// capacity.
 [[nodiscard]] inline grouping sequences_of_ends(path_ends const& ends) {
   std::vector<std::uint32_t> end_of = ends.end_of;
   std::ranges::replace(end_of, prefix_forest::no_parent, static_cast<std::uint32_t>(ends.size()));

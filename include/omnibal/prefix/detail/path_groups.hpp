@@ -17,8 +17,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Range minima of the shared tokens of neighboring paths: two paths share the smallest of the
-/// numbers between them. A sparse table.
+/// A sparse table for range minima of the tokens that neighboring paths share. Two paths share the
+/// minimum of these numbers over the paths after the first path up to the second path.
 class shared_minima {
  public:
   explicit shared_minima(std::span<std::uint64_t const> shared) {
@@ -43,13 +43,13 @@ class shared_minima {
   std::vector<std::vector<std::uint64_t>> rows_;
 };
 
-/// A group of paths, ascending, and the tokens of their union.
+/// A group of paths in ascending order, and the number of tokens of their union.
 struct path_group {
   std::vector<std::uint32_t> ends;
   std::uint64_t tokens = 0;
 };
 
-/// Groups of paths as the number of the group of each path, with the tokens of each group.
+/// Groups of paths, stored as the group of each path and the number of tokens of each group.
 struct path_assignment {
   std::vector<std::uint32_t> group_of;
   std::vector<std::uint64_t> tokens;
@@ -65,7 +65,7 @@ struct path_assignment {
   return result;
 }
 
-/// Writes the number of the group of each path.
+/// Writes the group of each path and the number of tokens of each group.
 inline void assign_path_groups(std::span<path_group const> groups, path_assignment& result) {
   result.tokens.clear();
   for (std::uint32_t g = 0; g != groups.size(); ++g) {
@@ -74,8 +74,8 @@ inline void assign_path_groups(std::span<path_group const> groups, path_assignme
   }
 }
 
-/// Returns the tokens that a path shares with the other paths of a group, which ascend. The path
-/// may be one of them; `without` is left out.
+/// Returns the number of tokens that a path shares with the other paths of a group, whose paths
+/// ascend. The path itself may be in the group. The path `without` is ignored.
 [[nodiscard]] inline std::uint64_t shared_with(std::span<std::uint32_t const> group,
                                                std::uint32_t path, shared_minima const& shared,
                                                std::uint32_t without = prefix_forest::no_parent) {

@@ -18,14 +18,14 @@
 namespace omnibal::inline v0::detail {
 
 /// Packs paths into groups in one pass over their ends in depth-first order. Each node receives
-/// pieces of its children. If they fit below the node together, they become one piece; otherwise
-/// they are packed into the room below the node, and each bin is a piece for the parent. A bin that
-/// is full is a group.
+/// pieces, which are partial groups, from its children. If all pieces together fit into the room
+/// below the node, they become one piece of the parent. Otherwise they are packed into bins of this
+/// room, and each bin is a piece of the parent. A bin that is full is a complete group.
 class piece_packer {
  public:
-  /// Packs the paths with these depths, of which each shares some tokens with the one before, and
-  /// writes the groups to `result`. A node counts for each of its pieces in a group, so a group may
-  /// have fewer tokens.
+  /// Packs paths with the given depths and writes the groups to `result`. `shared` has the tokens
+  /// that each path shares with the path before it. A node counts once for each of its pieces in a
+  /// group, so the union of a group may have fewer tokens than `result` records.
   void pack(std::span<std::uint64_t const> depths, std::span<std::uint64_t const> shared,
             piece_packer_settings const& settings, rng::engine& random, path_assignment& result) {
     pieces_.reset(depths.size(), settings.split_ratio);
@@ -53,17 +53,18 @@ class piece_packer {
 
  private:
   static constexpr std::uint32_t none = prefix_piece::none;
-  /// A bin is a group if at most this fraction of the capacity is free.
+  /// A bin is a complete group if at most the capacity divided by this number is free.
   static constexpr std::uint64_t full_fraction = 512;
 
-  /// A node whose paths are not complete: its depth, its first item, and the path that ends at it.
+  /// A node whose subtree is not complete: its depth, its first item, and the path that ends at it
+  /// or `none`.
   struct frame {
     std::uint64_t depth;
     std::size_t begin;
     std::uint32_t end;
   };
 
-  /// A piece that fills a group with the tokens above its node.
+  /// A piece that is a complete group, and its tokens together with the tokens above its node.
   struct group {
     std::uint64_t tokens;
     std::uint32_t piece;
@@ -77,7 +78,7 @@ class piece_packer {
     groups_.push_back({parent + piece.weight, pieces_.add(piece)});
   }
 
-  /// Adds a path without paths below it, whose next path shares `after` tokens with it.
+  /// Adds a path that ends at a leaf. The next path shares `after` tokens with it.
   void add_leaf(std::uint64_t depth, std::uint64_t after, std::uint32_t path) {
     std::uint64_t const parent = std::max(after, frames_.back().depth);
     if (frames_.back().depth < parent) frames_.push_back({parent, items_.size(), none});
@@ -96,7 +97,7 @@ class piece_packer {
     }
   }
 
-  /// Replaces the pieces below a node by pieces with the node.
+  /// Replaces the pieces below a node by pieces that include the tokens of the node.
   void complete(frame const& node, std::uint64_t parent, piece_packer_settings const& settings,
                 rng::engine& random) {
     std::uint64_t const own = node.depth - parent;
@@ -130,7 +131,7 @@ class piece_packer {
     }
   }
 
-  /// Makes groups of the pieces of all roots.
+  /// Packs the pieces of all roots into groups.
   void finish_roots(piece_packer_settings const& settings, rng::engine& random) {
     for (piece_bin const& bin :
          filler_.fill(items_, {settings.capacity, settings, pieces_, random})) {
@@ -147,7 +148,8 @@ class piece_packer {
       result.tokens.push_back(groups_[g].tokens);
       group_of_piece_[groups_[g].piece] = g;
     }
-    // A piece follows the pieces below it.
+    // Pieces are visited from last to first, because a piece has a larger number than the pieces
+    // below it.
     for (std::size_t p = pieces_.size(); p-- != 0;) {
       std::uint32_t const g = group_of_piece_[p];
       if (pieces_[p].end != none) result.group_of[pieces_[p].end] = g;
@@ -159,9 +161,9 @@ class piece_packer {
 
   prefix_pieces pieces_;
   bin_filler filler_;
-  /// The nodes from a root to the present path.
+  /// The open nodes on the path from a root to the current end.
   std::vector<frame> frames_;
-  /// The pieces below these nodes.
+  /// The pieces below the open nodes.
   std::vector<piece_item> items_;
   std::vector<group> groups_;
   std::vector<std::uint32_t> group_of_piece_;

@@ -15,7 +15,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A partial group: paths below the parent of a node, with the tokens of their union.
+/// A partial group: a set of paths through one node, with the tokens of their union below the
+/// parent of the node.
 struct prefix_piece {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -27,21 +28,25 @@ struct prefix_piece {
   bool is_sorted = false;      ///< whether the pieces below are in the order of their weights
 };
 
-/// A part of a piece, with the tokens that both the part and the rest need.
+/// A part of a piece: its tokens, and the tokens that a split copies because both the part and the
+/// rest contain them.
 struct piece_part {
   std::uint64_t weight = 0;
   std::uint64_t copied = 0;
 };
 
-/// Pieces by number. Each piece follows the pieces below it.
+/// A store of pieces, which are identified by numbers. Each piece has a larger number than the
+/// pieces below it.
 class prefix_pieces {
  public:
   static constexpr std::uint32_t none = prefix_piece::none;
-  /// The ratio of a split at which a part has as many tokens as the split copies.
+  /// The value of `split_ratio` for which a split pays if its part has more tokens than the split
+  /// copies.
   static constexpr std::uint64_t ratio_unit = 16;
 
-  /// Removes all pieces. A split is worth its copied tokens if the part has more than `split_ratio`
-  /// sixteenths of them. Precondition: the ratio is zero, for no splits, or at least `ratio_unit`.
+  /// Removes all pieces. A split pays if its part has more than `split_ratio / ratio_unit` times
+  /// the tokens that the split copies. Precondition: the ratio is zero, for no splits, or at least
+  /// `ratio_unit`.
   void reset(std::size_t paths, std::uint64_t split_ratio) {
     pieces_.clear();
     pieces_.reserve(2 * paths);
@@ -63,8 +68,8 @@ class prefix_pieces {
     first = piece;
   }
 
-  /// Returns the largest part of a piece within a room that whole children and a part of one more
-  /// child can have. The part is empty if no child fits.
+  /// Returns a large part of a piece that fits a room. The part consists of whole children, from
+  /// the largest on, and a part of one more child. The part is empty if no child fits.
   [[nodiscard]] piece_part part_within(std::uint32_t piece, std::uint64_t room) {
     std::uint64_t const own = pieces_[piece].own;
     if (pieces_[piece].child == none || own >= room) return {};
@@ -73,15 +78,16 @@ class prefix_pieces {
     return {own + taken.whole + taken.deeper.weight, own + taken.deeper.copied};
   }
 
-  /// Returns the tokens of a part above the tokens that must pay for its copies; zero if the split
-  /// is not worth them.
+  /// Returns the gain of a split: the tokens of the part minus the price of the tokens that the
+  /// split copies, or zero if the split does not pay.
   [[nodiscard]] std::uint64_t gain_of(piece_part const& part) const {
     auto const cost =
         saturate_cast<std::uint64_t>(static_cast<uint128>(part.copied) * split_ratio_ / ratio_unit);
     return part.weight > cost ? part.weight - cost : 0;
   }
 
-  /// Cuts off the part of `part_within` as a piece of its own, and returns the piece.
+  /// Cuts off the part that `part_within` returns as a separate piece, and returns the number of
+  /// this piece.
   std::uint32_t split(std::uint32_t piece, std::uint64_t room) {
     std::uint64_t const own = pieces_[piece].own;
     prefix_piece part{.own = own};
@@ -101,9 +107,10 @@ class prefix_pieces {
 
  private:
   struct taken_children {
-    /// The tokens of the children that the part takes whole.
+    /// The tokens of the children that the part contains completely.
     std::uint64_t whole = 0;
-    /// The child of which the part takes a part, if any, and this part.
+    /// The child that is split between the part and the rest, or `none`, and the part of this
+    /// child.
     std::uint32_t open = none;
     piece_part deeper{};
   };
@@ -140,7 +147,7 @@ class prefix_pieces {
     return result;
   }
 
-  /// Sorts the children of a piece from the largest on.
+  /// Sorts the children of a piece in descending order of weight.
   void sort_children(std::uint32_t piece) {
     if (pieces_[piece].is_sorted) return;
     children_.clear();

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Splits of groups that reach a number of groups.
+/// Splits of groups until a given number of groups is reached.
 
 #include <omnibal/check.hpp>
 #include <omnibal/grouping.hpp>
@@ -19,7 +19,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A cut of a group before one of its sequences, and the tokens that both parts then have.
+/// A cut of a group before one of its sequences, and the number of tokens that the cut copies,
+/// because both parts contain them.
 struct group_cut {
   std::uint64_t copied;
   std::size_t group;
@@ -50,7 +51,7 @@ struct group_cut {
   return cuts;
 }
 
-/// Returns the groups after cuts, which are in the order of their places.
+/// Returns the groups after the given cuts, which must be in the order of their places.
 [[nodiscard]] inline grouping cut_groups(grouping const& groups, std::span<group_cut const> cuts) {
   grouping result;
   auto next = cuts.begin();
@@ -68,8 +69,8 @@ struct group_cut {
   return result;
 }
 
-/// Splits groups into `missing` more groups, at the places that copy the fewest tokens. If all
-/// groups have one sequence, the last groups are empty.
+/// Splits groups into `missing` more groups, at the places that copy the fewest tokens. If there
+/// are not enough places for cuts, the last groups are empty.
 [[nodiscard]] inline grouping split_groups(std::string_view function, prefix_forest const& forest,
                                            grouping const& groups, std::size_t missing) {
   std::size_t const count = groups.size() + missing;

@@ -23,11 +23,11 @@
 namespace omnibal::inline v0::detail {
 
 /// Returns the split ratios of the constructions: the ratio at which a split pays, twice this
-/// ratio, and zero for no splits. A part of w tokens that copies c tokens pays if w * price > c *
-/// (capacity + price).
+/// ratio, and zero for no splits. A split whose part has w tokens and that copies c tokens pays if
+/// w * price > c * (capacity + price).
 [[nodiscard]] inline std::array<std::uint64_t, 3> split_ratios(std::uint64_t capacity,
                                                                std::uint64_t price) {
-  // Above it a split never pays.
+  // With a ratio above this number a split never pays.
   constexpr std::uint64_t max_ratio = std::uint64_t{1} << 62;
   constexpr std::uint64_t unit = prefix_pieces::ratio_unit;
   if (price == 0) return {0, 0, 0};
@@ -51,7 +51,8 @@ inline void count_union_tokens(prefix_forest const& forest, path_ends const& end
   }
 }
 
-/// Returns the best groups of constructions with these split ratios.
+/// Runs the construction once with each of the given split ratios. Returns the groups with the best
+/// value.
 [[nodiscard]] inline path_assignment construct_groups(prefix_forest const& forest,
                                                       path_ends const& ends, std::uint64_t capacity,
                                                       std::uint64_t price,
@@ -70,7 +71,7 @@ inline void count_union_tokens(prefix_forest const& forest, path_ends const& end
     best_value = value;
     std::swap(best, found);
   }
-  // Two pieces of one node may have met in a group, which needs the node once.
+  // Several pieces of one node may be in the same group, which contains the node only once.
   count_union_tokens(forest, ends, best);
   return best;
 }

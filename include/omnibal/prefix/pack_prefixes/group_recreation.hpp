@@ -18,8 +18,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The paths of some groups in ascending order, with their tokens and the tokens that each shares
-/// with the path before it.
+/// The paths of some groups in ascending order, the number of tokens of each path, and the number
+/// of tokens that it shares with the path before it.
 struct path_pool {
   std::vector<std::uint32_t> paths;
   std::vector<std::uint64_t> depths;
@@ -48,14 +48,14 @@ class reused_groups {
   std::size_t size_ = 0;
 };
 
-/// Recreates groups of a pool of paths in two ways: as the whole forest is packed, or one path
-/// after the other.
+/// Recreates groups from a pool of paths in two ways: by the construction that packs the whole
+/// forest, or by inserting one path after the other.
 class group_recreation {
  public:
   group_recreation(path_ends const& ends, shared_minima const& shared, std::uint64_t capacity)
       : ends_(ends), shared_(shared), capacity_(capacity) {}
 
-  /// Packs the pool as the whole forest was packed, with random settings.
+  /// Packs the paths of the pool by the construction for the whole forest, with random settings.
   void pack_pieces(path_pool const& pool, rng::engine& random, reused_groups& result) {
     piece_packer_settings settings{.capacity = capacity_};
     settings.split_ratio = split_ratios[rng::below(random, split_ratios.size())];
@@ -66,7 +66,7 @@ class group_recreation {
     for (std::size_t k = 0; k != pool.paths.size(); ++k) {
       result[packed_.group_of[k]].ends.push_back(pool.paths[k]);
     }
-    // Two pieces of one node may have met in a group, which needs the node once.
+    // Several pieces of one node may be in the same group, which contains the node only once.
     for (path_group& group : result.groups()) {
       for (std::size_t k = 0; k != group.ends.size(); ++k) {
         group.tokens += ends_.depths[group.ends[k]];
@@ -95,10 +95,10 @@ class group_recreation {
   static constexpr std::uint64_t unit = prefix_pieces::ratio_unit;
   static constexpr std::array<std::uint64_t, 6> split_ratios{0,        unit,     3 * unit / 2,
                                                              2 * unit, 3 * unit, 6 * unit};
-  /// The settings `noise` of packings.
+  /// The two values of `piece_packer_settings::noise` that are used at random.
   static constexpr std::uint32_t high_noise = 64;
   static constexpr std::uint32_t low_noise = 19;
-  /// A path passes over a group once in this number of times.
+  /// A path skips a possible group with the probability 1 / `skip_period`, for random variation.
   static constexpr std::uint64_t skip_period = 16;
 
   struct keyed_path {
@@ -129,7 +129,7 @@ class group_recreation {
   path_ends const& ends_;
   shared_minima const& shared_;
   std::uint64_t capacity_;
-  /// Memory that calls reuse.
+  /// Memory that calls use again.
   piece_packer packer_;
   path_assignment packed_;
   std::vector<keyed_path> order_;

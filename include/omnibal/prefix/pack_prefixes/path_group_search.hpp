@@ -21,9 +21,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Ruins some groups and recreates them: a few groups, neighbors in the forest or groups with much
-/// room, are packed again with random settings. The new groups replace the old ones if the
-/// objective does not become worse.
+/// Local search by ruin and recreate. In each round a few groups, which are neighbors in the forest
+/// or have much room, are removed and their paths are packed again at random. The new groups
+/// replace the old ones if the objective does not become worse.
 class path_group_search {
  public:
   path_group_search(path_ends const& ends, std::uint64_t capacity, std::uint64_t group_price,
@@ -38,8 +38,8 @@ class path_group_search {
   path_group_search(path_group_search const&) = delete;
   path_group_search& operator=(path_group_search const&) = delete;
 
-  /// Improves groups until they reach a bound or until the budget is spent. A step is a path that
-  /// is assigned to a group again.
+  /// Improves groups until they reach the bound or until the budget is spent. Each assignment of a
+  /// path to a group costs a step of the budget.
   void run(std::vector<path_group>& groups, prefix_bounds const& bound, search_budget budget) {
     group_of_.resize(ends_.size());
     std::uint64_t tokens = 0;
@@ -66,20 +66,22 @@ class path_group_search {
   }
 
  private:
-  /// The steps of a ruin in addition to its paths.
+  /// The steps that each round costs in addition to the number of its paths.
   static constexpr std::size_t ruin_steps = 16;
-  /// A group with much room is the roomiest of at most this number of random groups.
+  /// A group with much room is the group with the most room among at most this number of random
+  /// groups.
   static constexpr std::uint64_t max_compared = 4;
-  /// The number of ruined groups is random within these limits.
+  /// The number of groups that a round ruins is random within these limits.
   static constexpr std::uint64_t min_ruined = 2;
   static constexpr std::uint64_t max_ruined = 6;
   static constexpr int max_choices = 32;
-  /// One of this number of choices is a group with much room, the others are neighbors.
+  /// On average one of this number of choices is a group with much room, and the other choices are
+  /// neighbors.
   static constexpr std::uint64_t roomy_period = 3;
-  /// The largest distance of neighbors in depth-first order.
+  /// The largest distance between the paths of neighbors, in depth-first order.
   static constexpr std::uint64_t max_distance = 3;
 
-  /// The tokens of groups, and their value in the objective.
+  /// The value of groups in the objective, and their tokens.
   struct objective {
     uint128 value = 0;
     std::uint64_t tokens = 0;
@@ -99,7 +101,8 @@ class path_group_search {
     return best;
   }
 
-  /// Returns the group of a path near a path of a ruined group, which shares most tokens with it.
+  /// Returns the group of a path near a path of a ruined group in depth-first order. Such paths
+  /// often share many tokens.
   [[nodiscard]] std::uint32_t neighbor_group(std::vector<path_group> const& groups) {
     auto const& from = groups[ruined_[rng::below(random_, ruined_.size())]].ends;
     std::uint32_t const path = from[rng::below(random_, from.size())];
@@ -137,8 +140,8 @@ class path_group_search {
     }
   }
 
-  /// Adds a group to an objective. A group counts less the more room it has, so that room collects
-  /// in few groups.
+  /// Adds a group to an objective. The value of a group decreases with its free room more than
+  /// linearly. Therefore the search concentrates the free room in few groups.
   void add(path_group const& group, objective& sum) const {
     constexpr unsigned bits = 20;
     uint128 const share = (static_cast<uint128>(capacity_ - group.tokens) << bits) / capacity_;
@@ -157,7 +160,7 @@ class path_group_search {
     return sum;
   }
 
-  /// Replaces the ruined groups by the recreated ones.
+  /// Replaces the ruined groups by the recreated groups.
   void replace_ruined(std::vector<path_group>& groups) {
     std::size_t const kept = std::min(made_.size(), ruined_.size());
     for (std::size_t g = 0; g != made_.size(); ++g) {
@@ -170,7 +173,7 @@ class path_group_search {
     for (std::size_t k = ruined_.size(); k > kept; --k) remove(groups, ruined_[k - 1]);
   }
 
-  /// Removes a group; the last group gets its number.
+  /// Removes a group. The last group takes its number.
   void remove(std::vector<path_group>& groups, std::uint32_t g) {
     if (g + 1 != groups.size()) {
       groups[g] = std::move(groups.back());
@@ -190,7 +193,8 @@ class path_group_search {
   rng::engine random_;
   group_recreation recreation_;
   std::vector<std::uint32_t> group_of_;
-  /// The groups that are ruined, their paths, and the groups that are recreated from them.
+  /// The groups that a round ruins, their paths, and the groups that are recreated from these
+  /// paths.
   std::vector<std::uint32_t> ruined_;
   path_pool pool_;
   reused_groups made_;

@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The group of paths with the largest sum of prices.
+/// The search for the group of paths with the largest sum of prices.
 
 #include <omnibal/detail/pattern_master.hpp>
 #include <omnibal/prefix/detail/path_ends.hpp>
@@ -21,13 +21,13 @@
 namespace omnibal::inline v0::detail {
 
 /// The pricing problem of `column_generation` for the paths below a node: a knapsack on a tree, by
-/// dynamic programming over the nodes in depth-first order. Lengths are rounded down to units of
-/// the capacity, which only admits more groups, so that a bound remains a bound. Values are
-/// integers below 2^53 in `double`, so that sums are exact.
+/// dynamic programming over the nodes in depth-first order. Lengths are rounded down to multiples
+/// of a fraction of the capacity. This can only admit more groups, so the result of the linear
+/// program stays a lower bound. Values are integers below 2^53 in `double`, so that sums are exact.
 class path_pricing {
  public:
-  /// The paths with ends [first, last) of `ends`, below a node whose path has `above` tokens.
-  /// `room` is the capacity without the tokens above.
+  /// Creates the problem for the paths [first, last) of `ends`, below a node whose path has `above`
+  /// tokens. `room` is the capacity minus these tokens.
   path_pricing(path_ends const& ends, std::size_t first, std::size_t last, std::uint64_t above,
                std::uint64_t room)
       : alone_(last - first, 1) {
@@ -55,13 +55,13 @@ class path_pricing {
 
   [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
 
-  /// Returns the next group of a packing, at last an empty one.
+  /// Returns the next group of a first packing of the paths, or an empty group after the last one.
   [[nodiscard]] pattern greedy(std::span<std::uint32_t const>) {
     return next_ == packing_.size() ? pattern() : packing_[next_++];
   }
 
-  /// Finds the best group at these prices. Returns false if that needs more than `steps` steps,
-  /// which are reduced otherwise.
+  /// Finds the group with the largest sum of these prices, and subtracts the required steps from
+  /// `steps`. If fewer steps are left, returns false.
   [[nodiscard]] bool run(std::span<std::int64_t const> prices, std::size_t& steps) {
     std::size_t const cost = table_.size() / 8;
     if (steps < cost) return false;
@@ -87,7 +87,7 @@ class path_pricing {
     return true;
   }
 
-  /// Returns the steps of all runs, and the number of runs.
+  /// Returns the number of steps of all runs. `changes` returns the number of runs.
   [[nodiscard]] std::size_t spent() const { return spent_; }
   [[nodiscard]] std::size_t changes() const { return runs_; }
 
@@ -98,7 +98,8 @@ class path_pricing {
   static constexpr std::uint32_t none = prefix_forest::no_parent;
   static constexpr std::size_t max_cells = std::size_t{1} << 21;
   static constexpr std::size_t max_units = 1024;
-  /// The ratio of splits in the first packing, whose groups are the first columns.
+  /// The split ratio of the first packing, whose groups are the first columns of the linear
+  /// program.
   static constexpr std::uint64_t split_ratio = 2 * prefix_pieces::ratio_unit;
 
   struct node {
@@ -107,7 +108,7 @@ class path_pricing {
     std::size_t after;  ///< the node after the subtree
   };
 
-  /// Collects the nodes at which paths end or part, in depth-first order.
+  /// Collects the nodes at which paths end or diverge, in depth-first order.
   void collect_nodes(std::span<std::uint64_t const> depths, std::span<std::uint64_t const> shared) {
     struct open_node {
       std::uint64_t depth;
@@ -115,7 +116,8 @@ class path_pricing {
       std::uint32_t path;
     };
     std::vector<open_node> open(1, {0, 0, none});
-    // From the last path to the first, nodes close in the reverse of the depth-first order.
+    // The loop visits the paths from last to first, so nodes are completed in reverse depth-first
+    // order.
     auto const leave = [&](std::uint64_t depth) {
       while (open.back().depth > depth) {
         open_node const now = open.back();

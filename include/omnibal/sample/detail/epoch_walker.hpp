@@ -17,7 +17,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the samples or groups that all ranks together take in a step of this segment.
+/// Returns the number of samples or groups that all ranks together take in a step of this segment.
 [[nodiscard]] constexpr std::uint64_t taken_per_step(sampler_segment const& segment) {
   return std::uint64_t{segment.ranks} * segment.batch;
 }
@@ -40,7 +40,8 @@ namespace omnibal::inline v0::detail {
 }
 
 /// Throws if an epoch of this number of samples or groups could not have left over `state.carried`.
-/// The groups left over are fewer than all groups, and fewer than a step of the most samples takes.
+/// The number left over is below the number of all samples or groups, and below the largest
+/// possible number in a step.
 inline void check_carried(std::string_view function, sampler_state const& state,
                           std::uint64_t count) {
   std::uint64_t const most =
@@ -50,10 +51,11 @@ inline void check_carried(std::string_view function, sampler_state const& state,
                 count, ", at most ", most, " can be left over");
 }
 
-/// Removes segments from a full state whose future depends only on the number of samples taken. One
-/// or two segments of a single rank replace the three oldest segments, with the same number of
-/// steps and of samples. The new batches are the average number of samples in a step, rounded down
-/// and up. Precondition: no step of these segments was short. Returns the number of segments left.
+/// Makes room in the full state of a sampler whose next steps depend only on the number of samples
+/// taken. One or two segments of a single rank replace the three oldest segments, with the same
+/// number of steps and of samples. The batches of the new segments are the average number of
+/// samples in a step, rounded down and rounded up. Precondition: no step of these segments was
+/// short. Returns the number of segments left.
 [[nodiscard]] inline std::size_t merge_oldest(sampler_state& state) {
   std::span<sampler_segment> const all(state.segments);
   std::uint64_t taken = 0;
@@ -82,7 +84,8 @@ inline void check_carried(std::string_view function, sampler_state const& state,
 /// ranks.
 class epoch_progress {
  public:
-  /// Continues from `state`, unless no sampler could write it; `present` has no steps yet.
+  /// Continues from `state` with the ranks of `present`, a segment without steps. Throws if no
+  /// sampler could have `state`.
   epoch_progress(std::string_view function, sampler_state const& state,
                  sampler_segment const& present)
       : ended_(state), ended_count_(count_segments(function, state)), present_(present) {
@@ -113,8 +116,8 @@ class epoch_progress {
   }
   [[nodiscard]] std::uint64_t step() const { return first_step() + present_.step_count; }
 
-  /// Returns the state. If `merges` is true, the oldest segments are merged if there is no room for
-  /// the present one.
+  /// Returns the state. If `merges` is true and there is no room for the present segment, the
+  /// oldest segments are merged.
   [[nodiscard]] sampler_state state(bool merges) const {
     sampler_state result = ended_;
     if (present_.step_count == 0) return result;
@@ -139,7 +142,7 @@ class epoch_progress {
     present_.step_count = 0;
   }
 
-  /// Throws if a step of the present ranks would have no place in a state.
+  /// Throws if a state has no room for a segment of the present ranks.
   void check_room(std::string_view function) const {
     if (ended_count_ <= max_rank_changes) return;
     throw_invalid(function, "the ranks changed ", ended_count_, " times in epoch ", ended_.epoch,
@@ -153,7 +156,7 @@ class epoch_progress {
     return left.ranks == right.ranks && left.batch == right.batch;
   }
 
-  /// Returns the number of segments. Throws if they cannot be the segments of an epoch.
+  /// Returns the number of segments in a state. Throws if the segments cannot belong to one epoch.
   [[nodiscard]] static std::size_t count_segments(std::string_view function,
                                                   sampler_state const& state) {
     std::size_t count = 0;
@@ -187,14 +190,15 @@ class epoch_progress {
 
 /// Iterates over the steps that a plan makes of each epoch: the common part of all samplers.
 ///
-/// A `Plan` has these members. `name` is its name, and `things` is its word for the items that it
-/// samples. `lends` is true if its steps are spans that it holds, of which some may be repetitions.
-/// `counts_only` is true if steps depend on the number of samples taken and not on the ranks that
-/// took them. Then old changes of the ranks can be merged. `present()` is a segment of its ranks
-/// without steps, `digest()` identifies its data, and `check(state)` checks a state.
-/// `plan(progress)` computes the steps of an epoch for the present ranks. `step_count()`,
-/// `at(step)` and `is_repeat(step)` describe these steps. `left_over()` and, as one number,
-/// `carried()` describe the remainder.
+/// A `Plan` has these members. `name` is the name of the sampler, and `things` is the word for its
+/// items in error texts. `lends` is true if the steps are spans of memory of the plan, some of
+/// which may be repetitions. `counts_only` is true if steps depend on the number of samples taken
+/// and not on the ranks that took them. Then old segments can be merged. `present()` is a segment
+/// of the present ranks without steps, `digest()` identifies the data of the plan, and
+/// `check(state)` throws for a state of other data. `plan(progress)` computes the steps of an epoch
+/// for the present ranks. `step_count()`, `at(step)` and `is_repeat(step)` describe these steps.
+/// `left_over()` is the number of items left over for the next epoch, and `carried()` is the number
+/// that a state records for them.
 template <class Plan>
 class epoch_walker {
  public:
@@ -202,8 +206,8 @@ class epoch_walker {
 
   /// Returns the work of this rank in the next step, which is empty if the rank is idle. After the
   /// last step of an epoch, the next step is the first step of the next epoch. Spans are valid
-  /// until the next epoch begins, and as long as the sampler; a temporary returns no spans. Errors:
-  /// `std::invalid_argument` if there is nothing to run at all; the errors of the scheduler.
+  /// until the next epoch begins or the sampler is destroyed; a temporary returns no spans. Errors:
+  /// `std::invalid_argument` if there are no samples or groups; the errors of the scheduler.
   [[nodiscard]] step_type next() & {
     if (plan_.empty()) throw_invalid(member("::next"), "there are no ", Plan::things);
     if (done()) {
@@ -224,18 +228,18 @@ class epoch_walker {
   }
   void operator()(std::uint64_t step) const&& requires(Plan::lends) = delete;
 
-  /// Returns whether the groups of the last call of `next` are repetitions that fill a step, so
-  /// that a loss can exclude them. The result is false before the first step with the present
-  /// ranks.
+  /// Returns true if the groups that the last call of `next` returned are repetitions that fill a
+  /// step, so that a loss can exclude them. The result is false before the first step with the
+  /// present ranks.
   [[nodiscard]] bool is_repeat() const requires(Plan::lends) {
     std::uint64_t const run = progress_.present().step_count;
     return run != 0 && plan_.is_repeat(run - 1);
   }
 
-  /// Returns whether the groups of a step of the epoch are repetitions. `step()` names the next
-  /// step. At the end of the epoch there is no next step and the result for `step()` is false,
-  /// because `next` makes the steps of the next epoch. Errors: as above, except that `step_count()`
-  /// is valid.
+  /// Returns true if the groups of this rank in a step of the epoch are repetitions. The argument
+  /// `step()` means the next step. For `step_count()`, the end of the epoch, the result is false,
+  /// because the steps of the next epoch are not computed yet. Errors: the errors of the call
+  /// operator for other steps.
   [[nodiscard]] bool is_repeat(std::uint64_t step) const requires(Plan::lends) {
     if (step == step_count()) return false;
     return plan_.is_repeat(present_step("::is_repeat", step, step_count()));
@@ -254,8 +258,8 @@ class epoch_walker {
   /// Returns the number of samples or groups that this epoch leaves for the next one.
   [[nodiscard]] std::uint64_t left_over() const { return plan_.left_over(); }
 
-  /// Returns the number of remaining changes of the ranks, of their number or their batch, in this
-  /// epoch. With zero the run can resume only with the present ranks until the epoch ends. The next
+  /// Returns how often the number of ranks or their batch can still change in this epoch. If the
+  /// result is zero, the run can resume only with the present ranks until the epoch ends. The next
   /// epoch starts with any ranks and allows `max_rank_changes`. `epoch_sampler` has no such limit.
   [[nodiscard]] std::size_t rank_changes_left() const requires(!Plan::counts_only) {
     return progress_.changes_left();
@@ -281,7 +285,7 @@ class epoch_walker {
     if (!Plan::counts_only && !done()) progress_.check_room(Plan::name);
   }
 
-  /// Makes the next call of `next` return this step.
+  /// Sets the step that the next call of `next` returns.
   void seek_step(std::uint64_t step) {
     progress_.set_present_steps(present_step("::seek", step, step_count() + 1));
   }

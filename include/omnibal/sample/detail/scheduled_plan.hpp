@@ -27,14 +27,14 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The entries of an epoch's schedule: each group once, and before them the groups that the
-/// previous epoch left over, which therefore may be there twice.
+/// The entries that an epoch must schedule: first the groups that the previous epoch left over,
+/// then each group once. A group that was left over therefore has two entries.
 ///
-/// The groups that an epoch leaves over are the last ones of a random order of that epoch, so that
-/// a state must hold only their number.
+/// The groups that an epoch leaves over are the last groups of a random order of that epoch.
+/// Therefore a state must contain only their number.
 class group_pool {
  public:
-  /// Contains all entries. Precondition: `carried < groups`, or both are zero.
+  /// Creates a pool in which no entry has run. Precondition: `carried < groups`, or both are zero.
   group_pool(std::size_t groups, std::uint64_t seed, std::uint64_t epoch, std::uint64_t carried)
       : order_(groups, epoch_seed(seed, epoch)),
         previous_(groups, epoch_seed(seed, epoch - 1)),
@@ -51,10 +51,10 @@ class group_pool {
     return static_cast<std::uint32_t>(group);
   }
 
-  /// Returns the entries for a schedule of steps of `in_step` entries: all entries that have not
-  /// run, but with `carry` without the entries that would not fill a step. The number left over
-  /// never grows, because it must identify the groups. Therefore a last step may be short if the
-  /// ranks changed within the epoch.
+  /// Returns the entries that the next schedule must contain, for steps of `in_step` entries: all
+  /// entries that have not run. With `carry`, the entries that would not fill a step are left over.
+  /// The number left over never grows during an epoch, because this number identifies the groups.
+  /// Therefore a last step may be short if the ranks changed within the epoch.
   [[nodiscard]] std::vector<std::uint32_t> offer(std::size_t in_step, remainder_policy policy) {
     if (policy != remainder_policy::carry) return waiting_;
     std::size_t const last = waiting_.size() % in_step;
@@ -67,10 +67,10 @@ class group_pool {
     return result;
   }
 
-  /// Returns the number of groups that the last offer left over.
+  /// Returns the number of groups that the last call of `offer` left over.
   [[nodiscard]] std::size_t left_over() const { return left_over_; }
 
-  /// Removes the entries that ran in the first steps of a schedule of `offered`.
+  /// Removes the entries that ran in the first `step_count` steps of a schedule of `offered`.
   void take(std::span<std::uint32_t const> offered, steps const& schedule, std::size_t step_count) {
     std::vector<std::uint8_t> has_run(carried_ + order_.size(), 0);
     for (std::size_t cell = 0; cell != step_count * schedule.ranks(); ++cell) {
@@ -93,7 +93,8 @@ class group_pool {
 };
 
 /// Throws unless the schedule has `ranks` ranks and each of the groups [0, entries) is in exactly
-/// one cell, repetitions not counted. Repetitions must name such groups too.
+/// one cell that is not a repetition. Cells that are repetitions must also contain only these
+/// groups.
 inline void check_schedule(std::string_view function, steps const& schedule, std::size_t ranks,
                            std::size_t entries) {
   if (schedule.ranks() != ranks) {
@@ -114,7 +115,7 @@ inline void check_schedule(std::string_view function, steps const& schedule, std
   named.finish();
 }
 
-/// A part of the groups with its own schedules.
+/// A part of the groups, such as a level, that has its own schedule.
 struct scheduled_part {
   std::uint32_t first_group;
   std::uint32_t group_count;
@@ -123,8 +124,8 @@ struct scheduled_part {
   std::uint64_t carried;
 };
 
-/// Returns the part of every step: first up to `short_first` steps of the first part, then the
-/// others with the parts in turn, each spread as evenly as its number of steps allows.
+/// Returns the part of every step. The first steps are up to `short_first` steps of the first part.
+/// The remaining steps of all parts follow, and the steps of each part are spread evenly over them.
 [[nodiscard]] inline std::vector<std::uint32_t> turns_of(std::vector<std::uint64_t> step_counts,
                                                          std::uint64_t short_first) {
   if (step_counts.empty()) return {};
@@ -142,8 +143,8 @@ struct scheduled_part {
   return result;
 }
 
-/// The steps of this rank in an epoch whose groups a scheduler puts into steps, part by part: the
-/// common part of the plans of `epoch_walker` with groups.
+/// The steps of this rank in an epoch. A scheduler assigns the groups of each part to steps. This
+/// is the common base of the plans of `step_sampler` and `level_sampler`.
 template <class Load, class Scheduler>
 class scheduled_plan {
  public:
@@ -181,8 +182,8 @@ class scheduled_plan {
   }
 
   /// Plans an epoch: computes its schedules, one for each change of the ranks, and keeps the cells
-  /// of this rank in the last schedule. A step of part k has `cells(k, ranks)` cells.
-  /// `short_first(s)` steps from step s on are of the first part.
+  /// of this rank in the last schedule. A step of part k has `cells(k, ranks)` cells. The first
+  /// `short_first(s)` steps from step s on belong to the first part.
   template <class Cells, class Short>
   void plan_parts(std::string_view function, epoch_progress const& progress,
                   std::span<scheduled_part const> parts, Cells const& cells,
@@ -211,7 +212,7 @@ class scheduled_plan {
     schedules_.clear();
   }
 
-  /// Throws if a state counts batches, as states of `epoch_sampler` do.
+  /// Throws if a segment of the state has a batch above 1, as states of `epoch_sampler` may have.
   static void check_batches(std::string_view function, sampler_state const& state) {
     for (sampler_segment const& segment : state.segments) {
       if (segment.batch <= 1) continue;
@@ -220,7 +221,8 @@ class scheduled_plan {
     }
   }
 
-  /// Return the part of a step of the present ranks, and the groups of this rank.
+  /// Returns the part of a step with the present ranks. `groups_at` returns the groups of this rank
+  /// in the step.
   [[nodiscard]] std::size_t part_at(std::uint64_t step) const {
     return turns_[static_cast<std::size_t>(step)];
   }
@@ -230,15 +232,15 @@ class scheduled_plan {
 
   [[nodiscard]] std::vector<Load> const& loads() const { return loads_; }
   [[nodiscard]] schedule_steps_options const& options() const { return options_; }
-  /// Returns the numbers left over, by part.
+  /// Returns the number of groups that each part leaves over.
   [[nodiscard]] std::vector<std::uint64_t> const& left_over_parts() const { return left_over_; }
 
-  /// Adds the loads, and the options that change schedules.
+  /// Adds the loads, and the options that affect the schedules, to a digest.
   void add_to(data_digest& result) const {
     result.add(options_.max_dist_ratio);
     result.add(static_cast<std::uint64_t>(options_.remainder));
     result.add(std::uint64_t{options_.rounds});
-    // States of schedules with one group per rank keep their digest of earlier versions.
+    // For one group per rank the digest must equal the digest of earlier versions.
     if (options_.groups_per_rank != 1) result.add(~std::uint64_t{options_.groups_per_rank});
     if (options_.even_positions) result.add(std::uint64_t{1});
     result.add(std::uint64_t{loads_.size()});
@@ -247,13 +249,14 @@ class scheduled_plan {
   }
 
  private:
-  /// The entries of a pool that are scheduled, and their steps.
+  /// The schedule of a part: the entries of its pool that were offered, and the steps of their
+  /// positions in this list.
   struct part_schedule {
     std::vector<std::uint32_t> offered;
     steps cells;
   };
 
-  /// Schedules all waiting entries of each part for the ranks of a segment.
+  /// Schedules the entries of each part that have not run, for the ranks of a segment.
   template <class Cells>
   void schedule(std::string_view function, std::span<scheduled_part const> parts,
                 sampler_segment const& segment, std::uint64_t epoch, Cells const& cells,
@@ -298,7 +301,7 @@ class scheduled_plan {
     }
   }
 
-  /// Removes the entries that run in `step_count` steps.
+  /// Removes from the pools the entries that run in the first `step_count` steps of the schedules.
   void run(std::uint64_t step_count) {
     std::vector<std::size_t> counts(pools_.size(), 0);
     for (std::size_t step = 0; step != step_count; ++step) ++counts[turns_[step]];
@@ -312,10 +315,10 @@ class scheduled_plan {
   sampler_segment present_;
   schedule_steps_options options_;
   Scheduler scheduler_;
-  /// The waiting entries of each part and their schedules, while an epoch is planned.
+  /// For each part, the entries that have not run and the last schedule, while an epoch is planned.
   std::vector<group_pool> pools_;
   std::vector<part_schedule> schedules_;
-  /// The groups of this rank in each step of the present ranks, and the part of each.
+  /// The groups of this rank in each step with the present ranks, and the part of each step.
   steps mine_{1};
   std::vector<std::uint32_t> turns_;
   std::vector<std::uint64_t> left_over_;

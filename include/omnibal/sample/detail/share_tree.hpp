@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// Even sequences of several sources, with random access.
+/// Sequences in which several sources alternate evenly, with random access to every draw.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,14 +19,17 @@ struct source_draw {
   std::uint64_t ordinal;
 };
 
-/// An endless sequence of sources in which each appears in proportion to its share, evenly spread.
+/// An endless sequence of sources in which each source appears evenly spread and in proportion to
+/// its share.
 ///
-/// Two sources form an even sequence if the first has the rounded share of every prefix: the source
-/// of a draw and its ordinal follow from one division. A Huffman tree forms a sequence of many
-/// sources: a node is a source of its parent, and passes on ordinals as positions. Each node on the
-/// path to a source adds an error of at most 1/2 times the source's share of the node. In a Huffman
-/// tree the shares of the nodes on the path to the root grow at least as Fibonacci numbers.
-/// Therefore no prefix is off by more than half the sum of their reciprocals, 1.68.
+/// Two sources form an even sequence if the number of draws of the first source in every prefix is
+/// its share of the prefix, rounded. The source of a draw and its ordinal then follow from one
+/// division. A Huffman tree forms a sequence of many sources: a node is a source for its parent,
+/// and the ordinal of a draw from a node is the position in the sequence of the node. Each node on
+/// the path to a source adds an error of at most 1/2 times the source's share of the node. In a
+/// Huffman tree the shares of the nodes on the path to the root grow at least as Fibonacci numbers.
+/// Therefore the error in any prefix is at most half the sum of the reciprocals of these numbers,
+/// 1.68.
 class share_tree {
  public:
   /// Precondition: at least one share is positive, and their sum is below 2^32.
@@ -54,8 +57,8 @@ class share_tree {
     root_ = waiting.top().second;
   }
 
-  /// Returns the sum of the shares. In each block of this number of draws from a multiple of it on,
-  /// each source has its share.
+  /// Returns the period, the sum of the shares. A block of one period that begins at a multiple of
+  /// the period contains each source exactly as often as its share.
   [[nodiscard]] std::uint64_t period() const { return period_; }
 
   /// Returns the share of a source.
@@ -77,7 +80,8 @@ class share_tree {
     return {at, periods * shares_[at] + position};
   }
 
-  /// The position of a draw, the inverse of `draw`. Precondition: the position is below 2^64.
+  /// Returns the position of a draw: the inverse of `draw`. Precondition: the position is below
+  /// 2^64.
   [[nodiscard]] std::uint64_t position_of(source_draw const& of) const {
     std::uint64_t const periods = of.ordinal / shares_[of.source];
     std::uint64_t position = of.ordinal % shares_[of.source];
@@ -105,7 +109,7 @@ class share_tree {
   std::uint64_t period_;
   /// The inner nodes, children first; node k has the number `leaves_ + k`.
   std::vector<node> nodes_;
-  /// The parent of each source and each inner node except for the root.
+  /// The parent of each source and of each inner node except the root.
   std::vector<std::uint32_t> parents_;
 };
 

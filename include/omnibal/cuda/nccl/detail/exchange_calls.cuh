@@ -76,8 +76,8 @@ void exchange_bounded_call(std::string_view function, gpu::execution<Resource> c
   });
 }
 
-/// Device memory that is kept from one run to the next, and the messages of an exact exchange in
-/// it.
+/// The state of an exact exchange: device memory that both of its halves use, and the messages that
+/// the first half finds.
 template <class Resource>
 class exact_exchange {
  public:
@@ -137,8 +137,8 @@ class exact_exchange {
   std::size_t ranks_;
   gpu::device_array<std::uint32_t, Resource> indices_;
   gpu::device_array<std::uint64_t, Resource> positions_;
-  /// For each field the numbers sent to each rank, received from each and kept; then own faults and
-  /// faults of all ranks.
+  /// For each field: the bytes sent to each rank, the bytes received from each rank, and the bytes
+  /// kept. After all fields: the faults of this rank, and the faults of each rank.
   gpu::device_array<std::uint64_t, Resource> words_;
   std::vector<moved_field> fields_;
   std::vector<std::uint64_t> host_;
@@ -164,7 +164,7 @@ void exchange_exact_call(std::string_view function, gpu::execution<Resource> con
   });
 }
 
-/// The step before for plans that exist.
+/// The argument `before` for a plan that exists already: it does nothing.
 inline constexpr auto no_step_before = [](auto&, auto const&, gpu::fault*) {};
 
 /// A counter of allocated bytes, each array rounded up to the alignment. The returned pointers must
@@ -183,8 +183,8 @@ class counting_resource {
   std::size_t bytes_ = 0;
 };
 
-/// Returns the scratch of the exact form if messages fill the room of the loads. Only whether the
-/// pointers of loads are null matters.
+/// Returns the scratch of the exact form if messages fill the room of the loads. The pointers in
+/// `loads` are only compared with null.
 template <class Meter, class Before>
 [[nodiscard]] std::size_t exact_scratch_bytes(device_plan_view const& plan,
                                               std::span<payload const> loads,

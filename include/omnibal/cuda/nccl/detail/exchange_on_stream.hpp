@@ -44,11 +44,11 @@ namespace omnibal::inline v0::nccl::detail {
 struct plan_tables {
   device_plan_view plan;
   std::uint32_t rank;
-  /// The positions of the samples before the exchange, by slot.
+  /// The positions of the samples before the exchange, in the order of their slots.
   std::uint32_t* leaving;
   /// The slots, in the order of `leaving`.
   std::uint32_t* leaving_slots;
-  /// The positions of the samples after the exchange, by source.
+  /// The positions of the samples after the exchange, in the order of their sources.
   std::uint32_t* coming;
   /// The sources, in the order of `coming`.
   std::uint32_t* coming_from;
@@ -96,7 +96,8 @@ struct plan_tables {
   }
 };
 
-/// Writes the keys by which both lists are sorted. Padding has the largest keys, at the end.
+/// Writes the keys by which both lists are sorted. Elements of the arrays without a sample have the
+/// largest keys, so that they are at the end.
 struct write_plan_keys {
   plan_tables tables;
   gpu::fault* faults;
@@ -133,7 +134,8 @@ struct write_plan_keys {
   }
 };
 
-/// Finds the first sample for each rank, and from each rank, in the sorted lists.
+/// Finds, in the sorted lists, the first sample that goes to each rank and the first sample that
+/// comes from each rank.
 struct find_plan_begins {
   plan_tables tables;
 
@@ -185,7 +187,7 @@ void make_plan_tables(Backend& b, plan_tables const& tables, gpu::fault* faults)
   b.for_each(std::size_t{plan.ranks} + 1, find_plan_begins{tables});
 }
 
-/// Returns the bytes of each entry of the lists of positions.
+/// Returns the number of bytes of element i of the lists in `plan_tables::positions`.
 struct wire_size {
   plan_tables tables;
   payload load;
@@ -228,7 +230,7 @@ struct arrival_elements {
   }
 };
 
-/// The begin of a slot: the facts that all ranks must know of the sender.
+/// The header at the beginning of a slot: the facts about the sender that all ranks must know.
 struct slot_header {
   std::uint64_t largest_message;
   std::uint32_t faults;
@@ -341,7 +343,7 @@ struct read_slot_headers {
 
 /// Tuning constants of the speed of exchanges, not tuned on a device; they do not change results.
 struct exchange_tuning {
-  /// The bytes that a block copies.
+  /// The number of bytes that a block copies.
   static constexpr std::size_t tile_bytes = 16384;
   static constexpr int threads = 256;
 };
@@ -384,8 +386,8 @@ OMNIBAL_HOST_DEVICE inline void copy_word(std::byte* to, std::byte const* from,
 }
 
 /// Copies the bytes [begin, end) of the rows [first, last). Row k has the bytes [rows.at(k),
-/// rows.at(k + 1)), and `rows.copy(k, inner, bytes)` copies a word of row k. Words have `word`
-/// bytes, which divides the begins of all rows.
+/// rows.at(k + 1)), and `rows.copy(k, inner, bytes)` copies a word of row k. A word has `word`
+/// bytes, a divisor of the positions of all rows.
 template <gpu::detail::thread_block Block, class Rows>
 OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t first,
                                    std::uint32_t last, std::uint64_t begin, std::uint64_t end,
@@ -407,7 +409,7 @@ OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t
   });
 }
 
-/// Some rows of a list, one after the other on the wire.
+/// The rows [first, last) of a list, which are one after the other on the wire.
 struct row_run {
   /// The position of each row in bytes. Row k begins at `wire` + `positions[k]` - `origin`.
   std::uint64_t const* positions;
@@ -438,14 +440,15 @@ OMNIBAL_HOST_DEVICE void copy_own_tile(Block& block, Rows const& rows, std::size
   copy_tile(block, rows, rows.first, rows.last, begin, end, rows.load->word);
 }
 
-/// The runs that a step copies: a slot for each rank, or all messages in one run.
+/// The division of the wire into runs that blocks copy: a slot for each rank, or one run of all
+/// messages.
 struct wire_layout {
   std::byte* wire = nullptr;
   /// The size of a slot in bytes, or 0 if messages follow each other without headers.
   std::uint64_t slot_bytes = 0;
   std::uint64_t tiles = 0;
 
-  /// Returns the number of blocks of a step.
+  /// Returns the number of blocks of threads that copy the runs of a step.
   [[nodiscard]] std::size_t blocks(std::uint32_t ranks) const {
     return slot_bytes == 0 ? tiles : tiles * ranks;
   }
@@ -582,7 +585,8 @@ struct known_messages {
   std::uint64_t kept = 0;
 };
 
-/// A field in an exchange: tables with its own positions, and its messages when they are known.
+/// A field in an exchange: the tables of the plan with the positions of this field, and its
+/// messages after the first half of the exchange.
 struct moved_field {
   plan_tables tables;
   payload load;

@@ -19,13 +19,13 @@ struct local_columns {
   /// The `kinds` numbers of each sample, one sample after the other; null if `offsets` contain
   /// them.
   std::int64_t const* values = nullptr;
-  /// The positions of payloads, one element more than there are samples: their sizes are one
-  /// further kind, the last. Null if there are none.
+  /// The positions of payloads, one element more than there are samples. The sizes of the payloads
+  /// are a further column, the last one. Null if there are no payloads.
   std::uint64_t const* offsets = nullptr;
   std::uint32_t kinds = 1;
   /// The number of samples, or null if `given_count` is the number.
   std::uint32_t const* count = nullptr;
-  /// The samples that there is memory for.
+  /// The number of samples for which there is memory.
   std::uint32_t given_count = 0;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool has_count_above_memory() const {
@@ -69,7 +69,7 @@ struct write_length_block {
   }
 };
 
-/// The blocks of all ranks.
+/// The gathered blocks of all ranks, one after the other.
 struct length_blocks {
   std::int64_t const* words;
   std::uint32_t ranks;
@@ -90,10 +90,11 @@ struct length_blocks {
   }
 };
 
-/// Writes the position of each rank, as one block. Raises the faults that ranks had before, and
-/// `no_room` if a rank has more than `most` samples or all samples exceed `room`.
+/// Writes the position of the samples of each rank, as one block of threads. Raises the faults that
+/// ranks had before, and `no_room` if a rank has more than `most` samples or all samples exceed
+/// `room`.
 struct sum_length_counts {
-  /// The threads of the block, not tuned on a device.
+  /// The number of threads of the block, not tuned on a device.
   static constexpr int threads = 512;
 
   length_blocks blocks;
@@ -122,7 +123,8 @@ struct sum_length_counts {
   }
 };
 
-/// The places of the numbers of a sample: `sample * step + column * column_step`.
+/// The output array for the numbers of samples. Column `column` of sample `sample` is at `sample *
+/// step + column * column_step`.
 struct length_columns {
   std::int64_t* values;
   std::size_t step;

@@ -48,7 +48,8 @@ void post_messages(Post post, ncclComm_t comm, cudaStream_t stream) {
   };
 }
 
-/// A wire that sends on a stream. `Comm` is a communicator or a reference to one.
+/// A connection to the other ranks that submits messages of NCCL to a stream. `Comm` is a
+/// communicator or a reference to one.
 template <class Comm>
 class stream_wire {
  public:
@@ -75,7 +76,7 @@ class stream_wire {
   cudaStream_t stream_;
 };
 
-/// A wire that sends nothing, for calls that only measure scratch.
+/// A connection that sends nothing, for calls that only measure scratch.
 struct silent_wire {
   std::uint32_t own;
   std::uint32_t ranks;
