@@ -84,9 +84,8 @@ class offload_stages {
     std::int64_t const transient =
         std::max(last.forward_transient_bytes, last.backward_transient_bytes);
     std::int64_t const kept = (left - transient) / rooms_.in_flight[range.stage];
-    int128 const saved =
-        static_cast<int128>(kept) +
-        std::min(transferred(range, forward_before_), transferred(range, backward_before_));
+    int128 const saved = static_cast<int128>(kept) + std::min(transferred(range, forward_before_),
+                                                              transferred(range, backward_before_));
     constexpr std::int64_t most = std::int64_t{1} << 62;
     return runs_.min_time(offsets_[range.first], offsets_[range.last],
                           static_cast<std::int64_t>(std::min<int128>(saved, most)), 1);
@@ -116,8 +115,8 @@ class offload_stages {
   /// Returns the parts of the layers for the lower bounds. Also fills `layers_`, `offsets_`,
   /// `layer_bytes_` and the sums of times, which must therefore be declared before `parts_`.
   [[nodiscard]] integer_layers part_table(std::span<offload_layer const> layers) {
-    std::int64_t const in_flight = *std::max_element(rooms_.in_flight.begin(),
-                                                     rooms_.in_flight.end());
+    std::int64_t const in_flight =
+        *std::max_element(rooms_.in_flight.begin(), rooms_.in_flight.end());
     for (offload_layer const& layer : layers) layers_.push_back(layer.activations);
     activation_table<std::int64_t> modules(function_, {}, in_flight);
     modules.assign(layers_);

@@ -23,7 +23,7 @@ class moment_bytes {
   void set(chunk_counts const& units, std::span<int128 const> of_chunk) {
     units_ = &units;
     used_.assign(units.size(), 0);
-    // Above 2^62 bytes the memory is too small for any units, and products would overflow.
+    // No memory has 2^64 bytes, and products of larger numbers could overflow.
     constexpr int128 too_many = static_cast<int128>(1) << 64;
     for (std::size_t i = 0; i != used_.size(); ++i) {
       for (std::size_t c = 0; c != of_chunk.size(); ++c) {

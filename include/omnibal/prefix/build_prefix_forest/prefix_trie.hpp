@@ -111,12 +111,11 @@ class prefix_trie {
     auto const end = members_.begin() + static_cast<std::ptrdiff_t>(last);
     auto const rest =
         std::stable_partition(begin, end, [this](member const& one) { return ends(one); });
-    if (begin != rest && parent == prefix_forest::no_parent) {
-      parent = prefix_forest::no_parent;
-      std::uint32_t const empty = writer.push(parent, 0, begin->sequence);
-      for (auto one = begin; one != rest; ++one) writer.end(one->sequence, empty);
-    } else {
-      for (auto one = begin; one != rest; ++one) writer.end(one->sequence, parent);
+    if (begin != rest) {
+      // Sequences without tokens end at a node of their own.
+      std::uint32_t const node =
+          parent == prefix_forest::no_parent ? writer.push(parent, 0, begin->sequence) : parent;
+      for (auto one = begin; one != rest; ++one) writer.end(one->sequence, node);
     }
     if (rest == end) return;
     std::size_t const position = rest->position;
