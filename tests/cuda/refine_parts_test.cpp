@@ -68,17 +68,16 @@ template <class Start>
 std::string fault_of(step_costs const& steps, std::size_t bound, std::size_t parts,
                      Start const& start, limits const& most, std::size_t launches = 0) {
   grouping const groups = start_of_all(steps, parts, start);
-  bool const may_move = most.counts == part_counts::free;
   std::string fault_text;
   auto const refined = test::run_serially(
-      steps.view(bound), parts, serial_refine{groups, most.max_overload, {most.rounds, may_move}},
-      fault_text);
+      steps.view(bound), parts,
+      serial_refine{groups, most.max_overload, {most.rounds, most.counts}}, fault_text);
   if (!fault_text.empty()) return fault_text;
   if (launches != 0 && refined.launches != launches) return "not so many launches";
   if constexpr (std::is_same_v<Start const, decltype(omnibal::deal)>) {
     auto const dealt = test::run_serially(
         steps.view(bound), parts,
-        serial_deal_and_refine{most.max_overload, {most.rounds, may_move}}, fault_text);
+        serial_deal_and_refine{most.max_overload, {most.rounds, most.counts}}, fault_text);
     if (!fault_text.empty()) return fault_text;
     if (!dealt.same(refined)) return "dealt parts give something else";
     if (dealt.launches > refined.launches) return "dealt parts take more launches";
@@ -152,8 +151,8 @@ TEST_CASE("parts can be refined in place") {
     if (bound == large) steps.pad(large);
     grouping const groups = start_of_all(steps, 8, omnibal::deal);
     std::string fault_text;
-    auto const apart = test::run_serially(steps.view(bound), 8,
-                                          serial_refine{groups, 0.0, {100, true}}, fault_text);
+    auto const apart = test::run_serially(
+        steps.view(bound), 8, serial_refine{groups, 0.0, {100, part_counts::free}}, fault_text);
     CHECK(fault_text == "");
 
     std::vector<std::uint32_t> offsets(groups.offsets().begin(), groups.offsets().end());
@@ -164,7 +163,7 @@ TEST_CASE("parts can be refined in place") {
         {{offsets.data(), offsets.size()}, {items.data(), items.size()}, {}}};
     given_parts const start{{offsets.data(), items.data(), groups.size()}, 8};
     omnibal::gpu::detail::refine_parts(backend, steps.view(bound), start, 0.0,
-                                       round_refiner{100, true}, out);
+                                       round_refiner{100, part_counts::free}, out);
     CHECK(offsets == apart.offsets);
     items.resize(steps.offsets.back());
     auto refined = apart.items;
@@ -181,8 +180,9 @@ TEST_CASE("refining says what is wrong with the parts") {
       step_costs steps(lists);
       steps.pad(large);
       std::string fault_text;
-      auto const written = test::run_serially(steps.view(in_block ? steps.largest : large), 2,
-                                              serial_refine{groups, 0.0, {100, true}}, fault_text);
+      auto const written =
+          test::run_serially(steps.view(in_block ? steps.largest : large), 2,
+                             serial_refine{groups, 0.0, {100, part_counts::free}}, fault_text);
       return written.faults;
     };
     std::vector<cost_list> const lists{{1, 2, 3}, {4, 5}};
@@ -206,8 +206,8 @@ TEST_CASE("dealing and refining says what is wrong with the costs") {
       step_costs steps(lists);
       steps.pad(large);
       std::string fault_text;
-      return test::run_serially(steps.view(bound), 2, serial_deal_and_refine{0.0, {100, true}},
-                                fault_text)
+      return test::run_serially(steps.view(bound), 2,
+                                serial_deal_and_refine{0.0, {100, part_counts::free}}, fault_text)
           .faults;
     };
     CHECK(faults({{1, 2}, {largest, 0}}) == fault::none);
@@ -221,9 +221,10 @@ TEST_CASE("refining a step in a block reads nothing that the block of the next o
   std::vector<std::uint32_t> const items{2, 0, 1, 4, 3};
   auto const refined = [&](std::vector<std::uint32_t> const& offsets) {
     std::string fault_text;
-    return test::run_serially(steps.view(steps.largest), 2,
-                              serial_refine{{offsets.data(), items.data(), 4}, 0.0, {100, true}},
-                              fault_text);
+    return test::run_serially(
+        steps.view(steps.largest), 2,
+        serial_refine{{offsets.data(), items.data(), 4}, 0.0, {100, part_counts::free}},
+        fault_text);
   };
   auto const good = refined({0, 1, 3, 5, 5});
   CHECK(good.faults == fault::none);

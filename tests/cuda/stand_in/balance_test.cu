@@ -101,7 +101,7 @@ void check_refined(step_costs const& steps, std::size_t parts, Start const& star
             [&](auto& backend, auto const& costs, auto const& out) {
               detail::given_parts const given{groups, static_cast<std::uint32_t>(parts)};
               detail::refine_parts(backend, costs, given, tolerance,
-                                   detail::round_refiner{10, true}, out);
+                                   detail::round_refiner{10, omnibal::part_counts::free}, out);
             },
             [&](cost_list const& costs) {
               return test::refine_rounds(costs, start(costs, parts), std::identity{},
