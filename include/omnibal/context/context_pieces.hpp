@@ -67,8 +67,8 @@ struct padded_piece_tokens_fn {
   /// With `to_equal_pieces` all ranks of the group have this number of tokens. A sample of at most
   /// `multiple` tokens has twice the tokens on two or more ranks as on one rank. Therefore the
   /// capacity of `context_groups` must hold 2 * `multiple` tokens. Complexity: constant.
-  /// Determinism: portable. Errors: `std::invalid_argument` if the length is negative or above 2^32
-  /// - 1, if the degree is zero, and if the multiple is zero.
+  /// Determinism: portable. Errors: `std::invalid_argument` if the length is negative or above
+  /// 2^32 - 1, if the degree is zero, and if the multiple is zero.
   [[nodiscard]] std::int64_t operator()(std::int64_t length, std::uint32_t degree,
                                         context_pieces_options const& options = {}) const {
     constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();

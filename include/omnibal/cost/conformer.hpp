@@ -24,9 +24,9 @@ enum class relative_positions {
 ///
 /// The convolution part consists of a norm, a gated product to `width`, a convolution of each
 /// channel over `kernel` tokens, optionally a norm, an activation, and a product back to the width
-/// of the layer. Forward FLOPs of T tokens are 2T (2h * width + width * kernel + width * h), and 2T
-/// * width^2 more with `is_separable`. Kept bytes of a token in bf16 are 4h for the first norm and
-/// 10 width. A norm after the convolution and `is_separable` each add 2 width.
+/// of the layer. Forward FLOPs of T tokens are 2T (2h * width + width * kernel + width * h), and
+/// 2T * width^2 more with `is_separable`. Kept bytes of a token in bf16 are 4h for the first norm
+/// and 10 width. A norm after the convolution and `is_separable` each add 2 width.
 ///
 /// Distances add 2 * heads * head_size FLOPs for each pair of a token and a vector, and keep one
 /// score for each head and pair. With `projected` there are 2L vectors for L tokens, the products

@@ -45,9 +45,10 @@ struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
   /// exchange lowers the load of the most loaded part, only this part exchanges, with the part that
   /// lowers its load most. The largest load never rises. A step ends within `options.max_overload`
   /// of a lower bound, after `options.rounds`, or if no exchange with any part lowers the largest
-  /// load. The lower bound is the largest of the mean load, the largest cost and two of the `parts
-  /// + 1` largest costs. `omnibal::refine_parts` on the host makes other exchanges, one after the
-  /// other. The tests compare with a reference for the host (tests/support/reference).
+  /// load. The lower bound is the largest of three numbers: the mean load, the largest cost, and
+  /// two of the `parts + 1` largest costs. `omnibal::refine_parts` on the host makes other
+  /// exchanges, one after the other. The tests compare with a reference for the host
+  /// (tests/support/reference).
   ///
   /// `parts` are groups on the device, the same number for each step, as `gpu::deal` writes them:
   /// part p of step s is group s * parts + p, and has indices into all costs. `parts` may use the

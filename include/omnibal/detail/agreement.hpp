@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file The check that arguments of collectives are equal on all ranks.
+/// \file
+/// The check that arguments of collectives are equal on all ranks.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>

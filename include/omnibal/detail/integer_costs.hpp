@@ -46,8 +46,8 @@ struct measure_names {
   std::string_view sum = "the sum of the costs";
 };
 
-/// Returns an amount in the type of computation; throws if it is negative, not finite or above 2^63
-/// - 1.
+/// Returns an amount in the type of computation; throws if it is negative, not finite or above
+/// 2^63 - 1.
 template <class Working, scalar_measure T>
 [[nodiscard]] constexpr Working checked_cost(std::string_view function, std::string_view argument,
                                              std::size_t index, T value) {

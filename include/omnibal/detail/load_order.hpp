@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file The order in which parts receive samples.
+/// \file
+/// The order in which parts receive samples.
 
 #include <omnibal/config.hpp>
 

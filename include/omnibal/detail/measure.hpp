@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file The first pass of every packer: it measures and checks the samples, and separates the
-/// oversized samples.
+/// \file
+/// The first pass of every packer: it measures and checks the samples, and separates the oversized
+/// samples.
 ///
 /// Demands are stored in the bit fields of one word if they fit, and otherwise as resources. Both
 /// kinds of layout have the same members:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file A gather of different numbers of values by a collective that requires equal numbers.
+/// \file
+/// A gather of different numbers of values by a collective that requires equal numbers.
 
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/ragged.hpp>

@@ -78,8 +78,8 @@ struct split_experts_fn {
   /// `std::invalid_argument` that names the argument for negative tokens, no ranks, a number of
   /// slots that is not a multiple of the ranks, an unknown expert, tokens of an expert without a
   /// slot, and `first_tokens` with another number of elements than ranks; `std::length_error` above
-  /// 2^32 - 1 experts, slots or ranks; `std::overflow_error` if the sum of all tokens exceeds 2^63
-  /// - 1. Source: Dinkelbach, Management Science 13, 1967, for Newton's method on ratios.
+  /// 2^32 - 1 experts, slots or ranks; `std::overflow_error` if the sum of all tokens exceeds
+  /// 2^63 - 1. Source: Dinkelbach, Management Science 13, 1967, for Newton's method on ratios.
   template <token_range Tokens>
   [[nodiscard]] expert_split operator()(Tokens const& tokens, std::span<std::uint32_t const> slots,
                                         std::size_t ranks,

@@ -269,8 +269,8 @@ concept stage_bytes = stage_cost<Bytes> && integral_measure<
 /// The bytes may depend on the stage, for example on its micro-batches in flight in 1F1B, and need
 /// not be a sum over the layers. If they are a sum, a search with `partition_constraints` is
 /// faster. Errors of a call: `std::invalid_argument` for bytes or a capacity that is negative or
-/// above 2^63
-/// - 1.
+/// above
+/// 2^63 - 1.
 template <detail::stage_bytes Bytes, detail::stage_capacity Capacity = std::int64_t>
 struct memory_rule {
   Bytes bytes;

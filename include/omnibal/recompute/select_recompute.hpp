@@ -62,8 +62,9 @@ struct select_recompute_fn {
   /// if times are negative or not finite, if bytes or the reserve are negative, if in_flight or
   /// states is below 1, and if `max_gap` is not from 0 to below 1; `std::overflow_error` if the
   /// largest times or the fewest bytes of all layers add up to more than 2^63 - 1, or if, when
-  /// infeasible, the bytes of the result exceed it; `std::length_error` if there are more than 2^32
-  /// - 1 layers. If the budget is too small or negative, the function does not throw; the status is
+  /// infeasible, the bytes of the result exceed it; `std::length_error` if there are more than
+  /// 2^32 - 1 layers. If the budget is too small or negative, the function does not throw; the
+  /// status is
   ///   infeasible. Sources: Pisinger, "A minimal algorithm for the multiple-choice knapsack
   ///   problem", 1995; Fisher, "The Lagrangian relaxation method for solving integer programming
   ///   problems", 1981; Bergman et al., "Decision diagrams for optimization", 2016, for the merging

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file Balancing of costs over a given number of parts under a capacity.
+/// \file
+/// Balancing of costs over a given number of parts under a capacity.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/capped_times.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file The pool of a schedule: the bundles of full steps, and the last step.
+/// \file
+/// The pool of a schedule: the bundles of full steps, and the last step.
 ///
 /// The input is the levels of all groups, the carried groups, the lanes and the random numbers. The
 /// output is the groups in random order, as bundles of one group. `joined_bundles.hpp` joins these

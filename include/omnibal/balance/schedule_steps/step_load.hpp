@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file The load of a step, and the idle time of ranks in the step.
+/// \file
+/// The load of a step, and the idle time of ranks in the step.
 ///
 /// The input is the levels of what each rank runs in the step, a bundle or the groups of the last
 /// step. The output is the idle time.

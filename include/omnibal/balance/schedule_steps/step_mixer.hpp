@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file Exchange of bundles between steps for more similar totals, within the limit on idle time.
+/// \file
+/// Exchange of bundles between steps for more similar totals, within the limit on idle time.
 ///
 /// The input is the levels of the bundles, which `join_groups` made of several groups each, and the
 /// order in which `sorted_cells` assigned these bundles to steps. The output is a new order of the

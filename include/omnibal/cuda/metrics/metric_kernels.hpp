@@ -172,8 +172,8 @@ void ratios_of(Backend& backend, Amount const* amounts, element_count count, Rat
 }
 
 /// Writes the mean of the shares that are not negative, for each of R kinds. One thread adds the
-/// shares of a kind in their order, as the host does. The shares of a batch begin at `shares[batch
-/// * R]`. A negative share marks a batch that the mean leaves out.
+/// shares of a kind in their order, as the host does. The shares of a batch begin at
+/// `shares[batch * R]`. A negative share marks a batch that the mean leaves out.
 template <std::size_t R>
 struct mean_in_order {
   double const* shares;

@@ -31,9 +31,9 @@ struct device_rows {
   operator device_rows<U>() const { return {values, row_length}; }
 };
 
-/// Samples of different sizes, one after the other: sample i is the elements [offsets[i], offsets[i
-/// + 1]), and `offsets` has an element more than there are samples. For received samples `offsets`
-/// is an output; its elements after the last received sample are the end of this sample.
+/// Samples of different sizes, one after the other: sample i is the elements [offsets[i],
+/// offsets[i + 1]), and `offsets` has an element more than there are samples. For received samples
+/// `offsets` is an output; its elements after the last received sample are the end of this sample.
 template <class T>
 struct device_payloads {
   gpu::device_span<T> values;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file The costs and bytes of the samples of all ranks, gathered so that all ranks make the same
+/// \file
+/// The costs and bytes of the samples of all ranks, gathered so that all ranks make the same
 /// decisions.
 
 #include <omnibal/comm/gather_lengths.hpp>

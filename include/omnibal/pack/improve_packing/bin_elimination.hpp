@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file Reduction of the number of groups: some groups are dissolved, and their samples fill the
-/// other groups.
+/// \file
+/// Reduction of the number of groups: some groups are dissolved, and their samples fill the other
+/// groups.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/checked_gain.hpp>

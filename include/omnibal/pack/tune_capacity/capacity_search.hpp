@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// \file Search for capacities: many capacities are tried on a part of the samples, the best on
-/// larger parts, and the last few on all samples.
+/// \file
+/// Search for capacities: many capacities are tried on a part of the samples, the best on larger
+/// parts, and the last few on all samples.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
