@@ -10,8 +10,6 @@
 #include <omnibal/pack/pack_padded/padded_runs.hpp>
 #include <omnibal/pack/packing.hpp>
 
-#include <cstddef>
-#include <type_traits>
 #include <utility>
 
 namespace omnibal::inline v0 {

@@ -51,7 +51,7 @@ inline void check_context_arguments(std::size_t ranks, context_cost const& cost,
                   ", must divide the ranks, which are ", ranks);
   }
   for (std::size_t i = 0; i != options.degrees.size(); ++i) {
-    // A sum of 64 bits does not overflow after the largest degree.
+    // The largest degree has a successor in 64 bits.
     std::uint64_t const least = i == 0 ? 1 : std::uint64_t{options.degrees[i - 1]} + 1;
     if (options.degrees[i] >= least) continue;
     throw_invalid(name, "options.degrees[", i, "] is ", options.degrees[i], ", must be at least ",
