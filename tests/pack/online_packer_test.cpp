@@ -52,6 +52,8 @@ concept takes = requires(Packer packer, Demand demand) {
   packer.push(0, demand);
 };
 static_assert(takes<online_packer<1>, int> && takes<online_packer<1>, std::uint64_t>);
+// A capacity of zero holds amounts of zero.
+static_assert(omnibal::detail::share_scale<double>(0.0)(0.0) == 0);
 static_assert(takes<online_packer<2>, resources<2, std::uint8_t>>);
 static_assert(takes<online_packer<2, double>, resources<2>>);
 static_assert(!takes<online_packer<1>, double> && !takes<online_packer<2>, resources<2, float>>);

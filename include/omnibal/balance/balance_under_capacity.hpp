@@ -169,8 +169,8 @@ struct balance_under_capacity_fn {
       .normal = {1'000'000, 2048, 64, 1u << 22, 200'000},
       .thorough = {10'000'000, 16'384, 512, 1u << 26, 10'000'000}};
 
-  /// Returns the part of each sample and sets the status. Returns nothing if the search found no
-  /// parts, and sets the reason if there are none.
+  /// Returns the part of each sample and sets the status. Returns `std::nullopt` if the search
+  /// found no parts, and sets the reason if there are none.
   template <class Balancer, class GoOn, class Load>
   [[nodiscard]] static std::optional<std::vector<std::uint32_t>> find_parts(
       Balancer& balancer, std::size_t parts, GoOn& go_on,

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Assignment of groups to steps and ranks, even in a step and random between steps.
+/// Assignment of groups to steps and ranks: the ranks of a step have similar loads, and each step
+/// is a random sample of the groups.
 
 #include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/joined_bundles.hpp>

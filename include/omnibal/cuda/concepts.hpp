@@ -44,15 +44,15 @@ struct cost_span : std::variant<device_span<std::int64_t const>, device_span<std
 /// sample, in one launch. Floating-point costs become the whole numbers that the host computes for
 /// a step.
 struct cost_steps {
-  /// Makes costs without a step.
+  /// Creates costs without a step.
   cost_steps() = default;
 
-  /// Makes one step of all costs.
+  /// Creates one step of all costs.
   template <std::convertible_to<cost_span> Costs>
   cost_steps(Costs const& of_samples)
       : costs(of_samples), step_count(1), largest_step(costs.size()) {}
 
-  /// Makes `offsets.size() - 1` steps. `max_samples` is an upper bound, known on the host, on the
+  /// Creates `offsets.size() - 1` steps. `max_samples` is an upper bound, known on the host, on the
   /// size of the largest step. With a smaller bound more steps fit into shared memory.
   cost_steps(cost_span of_samples, device_span<std::uint32_t const> step_offsets,
              std::size_t max_samples)

@@ -59,13 +59,13 @@ class device_span {
   using element_type = T;
   using value_type = std::remove_cv_t<T>;
 
-  /// Makes a span without elements.
+  /// Creates a span without elements.
   device_span() = default;
 
   OMNIBAL_HOST_DEVICE constexpr device_span(T* data, std::size_t size) : data_(data), size_(size) {}
 
-  /// Makes a span of the elements of a span or an owner of another library: a `cuda::std::span` of
-  /// device memory, a `thrust::device_vector`.
+  /// Creates a span of the elements of a span or an owner of another library: a `cuda::std::span`
+  /// of device memory, a `thrust::device_vector`.
   template <class Array>
     requires(!std::same_as<device_span, std::remove_cvref_t<Array>> &&
              detail::array_of_device<Array, T>)

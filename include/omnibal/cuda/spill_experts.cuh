@@ -29,7 +29,8 @@ namespace omnibal::inline v0::gpu {
 struct spill_experts_options {
   /// The number of layers. The input arrays contain the values of one layer after the other.
   std::size_t layers = 1;
-  /// The options of each layer.
+  /// The options of the search, the same for all layers. The default effort is `fast` because one
+  /// thread searches each layer.
   omnibal::spill_experts_options plan = {.effort = effort::fast};
 };
 

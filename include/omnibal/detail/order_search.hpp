@@ -77,8 +77,8 @@ OMNIBAL_HOST_DEVICE constexpr void change_order(std::uint32_t* order, std::size_
   order[other] = moved;
 }
 
-/// Searches for an order with few copies: changes it at random, and keeps a change that leaves no
-/// more tokens without a room and needs no more copies.
+/// Searches for an order with few copies: changes it at random, and keeps a change if neither the
+/// tokens without a room nor the copies increase.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline order_result search_orders(spill_lists const& problem,
                                                                     order_rules const& rules,
                                                                     filling_arrays const& scratch,

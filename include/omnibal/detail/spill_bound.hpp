@@ -65,7 +65,8 @@ class spill_bound {
       }
     }
     if (surplus_count_ == 0) return result;
-    // A room is at most the cap, so that the largest stay in front.
+    // The additional rooms come first because no room exceeds the cap. The rooms are therefore
+    // still in descending order.
     for (std::size_t i = room_count_; i-- != 0;) rooms_[caps + i] = rooms_[i];
     for (std::size_t i = 0; i != caps; ++i) rooms_[i] = cap;
     room_count_ += caps;

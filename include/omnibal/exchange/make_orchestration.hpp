@@ -194,7 +194,7 @@ struct make_orchestration_fn {
 
   static constexpr std::string_view name = "make_orchestration";
 
-  /// Makes the plans. `function` is the name in error texts.
+  /// Computes the plans. `function` is the name in error texts.
   template <class Offsets, class Language, class Encoders>
   static orchestration const& arrange(std::string_view function, Offsets const& home_offsets,
                                       Language const& language, Encoders const& encoders,

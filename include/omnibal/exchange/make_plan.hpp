@@ -43,7 +43,7 @@ class capacity_error : public std::runtime_error {
 
 namespace detail {
 
-/// A balancer that starts from the present ranks of samples, with the call of `rebalance`.
+/// A balancer that is called like `rebalance`, with the present rank of each sample.
 template <class Balance, class Cost>
 concept home_balancer = requires(Balance const& balance, grouping_view home, Cost const& costs,
                                  std::vector<std::int64_t> const& bytes) {
@@ -91,7 +91,7 @@ concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
 
 namespace detail {
 
-/// Whether each part of a balancer with the call of `rebalance` may go to any rank, by a member
+/// Whether each part of a balancer that is called like `rebalance` may go to any rank, by a member
 /// `is_relabeled` that is true. Otherwise part r is for rank r.
 template <class Balance>
 inline constexpr bool makes_any_parts = requires {
@@ -158,10 +158,10 @@ struct make_plan_fn {
   /// cost of a sample is the argument of the set's `add`. For padded batches this argument is the
   /// length, with `padded_batch{}` or `padded_attention`, which with weights also counts
   /// convolutions. Each part is then assigned to a rank as by `placement`. The exception is a
-  /// balancer of the caller with the call of `rebalance`. Part r of such a balancer goes to rank r,
-  /// unless the balancer has a member `is_relabeled` that is true. With different `options.speeds`,
-  /// part r of `rebalance` goes to rank r too. A rank receives its samples in the order of its
-  /// part.
+  /// balancer of the caller that is called like `rebalance`. Part r of such a balancer goes to rank
+  /// r, unless the balancer has a member `is_relabeled` that is true. With different
+  /// `options.speeds`, part r of `rebalance` goes to rank r too. A rank receives its samples in the
+  /// order of its part.
   ///
   /// Complexity: the costs of the balancer and of `placement`, and linear time. Memory: the memory
   /// of both, and 28 bytes per sample. Determinism: portable for integer costs. Errors:

@@ -72,11 +72,11 @@ struct spill_experts_fn {
   /// Each rank above the cap, a donor, sends exactly its surplus. The donors choose one after the
   /// other, from the largest surplus on: each takes the fewest rooms below the cap that hold its
   /// surplus, and among such sets of rooms the set that leaves the least room free. The search then
-  /// changes the order of the donors at random and keeps an order that requires no more copies. It
-  /// ends if the number of copies equals the lower bound, or after the number of orders that
-  /// `options.effort` allows. No rank above the cap receives a copy, and no rank below it sends
-  /// tokens. In rare cases this costs a further copy. To lower the largest number of tokens further
-  /// with the same copies, call `split_experts`.
+  /// changes the order of the donors at random and keeps an order that does not need additional
+  /// copies. It ends if the number of copies equals the lower bound, or after the number of orders
+  /// that `options.effort` allows. No rank above the cap receives a copy, and no rank below it
+  /// sends tokens. In rare cases this costs a further copy. To lower the largest number of tokens
+  /// further with the same copies, call `split_experts`.
   ///
   /// Complexity: an order takes about 2 us for 64 ranks; `fast` tries 16, `normal` 256 and
   /// `thorough` 16,384. Memory: 32 bytes for each expert and 100 for each rank. Determinism:

@@ -57,8 +57,8 @@ class capacity_shares {
   scale_type scale_[R] = {};
 };
 
-/// A map from amounts up to a capacity to integers up to `whole`, in proportion. Any capacity is
-/// valid.
+/// Maps amounts from zero to a capacity proportionally to integers from zero to `whole`. Any
+/// capacity is valid: with a capacity of zero, the amount is zero.
 template <class T>
 class share_scale {
  public:
@@ -67,7 +67,7 @@ class share_scale {
   share_scale() = default;
   explicit constexpr share_scale(T capacity) {
     if constexpr (std::floating_point<T>) {
-      scale_ = capacity;
+      scale_ = capacity > 0 ? capacity : T{1};
     } else {
       auto const limit = static_cast<std::uint64_t>(capacity);
       shift_ = std::max(kept_bits, static_cast<unsigned>(std::bit_width(limit))) - kept_bits;

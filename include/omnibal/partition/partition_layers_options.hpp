@@ -221,8 +221,8 @@ struct partition_result {
   C objective{};
   /// A lower bound of the objective: no stages have a smaller objective.
   C lower_bound{};
-  /// True if the objective is the smallest possible; if the status is `infeasible`, true if the
-  /// missing bytes are the smallest possible.
+  /// True if it is proved that no stages have a smaller objective; if the status is `infeasible`,
+  /// that fewer missing bytes do not suffice.
   bool proven = false;
   /// If the status is `infeasible`, the first stage with the largest shortfall of memory. If the
   /// memory would suffice, the first stage that the layers do not reach.

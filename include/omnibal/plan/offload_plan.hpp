@@ -55,7 +55,7 @@ struct offload_plan {
   std::int64_t step_time = 0;
   /// A lower bound: no cuts and choices within the memory have a shorter step.
   std::int64_t lower_bound = 0;
-  /// True if the step is the shortest possible.
+  /// True if the search proved that no cuts and choices have a shorter step.
   bool proven = false;
   /// If infeasible, the first stage with the largest shortfall of memory, for the cuts whose
   /// largest shortfall is smallest.

@@ -155,7 +155,7 @@ struct pipeline_plan {
   Time step_time{};
   /// A lower bound: no cuts and choices within the memory have a shorter step.
   Time lower_bound{};
-  /// True if the step is the shortest possible.
+  /// True if the search proved that no cuts and choices have a shorter step.
   bool proven = false;
   /// If infeasible, the first stage with the largest shortfall of memory, for the best cuts found.
   std::uint32_t stage = 0;

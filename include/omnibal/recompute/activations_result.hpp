@@ -39,7 +39,8 @@ struct activations_result {
   Time added_time{};
   /// A lower bound of the added time: no choices within the budget add less time.
   Time lower_bound{};
-  /// True if the added time is the least possible.
+  /// True if the search proved that no choices within the budget add less time, or that no choices
+  /// fit the budget.
   bool proven = false;
   /// The peak of the bytes on the device; if infeasible, the smallest possible peak.
   std::int64_t peak_bytes = 0;

@@ -43,7 +43,8 @@ struct recompute_result {
   Time time{};
   /// A lower bound of the time: no choices within the budget have a shorter time.
   Time lower_bound{};
-  /// True if the time is the least possible.
+  /// True if the search proved that no choices within the budget have a shorter time, or that no
+  /// choices fit the budget.
   bool proven = false;
   /// The bytes of the budget that the choices use, including the reserve; if infeasible, the
   /// smallest number of bytes of any choices.

@@ -150,10 +150,10 @@ class capacity_tree {
 };
 
 /// Assigns each sample, in the order of `largest_first`, to the part with room and the smallest
-/// cost. With equal costs, the part with the fewest samples gets the sample. Returns nothing if a
-/// sample finds no room, or if the searches look at more than 64 nodes per sample. Searches look at
-/// many nodes if each part is full in some resource, because a node stores the largest room of each
-/// resource separately.
+/// cost. With equal costs, the part with the fewest samples gets the sample. Returns `std::nullopt`
+/// if a sample finds no room, or if the searches look at more than 64 nodes per sample. Searches
+/// look at many nodes if each part is full in some resource, because a node stores the largest room
+/// of each resource separately.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,
@@ -212,7 +212,7 @@ template <class Layout>
 
 /// Assigns samples by their shares. The sample with the largest sum of shares goes first, to the
 /// part with room whose largest share with the sample is smallest. `loads` is an index of empty
-/// parts. Returns nothing if a sample finds no room.
+/// parts. Returns `std::nullopt` if a sample finds no room.
 template <class Layout, class Shares, class Loads>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_shares(
     measured<Layout> const& input, Shares const& shares, std::size_t parts, Loads loads) {

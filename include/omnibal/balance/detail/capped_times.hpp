@@ -37,7 +37,7 @@ class timed_parts {
         loads_(speeds.size(), 0) {}
 
   /// Adds a sample to the part with room that finishes the sample first; of equal parts, to the
-  /// lowest. Returns nothing if no part has room, or if the search would close more than
+  /// lowest. Returns `std::nullopt` if no part has room, or if the search would close more than
   /// `max_closed` parts. Subtracts the number of closed parts from `max_closed`.
   [[nodiscard]] std::optional<std::uint32_t> add(demand_type const& demand,
                                                  resources<1> const& cost,
@@ -72,8 +72,8 @@ class timed_parts {
 };
 
 /// Assigns each sample, in the order of `largest_first`, to the part with room that finishes the
-/// sample first. Returns nothing if a sample finds no room, or if the searches close more than 64
-/// parts per sample.
+/// sample first. Returns `std::nullopt` if a sample finds no room, or if the searches close more
+/// than 64 parts per sample.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,

@@ -78,7 +78,7 @@ void for_each_spaced(std::size_t count, Body const& body) {
   for (std::size_t i = 0; i < count; i += (count + most - 1) / most) body(i);
 }
 
-/// The position of a sample that does not arrive.
+/// The value of `j` below if sample i moves and no sample is exchanged for it.
 inline constexpr std::size_t no_sample = std::numeric_limits<std::size_t>::max();
 
 /// Calls `body(i, j)` for exchanges of sample i of one part for sample j of another part, and

@@ -172,7 +172,8 @@ class migration {
     std::iota(order_.begin(), order_.end(), 0u);
     part_time bound;
     if (speeds_.are_equal()) {
-      // The bound requires only the largest samples in order.
+      // The bound reads only the samples at the positions ranks - 1 and ranks of the descending
+      // order. Therefore the other samples need not be sorted.
       if (state.ranks() < order_.size()) {
         auto const after = order_.begin() + static_cast<std::ptrdiff_t>(state.ranks());
         std::nth_element(order_.begin(), after, order_.end(), state.costs_more());

@@ -4,9 +4,9 @@
 /// \file
 /// Bundles of groups whose loads complement each other.
 ///
-/// The input is the levels of the groups in random order. A step of one group for each rank counts
-/// as a group if `join_positions` joins such steps. The output is the groups of each bundle, as
-/// indices into the levels.
+/// The input is the levels of the groups in random order. `join_positions` passes the sums of whole
+/// steps instead, so each step then counts as one group. The output is the groups of each bundle,
+/// as indices into the input.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/config.hpp>

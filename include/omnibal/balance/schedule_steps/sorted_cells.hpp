@@ -141,7 +141,7 @@ class sorted_cells {
   }
 
   /// Returns the rule for the kind furthest above its goal among the kinds in which a cell can be
-  /// cut. Returns nothing if no cut helps or is necessary.
+  /// cut. Returns `std::nullopt` if no cut helps or is necessary.
   [[nodiscard]] std::optional<cut_rule> find_rule(waiting_times<R> const& goals) const {
     waiting_times<R> max{};
     for (cell const& one : cells_) {

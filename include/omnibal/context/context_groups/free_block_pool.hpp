@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// The ranks of a micro-step that are in no group yet, if groups are on blocks: each starts at a
-/// multiple of its number of ranks.
+/// The free ranks of a micro-step whose groups are on blocks. A group of d ranks is on a block if
+/// its first rank is a multiple of d.
 
 #include <algorithm>
 #include <cstddef>

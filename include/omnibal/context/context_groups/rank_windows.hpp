@@ -40,7 +40,8 @@ inline void list_windows(context_instance const& instance, std::uint32_t ranks,
                          std::vector<rank_window>& windows) {
   auto const& slowness = instance.slowness;
   windows.clear();
-  // Ranks of the current window that are slower than all later ranks of the window.
+  // Entries before the index `slowest` have left the window. The other entries are ranks of the
+  // window, each slower than all later ranks.
   std::vector<std::uint32_t> slower;
   std::size_t slowest = 0;
   for (std::uint32_t last = 0; last != instance.ranks; ++last) {

@@ -165,7 +165,8 @@ struct transformer_block {
     add_small(sums, rows, count, count * count, false);
     add_small(sums, rows, count, count, false);
     sums.score_flops(2 * rows * hidden * count * count);
-    // The difference that corrects the streams, and a scale for each number.
+    // The correction keeps the difference that it adds to the streams, and the input of its
+    // scaling, which has one weight for each number.
     sums.parameters(hidden, tensor_sharding::whole);
     sums.keep(2 * stream, tensor_sharding::at_norm);
     sums.moved((4 * count + 6) * stream, tensor_sharding::at_norm);

@@ -142,7 +142,8 @@ class device_grid {
         break;
       }
     }
-    // After a call on a copy, the grid does not know which exchange memory the copy used last.
+    // If this object is a copy, the original does not know which half of the exchange memory was
+    // used last. After this barrier, both halves are free.
     __syncthreads();
 #endif
     return first;

@@ -115,8 +115,9 @@ struct write_ordered_costs {
   }
 };
 
-/// Sorts the samples of all steps by sorts of all samples at once. The samples of step s are in the
-/// places [offsets[s], offsets[s + 1]). The sums of costs are not checked.
+/// Sorts the samples of each step by descending cost. All samples are sorted by cost and then, if
+/// there are several steps, by step. Step s has the places [offsets[s], offsets[s + 1]). The
+/// function does not check the sums of costs.
 template <kernel_backend Backend>
 [[nodiscard]] ordered_samples sort_all_costs(Backend& backend, cost_steps const& steps,
                                              step_table const& table) {

@@ -40,7 +40,7 @@ struct part_ranking {
     return parts > max_counted ? parts + (parts + 1) / 2 : 0;
   }
 
-  /// Takes the arrays from an arena. `spare` may be the memory of another array, which `rank`
+  /// Reserves the arrays from an arena. `spare` may be the memory of another array, which `rank`
   /// overwrites.
   template <array_arena Arena>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts,

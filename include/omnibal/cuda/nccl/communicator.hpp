@@ -114,7 +114,7 @@ class communicator : private communicator_ref {
   }
 
  private:
-  /// Makes an object in the state of a moved-from object.
+  /// Creates an object in the state of a moved-from object.
   communicator() = default;
   communicator(ncclComm_t comm, communicator_options const& options)
       : communicator_ref(comm, options.timeout, options.abort),

@@ -311,7 +311,7 @@ class communicator_ref {
   }
 
  protected:
-  /// Makes a reference to no communicator.
+  /// Creates a reference to no communicator.
   communicator_ref() = default;
   /// Refers to `comm`. `abort` ends the communicator after an error; it is empty if `comm` is
   /// borrowed.

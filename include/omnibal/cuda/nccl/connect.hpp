@@ -326,7 +326,7 @@ namespace omnibal::inline v0::nccl {
 }
 
 struct connect_by_comm_fn {
-  /// Makes a communicator of NCCL for the ranks of `comm`, on the current device of each rank.
+  /// Creates a communicator of NCCL for the ranks of `comm`, on the current device of each rank.
   /// Errors: the errors of `share_id_by_comm` and of the constructor of `communicator`.
   template <omnibal::communicator Comm>
   [[nodiscard]] communicator operator()(Comm&& comm,
@@ -338,11 +338,11 @@ struct connect_by_comm_fn {
   }
 };
 
-/// Makes a communicator for the ranks of another communicator; see `connect_by_comm_fn`.
+/// Creates a communicator for the ranks of another communicator; see `connect_by_comm_fn`.
 inline constexpr connect_by_comm_fn connect_by_comm{};
 
 struct connect_by_file_fn {
-  /// Makes a communicator of a world that shares an id by a file, on the current device of each
+  /// Creates a communicator of a world that shares an id by a file, on the current device of each
   /// rank; see `share_id_by_file`. Rank 0 removes the file when all ranks have joined.
   [[nodiscard]] communicator operator()(world const& place, file_meeting const& meeting,
                                         communicator_options const& options = {}) const {
@@ -353,7 +353,7 @@ struct connect_by_file_fn {
   }
 };
 
-/// Makes a communicator by a file; see `connect_by_file_fn`.
+/// Creates a communicator by a file; see `connect_by_file_fn`.
 inline constexpr connect_by_file_fn connect_by_file{};
 
 /// The device that a process uses.
@@ -365,9 +365,9 @@ enum class device_choice {
 };
 
 struct connect_by_environment_fn {
-  /// Makes a communicator of the processes that torchrun, mpirun or srun has started, one for each
-  /// rank; see `read_environment`. The ranks connect by the mechanism of NCCL. On all ranks the
-  /// variable `NCCL_COMM_ID` contains the `host:port` of rank 0. A world of one rank does not
+  /// Creates a communicator of the processes that torchrun, mpirun or srun has started, one for
+  /// each rank; see `read_environment`. The ranks connect by the mechanism of NCCL. On all ranks
+  /// the variable `NCCL_COMM_ID` contains the `host:port` of rank 0. A world of one rank does not
   /// require the variable. Makes the chosen device the current one. Errors: the errors of
   /// `read_environment` and of `communicator`; `std::invalid_argument` if `NCCL_COMM_ID` is
   /// missing; `gpu::error` if there is no driver or no device.
@@ -389,7 +389,7 @@ struct connect_by_environment_fn {
   }
 };
 
-/// Makes a communicator by the variables of a launcher; see `connect_by_environment_fn`.
+/// Creates a communicator by the variables of a launcher; see `connect_by_environment_fn`.
 inline constexpr connect_by_environment_fn connect_by_environment{};
 
 }  // namespace omnibal::inline v0::nccl

@@ -169,7 +169,9 @@ template <class T>
   return load;
 }
 
-/// Makes a payload: `sizes` are the sizes of all samples; `max_arrivals` is the room of the plan.
+/// Returns the payload of samples of different sizes. `sizes` has the number of elements of each
+/// sample of the global batch. `max_arrivals` is the largest number of samples of this rank after
+/// the exchange; `out.offsets` must have at least one element more.
 template <class T>
 [[nodiscard]] payload payload_of(std::string_view function, std::int64_t const* sizes,
                                  device_payloads<std::type_identity_t<T> const> const& in,

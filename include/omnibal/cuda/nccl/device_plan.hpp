@@ -46,7 +46,8 @@ struct device_plan_view {
 /// The room of a plan on the device.
 struct plan_room {
   std::size_t ranks = 1;
-  /// The largest number of samples of a rank before the exchange, equal on all ranks.
+  /// The largest number of samples of any rank before the exchange. All ranks must pass the same
+  /// value.
   std::size_t max_samples = 0;
   /// The largest number of samples of this rank after the exchange. The default is the number of
   /// all samples, because one rank may receive all short samples.

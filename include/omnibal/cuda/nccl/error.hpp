@@ -19,7 +19,7 @@ namespace omnibal::inline v0::nccl {
 /// description of the code, its last message, the file and the line.
 class error : public std::runtime_error {
  public:
-  /// Makes an error of `comm`, the communicator that failed, or null if there is none.
+  /// Creates an error of `comm`, the communicator that failed, or null if there is none.
   explicit error(ncclResult_t code, ncclComm_t comm = nullptr,
                  gpu::location where = gpu::location::here())
       : std::runtime_error(text(code, comm, where)), code_(code), where_(where) {}

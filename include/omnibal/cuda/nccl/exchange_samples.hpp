@@ -108,14 +108,14 @@ namespace omnibal::inline v0::nccl {
 /// rows, or arrays of different sizes. Refers to all of its arguments.
 class device_field {
  public:
-  /// Makes a field of rows: `in` has the rows of this rank before the exchange, and `out` receives
-  /// the rows of this rank after it. Errors: `std::invalid_argument` for rows of different sizes,
-  /// and if the arrays overlap.
+  /// Creates a field of rows: `in` has the rows of this rank before the exchange, and `out`
+  /// receives the rows of this rank after it. Errors: `std::invalid_argument` for rows of different
+  /// sizes, and if the arrays overlap.
   template <class T>
   device_field(device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out)
       : load_(detail::payload_of(name, in, out)) {}
 
-  /// Makes a field of samples of different sizes. The number of elements of each sample of the
+  /// Creates a field of samples of different sizes. The number of elements of each sample of the
   /// global batch is in `sizes`, in host memory, in the order before the exchange. `gather_lengths`
   /// returns this order for the plan itself, and `permuted` by the plan for its inverse. `in` and
   /// `out` contain only the samples, one after the other; `elements_after` returns the size of

@@ -78,7 +78,7 @@ struct sorted_part_lists {
   std::uint32_t* coming;
   std::uint32_t* partners;
 
-  /// Takes the arrays with an element for each sample.
+  /// Reserves the arrays with an element for each sample.
   template <array_arena Arena>
   OMNIBAL_HOST_DEVICE void take_samples(Arena& arena, std::uint32_t sample_count) {
     samples = sample_count;
@@ -87,7 +87,7 @@ struct sorted_part_lists {
     places = arena.template take<std::uint32_t>(sample_count);
     next_places = arena.template take<std::uint32_t>(sample_count);
   }
-  /// Takes the arrays with an element for each part.
+  /// Reserves the arrays with an element for each part.
   template <array_arena Arena>
   OMNIBAL_HOST_DEVICE void take_parts(Arena& arena, std::uint32_t part_count) {
     parts = part_count;

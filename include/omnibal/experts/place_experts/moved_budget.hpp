@@ -88,7 +88,7 @@ class moved_budget {
     }
   }
 
-  /// Takes the step with the largest gain that the rest of the budget allows.
+  /// Chooses the step with the largest gain that the rest of the budget allows.
   [[nodiscard]] bool take_best_step() {
     step best{};
     for (std::size_t l = 0; l != layers_.size(); ++l) {

@@ -31,8 +31,8 @@ inline constexpr std::size_t pool_bytes = sizeof(typename Layout::demand_type) +
 
 /// Packs samples into random groups that are full, and packs the samples that are left by best-fit
 /// decreasing. This is the better method if sizes are similar and only a mixture of them fills a
-/// group. Returns nothing if the samples that are left need too much memory: if they are more than
-/// a half or, with large records, more than a quarter of all samples.
+/// group. Returns `std::nullopt` if the samples that are left need too much memory: if they are
+/// more than a half or, with large records, more than a quarter of all samples.
 template <class Layout>
 [[nodiscard]] std::optional<grouping> pack_sampled(measured<Layout> const& input,
                                                    size_measure measure, packing_report& report) {

@@ -15,17 +15,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The open bins, the groups with room, for sizes that only fall.
+/// The open bins of best-fit decreasing: the groups with room. Sizes arrive in descending order.
 ///
-/// A group is active while the current size fits it. The rooms of active groups are at least the
-/// current size; the rooms of other groups are below the current size. A group that becomes active
-/// when the size falls therefore has less room than all active groups. The active groups are a
-/// stack with the least room on top, and the top is the best fit. The other groups are stored in
-/// buckets by the leading bits of their room. The bucket through which the size is falling is a
-/// heap if it holds more than one value.
+/// A group is active if it has room for the current size. When the size decreases, a group that
+/// becomes active has less room than all groups that were active before. The active groups are
+/// therefore a stack with the least room on top, and the top is the best fit. The other groups are
+/// in buckets by the leading bits of their room. The bucket of the current size is a heap if a
+/// bucket covers several rooms.
 ///
 /// Among groups with equal room, the best fit is the group that has had this room for the shortest
-/// time. Groups that follow each other in this order and in their indices are one entry, a run.
+/// time. A run is one entry for groups that are consecutive in this order and in their indices.
 template <class Rooms>
 class sorted_open_bins {
  public:

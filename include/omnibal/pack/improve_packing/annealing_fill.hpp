@@ -671,8 +671,8 @@ class annealing_fill {
     is_open_ = false;
   }
 
-  /// Ends a descent: packs the pool again, and continues from this packing if it has no more
-  /// groups. Then sets the parameters of the next descent.
+  /// Ends a descent. Packs the pool again, and replaces `groups` by the groups of the state and of
+  /// this packing if they are at most as many. Then sets the parameters of the next descent.
   void end_descent(grouping& groups) {
     grouping const packed = pack_afresh(input_, state_.pool());
     std::size_t const count = groups.size();

@@ -196,7 +196,8 @@ class list_search {
     bool const is_hopeless =
         objective_ == list_objective::makespan && (found.times.of(objective_) - bound_) / 2 > gap;
     if (is_hopeless || !problem_.splits_backward) return found;
-    // For integer times, the number of targets is at most the gap.
+    // More than `gap` targets would repeat, because integer times have only `gap` values above the
+    // bound.
     T const targets =
         std::integral<T> ? std::min(static_cast<T>(count), gap) : static_cast<T>(count);
     for (T k = 1; k <= targets; ++k) fill_until(bound_ + gap / targets * k);

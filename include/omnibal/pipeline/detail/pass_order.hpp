@@ -51,7 +51,8 @@ class memory_guard {
   [[nodiscard]] bool admits(std::uint32_t micro_batch, std::int64_t bytes) const {
     std::int64_t left = free_ - bytes;
     if (left < 0) return false;
-    // Micro-batches finish in ascending order, and each micro-batch frees its bytes.
+    // The check finishes the micro-batches in ascending order; each then frees its bytes. If `left`
+    // is at least `most_needed_`, all later micro-batches fit.
     std::uint32_t const end = std::max(micro_batch + 1, end_);
     for (std::uint32_t m = first_; m != end && left < most_needed_; ++m) {
       std::int64_t const taken = m == micro_batch ? bytes : 0;

@@ -238,7 +238,7 @@ class chunk_choices {
     return true;
   }
 
-  /// Takes the steps that fit into `left` bytes. Steps that save the most time for a byte come
+  /// Chooses the steps that fit into `left` bytes. Steps that save the most time for a byte come
   /// first.
   void take_steps(std::size_t stage, limited_choices const& within, chunk_ranges const& ranges,
                   int128 left) {

@@ -223,8 +223,9 @@ class queue_label_search {
     bounds_.push_back(bound);
   }
 
-  /// Returns true if an earlier label is at least as good. Earlier labels have no more bytes to
-  /// send.
+  /// Returns true if an earlier label is known to be at least as good. Labels are in ascending
+  /// order of the bytes to send. Therefore only the gain and the fetched bytes are compared, with
+  /// the last `compared_labels` labels.
   [[nodiscard]] bool is_dominated(label const& made) const {
     if (made.gain > best_seen_) return false;
     if (!has_fetching_) return true;

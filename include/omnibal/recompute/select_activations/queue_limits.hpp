@@ -102,9 +102,10 @@ struct queue_limits {
     return true;
   }
 
-  /// Sets the limits for a micro-batch that has `budget` bytes, with at most `max_end` bytes in
-  /// both queues after the last layer. `measure_activations` states the bytes at each moment.
-  /// Precondition: the required modules are within these limits if all of them are offloaded.
+  /// Sets the limits for a micro-batch that has `budget` bytes. After the last layer, each queue
+  /// may hold at most `max_end` bytes. The comment of `measure_activations` defines the bytes at
+  /// each moment. Precondition: the required modules are within these limits if all of them are
+  /// offloaded.
   template <class Time>
   void set_limits(activation_table<Time> const& table, std::int64_t budget, std::int64_t max_end) {
     std::size_t const count = table.layers_size();

@@ -15,11 +15,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns the bound L2 of Martello and Toth over values in ascending order, in which `value(k)`
-/// occurs `count(k)` times. Let alpha <= capacity / 2 be a threshold. Each value above capacity -
-/// alpha needs a group alone, and each other value above capacity / 2 needs one group. The values
-/// from alpha on that do not fit into the room next to the latter values need further groups.
-/// Thresholds that are values suffice; the lowest threshold yields the volume bound.
+/// Returns the bound L2 of Martello and Toth over values in ascending order, of which `value(k)`
+/// occurs `count(k)` times. Let alpha <= capacity / 2 be a threshold. A value above capacity -
+/// alpha shares its group with no value from alpha on. Every other value above capacity / 2 needs a
+/// group and leaves room in it. The values from alpha to capacity / 2 fill these rooms, and the
+/// excess needs further groups. The bound is the maximum over all thresholds that are values,
+/// because other thresholds have no larger bounds. The lowest threshold yields at least the volume
+/// bound.
 template <class Value, class Count>
 [[nodiscard]] std::size_t martello_toth_bound(std::size_t entries, Value const& value,
                                               Count const& count, std::int64_t capacity) {
