@@ -19,14 +19,15 @@ set(nvcc_compile "${OMNIBAL_NVCC}" -std=c++20 -Werror all-warnings -Xcompiler ${
 set(nvcc_command ${nvcc_compile} -arch=sm_${OMNIBAL_CUDA_ARCHITECTURE})
 
 # omnibal_cuda_object(variable source options...): sets the variable to an object file that nvcc makes
-# of the source, to be listed among the sources of a target that links omnibal::cuda.
+# of the source, to be listed among the sources of a target that links omnibal::cuda. Not optimized with
+# OMNIBAL_BUNDLE_TESTS, where most machines have no device.
 function(omnibal_cuda_object variable source)
   cmake_path(GET source STEM name)
   set(object "${CMAKE_CURRENT_BINARY_DIR}/${name}.cuda.o")
   add_custom_command(
     OUTPUT "${object}"
-    COMMAND ${nvcc_command} -O3 ${ARGN} -MD -MT "${object}" -MF "${object}.d" -c "${source}" -o
-            "${object}"
+    COMMAND ${nvcc_command} $<IF:$<BOOL:${OMNIBAL_BUNDLE_TESTS}>,-O0,-O3> ${ARGN} -MD -MT "${object}"
+            -MF "${object}.d" -c "${source}" -o "${object}"
     DEPENDS "${source}"
     DEPFILE "${object}.d"
     COMMENT "Building CUDA object ${name}"
