@@ -17,6 +17,10 @@
 #error "omnibal needs a compiler with a 128-bit integer type"
 #endif
 
+#if !defined(__cpp_exceptions)
+#error "omnibal reports errors as exceptions and needs -fexceptions"
+#endif
+
 namespace omnibal::inline v0::detail {
 
 /// 128-bit integers for sums of 64-bit weights and for products of two weights.

@@ -227,9 +227,10 @@ class group_evener {
 
   /// Returns the gain if the groups have these loads afterwards: the decrease of the sum of the
   /// squared shares from `before`.
-  [[nodiscard]] std::int64_t evaluate_exchange(amounts_type const& large, amounts_type const& small,
+  [[nodiscard]] std::int64_t evaluate_exchange(amounts_type const& larger,
+                                               amounts_type const& smaller,
                                                std::int64_t before) const {
-    return before - unevenness(large) - unevenness(small);
+    return before - unevenness(larger) - unevenness(smaller);
   }
   /// Returns the tolerance of a checked gain. Rounding changes a share, which is at most 2^30, by
   /// one unit.
@@ -289,15 +290,15 @@ class group_evener {
 
   /// Returns false and changes nothing if rounding makes a group exceed the capacity.
   bool apply_exchange(std::size_t goes, std::size_t comes, std::int64_t gain) {
-    group large = replaced(large_, goes, small_, comes);
-    group small = replaced(small_, comes, large_, goes);
-    if (!large.load.fits(input_.capacity) || !small.load.fits(input_.capacity)) return false;
+    group larger = replaced(large_, goes, small_, comes);
+    group smaller = replaced(small_, comes, large_, goes);
+    if (!larger.load.fits(input_.capacity) || !smaller.load.fits(input_.capacity)) return false;
     auto const objective = [&] {
       return unevenness(input_.load(large_.samples)) + unevenness(input_.load(small_.samples));
     };
     auto const replace = [&] {
-      large_ = std::move(large);
-      small_ = std::move(small);
+      large_ = std::move(larger);
+      small_ = std::move(smaller);
     };
     apply_checked({"group_evener", "exchange"}, gain, objective, replace, tolerance());
     return true;

@@ -68,24 +68,24 @@ class load_tuples {
 
   /// Combines two tuples: adds the largest load of one tuple to the smallest load of the other, the
   /// second largest to the second smallest, and so on.
-  [[nodiscard]] tuple combine(tuple large, tuple small) {
-    if (large.size < small.size) std::swap(large, small);
-    large.largest = std::max(large.largest, small.largest);
-    if (is_full(large) && small.size == 1) {
-      join_least(large, load_of(small.where));
-      return large;
+  [[nodiscard]] tuple combine(tuple longer, tuple shorter) {
+    if (longer.size < shorter.size) std::swap(longer, shorter);
+    longer.largest = std::max(longer.largest, shorter.largest);
+    if (is_full(longer) && shorter.size == 1) {
+      join_least(longer, load_of(shorter.where));
+      return longer;
     }
-    if (std::size_t{large.size} + small.size < parts_) {
+    if (std::size_t{longer.size} + shorter.size < parts_) {
       // The swap joins two rings into one.
-      std::swap(samples_[large.where].next, samples_[small.where].next);
-      large.size += small.size;
-      return large;
+      std::swap(samples_[longer.where].next, samples_[shorter.where].next);
+      longer.size += shorter.size;
+      return longer;
     }
-    descend(small, descending_);
-    if (is_full(small)) free_.push_back(small.where);
-    if (!is_full(large)) large = to_tournament(large);
-    join_descending(large);
-    return large;
+    descend(shorter, descending_);
+    if (is_full(shorter)) free_.push_back(shorter.where);
+    if (!is_full(longer)) longer = to_tournament(longer);
+    join_descending(longer);
+    return longer;
   }
 
   /// Calls `body(k, place)` for each sample in part k of a tuple.

@@ -128,15 +128,15 @@ class dual_feasible_bounds {
     steps_left_ = max_steps + 8 * values_.size();
     std::vector<std::uint64_t> const widths = halves_and_parts();
     std::size_t const functions = 2 * max_parts + (2 + max_outer_parts) * widths.size();
-    auto const small = static_cast<std::size_t>(
+    auto const small_values = static_cast<std::size_t>(
         std::partition_point(values_.begin(), values_.end(),
                              [this](counted_value of) { return 2 * of.value <= capacity_; }) -
         values_.begin());
     std::size_t const thresholds =
-        std::clamp<std::size_t>(max_steps / (functions * values_.size()), 1, small + 1);
+        std::clamp<std::size_t>(max_steps / (functions * values_.size()), 1, small_values + 1);
     for (std::size_t i = 0; i != thresholds; ++i) {
       // The first threshold is zero.
-      std::size_t const first = i * (small + 1) / thresholds;
+      std::size_t const first = i * (small_values + 1) / thresholds;
       set_threshold(first == 0 ? 0 : values_[first - 1].value + 1);
       for (std::uint64_t k = 1; k <= max_parts; ++k) {
         consider(dual_feasible::rounded_parts, k);

@@ -42,10 +42,10 @@ class placement_moves {
       }
       case 1:
         insert(list, from.backward - 1, backward);
-        insert(list, near(from.forward, 0, from.backward - 1), forward);
+        insert(list, random_index(from.forward, 0, from.backward - 1), forward);
         return;
       default:
-        insert(list, near(from.backward - 1, from.forward, list.size()), backward);
+        insert(list, random_index(from.backward - 1, from.forward, list.size()), backward);
         insert(list, from.forward, forward);
     }
   }
@@ -76,7 +76,7 @@ class placement_moves {
 
   /// Returns a random index from `least` to `most`. With probability 1/2 the index differs from
   /// `index` by at most `max_shift`.
-  [[nodiscard]] std::size_t near(std::size_t index, std::size_t least, std::size_t most) {
+  [[nodiscard]] std::size_t random_index(std::size_t index, std::size_t least, std::size_t most) {
     if (rng::below(random_, 2) == 0) {
       least = std::max(least, index - std::min(index, max_shift));
       most = std::min(most, index + max_shift);

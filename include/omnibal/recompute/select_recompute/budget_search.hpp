@@ -165,10 +165,10 @@ class budget_search {
   /// enough within `max_gap`, or if it is hardly larger than the gap of the solved problems.
   [[nodiscard]] bool is_good_enough(std::int64_t min_time) const {
     if (kinds_ <= few_kinds || work_ < little_work) return false;
-    double const small =
+    double const max_gap =
         std::max(options_.max_gap * static_cast<double>(time_),
                  1.25 * static_cast<double>(time_ - std::min(time_, solved_bound_)));
-    return static_cast<double>(time_ - min_time) <= small;
+    return static_cast<double>(time_ - min_time) <= max_gap;
   }
 
   [[nodiscard]] std::int64_t largest_transient(std::vector<std::uint32_t> const& choices) const {
