@@ -9,6 +9,7 @@
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -207,6 +208,14 @@ TEST_CASE("padded batches of extreme numbers", "[pack]") {
   // 0.1 three times is above 0.3 in floating-point numbers.
   std::vector<double> const tenths(3, 0.1);
   CHECK(pack_padded(tenths, itself, 0.3).groups.size() == 2);
+  // Below 3.5, the quotient by 0.7 is rounded up to 5.
+  std::vector<double> const fifths(5, 0.7);
+  CHECK(pack_padded(fifths, itself, std::nextafter(3.5, 0.0)).groups.size() == 2);
+  // All shares are a third if they are rounded, but only two samples like the last one fit.
+  constexpr std::int64_t third = (std::int64_t{1} << 60) + 1;
+  std::vector<resources<2>> const thirds{{third, 1}, {third, 1}, {third + 1, 1}};
+  resources<2> const capacity{3 * third, 3};
+  CHECK(padded_faults(pack_padded(thirds, itself, capacity), thirds, capacity) == "");
 }
 
 TEST_CASE("wrong arguments of pack_padded are named with their values", "[pack]") {

@@ -27,7 +27,7 @@ template <class T>
     return std::min(max_count, static_cast<std::size_t>(capacity / amount));
   } else {
     T const quotient = std::floor(capacity / amount);
-    if (!(quotient < static_cast<T>(max_count))) return max_count;
+    if (!(quotient <= static_cast<T>(max_count))) return max_count;
     // The quotient may be rounded up to the next whole number.
     return static_cast<std::size_t>(quotient * amount > capacity ? quotient - 1 : quotient);
   }
