@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What takes longer than .ci/run: sanitizers, the other compiler, planted bugs, compile time, fuzzing.
+# What takes longer than .ci/run: sanitizers, the other compiler, emulated processors, planted bugs, compile
+# time, fuzzing.
 # FUZZ_SECONDS (default 60) bounds each fuzzer. With the word cuda only what concerns omnibal/cuda.
 # usage: nightly.sh [cuda]
 set -euo pipefail
@@ -48,7 +49,7 @@ if [[ ${1:-} == cuda ]]; then
   finish
 fi
 
-for preset in asan tsan clang; do
+for preset in asan tsan clang aarch64 s390x; do
   step cmake --workflow --preset "$preset"
 done
 # Not installed by setup.sh: on Debian 12 libc++-dev takes the place of libunwind-dev, which libtorch needs.

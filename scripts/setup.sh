@@ -95,6 +95,11 @@ look() {
   needs libbenchmark-dev has_header benchmark/benchmark.h
   needs clang has_tool clang++
   wants doxygen has_tool doxygen
+  local architecture
+  for architecture in aarch64 s390x; do
+    wants "g++-$architecture-linux-gnu" has_tool "$architecture-linux-gnu-g++"
+    wants qemu-user has_tool "qemu-$architecture"
+  done
   if [[ $purpose == nightly ]]; then
     needs clang-tidy has_tool clang-tidy
     needs libclang-rt-dev has_fuzzer
