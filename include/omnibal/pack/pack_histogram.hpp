@@ -42,11 +42,13 @@ struct pack_histogram_fn {
   /// for capacities below 256, as in `packing_bound`.
   ///
   /// `capacity` is a number or resources of R integers up to 2^63 - 1. Complexity: linear in the
-  /// entries of the histogram times the number of patterns that an entry joins; the number of
-  /// samples does not matter. Memory: about 100 bytes for each entry and 24 bytes for each time
-  /// that a pattern changes. Determinism: portable. Errors: `std::invalid_argument` if the capacity
-  /// is not positive, `std::length_error` if there are 2^31 entries or more. Sources: Johnson,
-  /// 1973; Gilmore, Gomory, "A linear programming approach to the cutting stock problem", 1961.
+  /// entries of the histogram and the parts of the plan, except for comparisons among rooms with
+  /// equal leading bits, and with several resources up to 64 cells for each part; the number of
+  /// samples does not matter. Memory: about 200 bytes for each entry, with the result, 32 bytes for
+  /// each part, and with several resources 1 MiB. Determinism: portable. Errors:
+  /// `std::invalid_argument` if the capacity is not positive, `std::length_error` if there are 2^31
+  /// entries or more. Sources: Johnson, 1973; Gilmore, Gomory, "A linear programming approach to
+  /// the cutting stock problem", 1961.
   template <std::size_t R, class Capacity>
     requires measure<Capacity> && detail::same_kinds<resources<R>, Capacity> &&
         std::integral<detail::working_weight<Capacity>>

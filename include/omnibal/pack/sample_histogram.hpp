@@ -106,7 +106,7 @@ struct count_samples_fn {
   ///
   /// Complexity: linear for one resource with amounts below 2^18. Otherwise each sample also costs
   /// a share of a sort of 2^16 samples, and each 2^16 samples one pass over the different demands.
-  /// Memory: the histogram twice, and at most 3 MiB. Determinism: portable. Errors:
+  /// Memory: the histogram twice, and at most 16 MiB. Determinism: portable. Errors:
   /// `std::invalid_argument` if a demand is negative, `std::length_error` if there are more than
   /// 2^32 - 1 samples; count a larger shard in parts and merge them.
   template <class Samples, class Demand>

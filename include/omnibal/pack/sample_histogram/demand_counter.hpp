@@ -96,7 +96,10 @@ class demand_counter {
     if constexpr (R == 1) {
       if (demand[0] < table_size) {
         auto const at = static_cast<std::size_t>(demand[0]);
-        if (at >= table_.size()) table_.resize(std::max(at + 1, 2 * table_.size()));
+        if (at >= table_.size()) {
+          table_.resize(
+              std::clamp(2 * table_.size(), at + 1, static_cast<std::size_t>(table_size)));
+        }
         ++table_[at];
         return;
       }
@@ -108,7 +111,9 @@ class demand_counter {
   [[nodiscard]] std::vector<demand_count<R>> entries() && {
     merge_block();
     for (std::size_t v = 0; v != table_.size(); ++v) {
-      if constexpr (R == 1) block_.push_back({static_cast<std::int64_t>(v), table_[v]});
+      if constexpr (R == 1) {
+        if (table_[v] != 0) block_.push_back({static_cast<std::int64_t>(v), table_[v]});
+      }
     }
     merge_block();
     return std::move(entries_);
