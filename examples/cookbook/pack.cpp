@@ -113,6 +113,22 @@ void padded_batches() {
   print(omnibal::pack_padded(frames, std::identity{}, 150).groups);
 }
 
+void more_samples_than_one_machine_holds() {
+  std::vector<std::vector<int>> const shards{{6, 4, 6}, {4, 12, 6, 3}};
+  omnibal::sample_histogram<1> all;
+  for (auto const& lengths : shards) all.merge(omnibal::count_samples(lengths, std::identity{}));
+  auto const plan = omnibal::pack_histogram(all, 10);
+  std::cout << plan.group_count << " groups, at least " << plan.lower_bound << ":";
+  omnibal::sample_histogram<1> before;  // the samples of the shards before this one
+  for (auto const& lengths : shards) {
+    for (auto const group : omnibal::place_samples(plan, before, lengths, std::identity{})) {
+      std::cout << ' ' << static_cast<std::int64_t>(group);  // `no_group` is -1
+    }
+    before.merge(omnibal::count_samples(lengths, std::identity{}));
+  }
+  std::cout << '\n';
+}
+
 void samples_above_the_capacity() {
   omnibal::resources const small{9, 2000};  // sample 3 has 2,400 tokens
   auto const packed = omnibal::best_packing(samples, demand, small);
@@ -152,6 +168,7 @@ int main() {
        {"a_stream", a_stream},
        {"a_capacity_for_a_wanted_batch", a_capacity_for_a_wanted_batch},
        {"padded_batches", padded_batches},
+       {"more_samples_than_one_machine_holds", more_samples_than_one_machine_holds},
        {"samples_above_the_capacity", samples_above_the_capacity},
        {"offsets_for_variable_length_attention", offsets_for_variable_length_attention}});
 }

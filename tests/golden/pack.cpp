@@ -17,8 +17,11 @@
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/pack_histogram.hpp>
 #include <omnibal/pack/pack_padded.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/place_samples.hpp>
+#include <omnibal/pack/share_of_shard.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
@@ -104,6 +107,33 @@ void print_tuned(std::size_t count) {
         hash.value());
 }
 
+/// The patterns of histograms with large counts, and the groups and shares of a shard.
+template <std::size_t R>
+void print_histograms(std::size_t count) {
+  test::fnv1a hash;
+  for (auto const& set : test::all_sets<R>(count, count)) {
+    auto const counted = omnibal::count_samples(set.samples, std::identity{});
+    auto many = counted;
+    for (int doubled = 0; doubled != 24; ++doubled) many.merge(omnibal::sample_histogram<R>(many));
+    for (auto const& histogram : {counted, many}) {
+      auto const plan = omnibal::pack_histogram(histogram, set.capacity);
+      for (auto const& part : plan.parts) {
+        hash.add(part.entry);
+        hash.add(part.count);
+      }
+      hash.add(plan.lower_bound);
+      hash.add(digest_of(plan.offsets));
+      hash.add(digest_of(plan.multiplicities));
+      hash.add(digest_of(plan.oversized));
+      hash.add(digest_of(omnibal::share_of_shard(plan, 1, 3)));
+      hash.add(digest_of(omnibal::place_samples(plan, {}, set.samples, std::identity{})));
+    }
+  }
+  print("pack_histogram, " + std::to_string(R) + " resources, " + std::to_string(count) +
+            " samples, times 1 and 2^24",
+        hash.value());
+}
+
 template <std::size_t R>
 void print_online(std::size_t count) {
   test::fnv1a hash;
@@ -136,4 +166,7 @@ int main() {
   print_online<1>(300);
   print_online<2>(300);
   print_online<3>(300);
+  print_histograms<1>(300);
+  print_histograms<2>(300);
+  print_histograms<3>(300);
 }

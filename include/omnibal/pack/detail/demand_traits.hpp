@@ -45,18 +45,19 @@ struct demand_traits {
   return distinct;
 }
 
-/// Returns the traits of the demands. Precondition: there are demands.
-template <std::size_t R, class T, class Layout, class Demands>
+/// Returns the traits of the demands, of which demand k occurs `count(k)` times. Precondition:
+/// there are demands.
+template <std::size_t R, class T, class Layout, class Demands, class Count>
 [[nodiscard]] demand_traits<R, T> traits_of(Layout const& layout, Demands const& demands,
-                                            resources<R, T> const& capacity) {
+                                            resources<R, T> const& capacity, Count const& count) {
   using sum_type = std::conditional_t<std::floating_point<T>, double, uint128>;
   demand_traits<R, T> result{capacity, {}, R - 1};
   sum_type sums[R] = {};
-  for (auto const& demand : demands) {
+  for (std::size_t k = 0; k != demands.size(); ++k) {
     for (std::size_t r = 0; r != R; ++r) {
-      T const amount = layout.amount(demand, r);
+      T const amount = layout.amount(demands[k], r);
       result.smallest[r] = std::min(result.smallest[r], amount);
-      sums[r] += static_cast<sum_type>(amount);
+      sums[r] += static_cast<sum_type>(amount) * static_cast<sum_type>(count(k));
     }
   }
   std::vector<std::uint64_t> values(std::min<std::size_t>(1024, demands.size()));
@@ -76,6 +77,13 @@ template <std::size_t R, class T, class Layout, class Demands>
     }
   }
   return result;
+}
+
+/// Returns the traits of demands that occur once each. Precondition: there are demands.
+template <std::size_t R, class T, class Layout, class Demands>
+[[nodiscard]] demand_traits<R, T> traits_of(Layout const& layout, Demands const& demands,
+                                            resources<R, T> const& capacity) {
+  return traits_of(layout, demands, capacity, [](std::size_t) { return std::uint64_t{1}; });
 }
 
 }  // namespace omnibal::inline v0::detail

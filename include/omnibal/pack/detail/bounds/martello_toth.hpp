@@ -44,19 +44,17 @@ template <class Value, class Count>
     large_room += room(k);
   }
 
-  std::size_t bound = large_count;
+  // The largest volume that needs further groups.
+  uint128 most = 0;
   std::size_t alone = entries;
   for (std::size_t k = 0; k != first_large; ++k) {
     while (alone != first_large && value(alone - 1) > capacity - value(k)) {
       large_room -= room(--alone);
     }
-    if (small_sum > large_room) {
-      uint128 const further = (small_sum - large_room + size - 1) / size;
-      bound = std::max(bound, large_count + static_cast<std::size_t>(further));
-    }
+    if (small_sum > large_room) most = std::max(most, small_sum - large_room);
     small_sum -= volume(k);
   }
-  return bound;
+  return large_count + static_cast<std::size_t>((most + size - 1) / size);
 }
 
 /// The bound L2 of Martello and Toth for values in any order, of which only few are sorted.

@@ -26,8 +26,10 @@ namespace omnibal::inline v0::detail {
 /// any prices, because they are divided by the worth of the best pattern.
 class pattern_prices {
  public:
-  /// `counts[v]` is the number of samples with value v, 0 <= v <= capacity.
-  explicit pattern_prices(std::vector<std::uint32_t> const& counts) {
+  /// `counts[v]` is the number of samples with value v, 0 <= v <= capacity; times the capacity it
+  /// must be below 2^64.
+  template <class Count>
+  explicit pattern_prices(std::vector<Count> const& counts) {
     std::size_t unit = 0;
     for (std::size_t v = 1; v < counts.size(); ++v) {
       if (counts[v] != 0) unit = std::gcd(unit, v);
@@ -129,7 +131,8 @@ class pattern_prices {
 };
 
 /// Returns the best bound from patterns that the search finds in about half a step per sample.
-[[nodiscard]] inline std::size_t counted_pattern_bound(std::vector<std::uint32_t> const& counts) {
+template <class Count>
+[[nodiscard]] std::size_t counted_pattern_bound(std::vector<Count> const& counts) {
   // The largest capacity for which patterns are priced.
   constexpr std::size_t largest_capacity = 255;
   // The maximum number of changes of the prices.
