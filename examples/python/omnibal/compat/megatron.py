@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from .. import _core
-from ._integers import LINEAR_COST, named, whole_number, whole_numbers, workload
+from ._integers import LINEAR_COST, fill_rows, named, whole_number, whole_numbers, workload
 
 Sample = Tuple[int, int]
 Assignment = List[List[List[int]]]
@@ -82,8 +82,9 @@ class DpBalancedScheduler(_Scheduler):
             return []
         capacity = self.max_seqlen_per_dp_cp_rank * self.cp_size
         count = self.max_num_seqs if self.max_num_seqs is not None else len(ids)
+        work = workload(lengths, self.linear_cost, "sample_id_seqlens")
         steps = _core.micro_batches(
-            workload(lengths, self.linear_cost, "sample_id_seqlens"),
+            work,
             self.dp_size,
             (lengths, np.ones_like(lengths)),
             (capacity, count),
@@ -92,6 +93,7 @@ class DpBalancedScheduler(_Scheduler):
         packs = steps.cells.tolist()
         if len(packs) > len(ids):
             raise _too_few(len(ids), len(packs))
+        packs = fill_rows(packs, work)
         return [
             [
                 [ids[i] for i in packs[step * self.dp_size + rank // self.cp_size]]

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from ._integers import (
-    LINEAR_COST, MOST, named, numbers, whole_number, whole_numbers, workload,
+    LINEAR_COST, MOST, fill_rows, named, numbers, whole_number, whole_numbers, workload,
 )
 
 # The largest sum may exceed a lower bound by this share of it; the search for less takes long.
@@ -135,8 +135,10 @@ def rearrange_micro_batches(
         if within.status == "solved":
             parts = within.parts.tolist()
         parts += [[] for _ in range(least - len(parts))]
+    cost = work.tolist()
+    if len(parts) <= len(cost):
+        parts = fill_rows(parts, cost)
     if use_dynamic_bsz_balance:
-        cost = work.tolist()
         parts.sort(key=lambda part: (sum(cost[g] for g in part), part[:1]), reverse=True)
         parts = parts[::2][::-1] + parts[1::2]
     return [
