@@ -324,7 +324,9 @@ class StatefulLoader:
         self.loader = loader
         self.sampler = getattr(loader, "batch_sampler", loader) if sampler is None else sampler
         if not hasattr(self.sampler, "begun"):
-            raise ValueError("StatefulLoader: the sampler is %r, must be a PackedBatchSampler" % sampler)
+            raise ValueError(
+                "StatefulLoader: the sampler is %r, must be a PackedBatchSampler" % (self.sampler,)
+            )
         self._consumed = self.sampler.begun
 
     def __len__(self) -> int:

@@ -22,7 +22,8 @@ class LoadBalancer:
     The sequence is cut into blocks, and `omnibal.lpt` with equal counts and `omnibal.refine_parts`
     assign the blocks to ranks by their pairs of tokens. The documents may have any lengths, whereas
     `_PerDocumentHeadTailLoadBalancer` requires multiples of twice the ranks. The ranks are at least
-    as even as with the order of `_PTRRLoadBalancer` over the same blocks.
+    as even as with the order of `_PTRRLoadBalancer` over the same blocks. Use it with
+    `flex_attention`, because PyTorch's ring attention expects its own order of head and tail.
 
     Args:
         seq_length_per_doc: the lengths of the documents of each sequence of the batch, or of one

@@ -60,7 +60,7 @@ def build_dp_schedule(
 
     The ranks are always balanced, as with `balance_data`: a sample costs
     `length**2 + linear_cost * length`. The default of `linear_cost` is 6 * `args.hidden_size`.
-    What slime asserts is a ValueError. `global_batch_tokens` and `multimodal_aware_packing` are
+    An assertion of slime is a ValueError here. `global_batch_tokens` and `multimodal_aware_packing` are
     not supported and are errors if set.
     """
     if getattr(args, "global_batch_tokens", None) is not None:
