@@ -390,9 +390,11 @@ class _TreeFixedCount(FixedCountBatcher):
 
 class _TreeTokenBudget(TokenBudgetBatcher):
     """Rows of TRL's `TreeRow`, with at most `token_budget` unique tokens, and at most as many trained
-    tokens. `omnibal.pack_prefixes` packs anew where a sample does not fit."""
+    tokens. `omnibal.pack_prefixes` packs anew if a sample does not fit, a few times for each
+    micro-batch, because the rows are then built again in Python."""
 
     tree_row: Any = None
+    _SEARCHES = 2
 
     def _trees(self, batch: List[Dict[str, Any]], multiple_of: int) -> List[Any]:
         """Rows of all samples, or none if more rows than processes are found."""
@@ -408,13 +410,10 @@ class _TreeTokenBudget(TokenBudgetBatcher):
         groups += [[] for _ in range(self.num_processes - len(groups))]
         if len(batch) >= self.num_processes:
             fill_rows(groups, [len(sample["input_ids"]) for sample in batch])
-        trees = [self.tree_row() for _ in groups]
-        for tree, group in zip(trees, groups):
-            for i in sorted(group):
-                if not tree.fits(batch[i], self.token_budget):
-                    return []
-                tree.add(batch[i])
-        return trees
+        for group in groups:
+            if sum(int(batch[i]["completion_mask"].sum()) for i in group) > self.token_budget:
+                return []
+        return [_tree(self.tree_row, [batch[i] for i in sorted(group)]) for group in groups]
 
     def _evenest(self, batch: List[Dict[str, Any]], trees: List[Any]) -> List[Any]:
         """The rows with the least work of the heaviest row, none of them empty."""
@@ -432,20 +431,23 @@ class _TreeTokenBudget(TokenBudgetBatcher):
         """Yields the rows of each micro-batch."""
         batch: List[Dict[str, Any]] = []
         trees = [self.tree_row() for _ in range(self.num_processes)]
+        searches = 0
         for sample in self._short():
-            fitting = [tree for tree in trees if tree.fits(sample, self.token_budget)]
             home = [tree for tree in trees if sample["group_id"] in tree.groups]
-            own = [tree for tree in fitting if sample["group_id"] in tree.groups]
-            if own or (fitting and (not home or not all(tree.samples for tree in trees))):
-                min(own or fitting, key=lambda tree: int(tree.load)).add(sample)
+            fitting = [tree for tree in home if tree.fits(sample, self.token_budget)]
+            if not fitting and not (home and all(tree.samples for tree in trees)):
+                fitting = [tree for tree in trees if tree.fits(sample, self.token_budget)]
+            if fitting:
+                min(fitting, key=lambda tree: int(tree.load)).add(sample)
             else:
                 # TRL ends the micro-batch here.
-                other = self._trees(batch + [sample], 1)
+                searches += 1
+                other = self._trees(batch + [sample], 1) if searches <= self._SEARCHES else []
                 if other:
                     trees = other
                 else:
                     yield self._evenest(batch, trees)
-                    batch = []
+                    batch, searches = [], 0
                     trees = [self.tree_row() for _ in range(self.num_processes)]
                     trees[0].add(sample)
             batch.append(sample)
