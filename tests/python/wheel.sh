@@ -22,7 +22,7 @@ cd "$folder"
 PYTHONPATH=$folder/site "$python" - "$folder/site" <<'PROGRAM'
 import sys
 import omnibal
-from omnibal.compat import areal, isf, lightbinpack, llamafactory, llava, megatron, trl, veomni, verl
+from omnibal.compat import areal, energon, isf, lhotse, lightbinpack, llamafactory, llava, megatron, pytorch, slime, trl, veomni, verl
 assert omnibal.__file__.startswith(sys.argv[1]), omnibal.__file__
 assert omnibal.best_packing([3, 4, 1], 4).groups.tolist() == [[1], [0, 2]]
 PROGRAM

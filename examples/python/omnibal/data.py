@@ -2,7 +2,8 @@
 """Packed and balanced micro-batches for a data loader, such as torch.utils.data.DataLoader.
 
 The module does not import torch. `PackedBatchSampler` is a `batch_sampler`, `collate_packed` is a
-`collate_fn` for variable-length attention.
+`collate_fn` for variable-length attention, `StatefulLoader` counts the batches of a loader for a
+checkpoint, and `column_lengths` reads lengths from a data set of Hugging Face.
 """
 
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 
 from . import Groups, best_packing, group_loads, loss_normalizer, lpt, schedule_steps
 
-__all__ = ["PackedBatchSampler", "collate_packed"]
+__all__ = ["PackedBatchSampler", "StatefulLoader", "collate_packed", "column_lengths"]
 
 
 def _columns(samples: Any, what: str) -> np.ndarray:
@@ -207,6 +208,13 @@ class PackedBatchSampler:
             yield self._groups[group].tolist()
         self._is_finished = True
 
+    @property
+    def begun(self) -> int:
+        """The number of micro-batches of the epoch before the next iteration, in all runs."""
+        if self._is_finished:
+            return 0
+        return self._start + sum(groups * steps for _, groups, steps in self._history)
+
     def set_epoch(self, epoch: int) -> None:
         """Starts an epoch; each epoch has another order. Has no effect in the same epoch."""
         if epoch != self.epoch:
@@ -288,7 +296,118 @@ class PackedBatchSampler:
         self._start_epoch(int(state["epoch"]), history, start)
 
 
-def collate_packed(samples: Sequence[Mapping[str, Any]], ignore_index: int = -100) -> Dict[str, Any]:
+class StatefulLoader:
+    """Yields the batches of a loader and counts them, so that its state is exact with any workers.
+
+    The workers of a loader ask the sampler for micro-batches ahead of the training loop. The state
+    of this class counts the batches that the loop received. It has the methods `state_dict` and
+    `load_state_dict` of `torchdata.stateful_dataloader.StatefulDataLoader` and of
+    `torch.distributed.checkpoint.stateful.Stateful`.
+
+    Args:
+        loader: an iterable with one batch per micro-batch, such as a DataLoader with a
+            `PackedBatchSampler` as `batch_sampler`.
+        sampler: the `PackedBatchSampler`. Default: `loader.batch_sampler`, or else the loader itself.
+
+    Example:
+        >>> sampler = PackedBatchSampler([5, 3, 4, 6, 2, 4, 8], 8)
+        >>> loader = StatefulLoader(sampler)
+        >>> first = next(iter(loader))
+        >>> state = loader.state_dict()
+        >>> loader.load_state_dict(state)
+        >>> rest = list(loader)
+        >>> sorted(sample for batch in [first] + rest for sample in batch)
+        [0, 1, 2, 3, 4, 5, 6]
+    """
+
+    def __init__(self, loader: Any, sampler: Optional[PackedBatchSampler] = None) -> None:
+        self.loader = loader
+        self.sampler = getattr(loader, "batch_sampler", loader) if sampler is None else sampler
+        if not hasattr(self.sampler, "begun"):
+            raise ValueError(
+                "StatefulLoader: the sampler is %r, must be a PackedBatchSampler" % (self.sampler,)
+            )
+        self._consumed = self.sampler.begun
+
+    def __len__(self) -> int:
+        """The number of batches that the next iteration yields."""
+        return len(self.sampler)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yields the rest of the epoch, or the same epoch again if it has ended."""
+        self._consumed = self.sampler.begun
+        for batch in self.loader:
+            self._consumed += 1
+            yield batch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Starts an epoch; see `PackedBatchSampler.set_epoch`."""
+        if epoch != self.sampler.epoch:
+            self.sampler.set_epoch(epoch)
+            self._consumed = 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Returns the position after the last batch that was yielded; JSON can hold it. Batches that
+        workers have prepared are not part of it."""
+        return self.sampler.state_dict(self._consumed)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues from a state, also with another number of ranks; see
+        `PackedBatchSampler.load_state_dict`. Iterate over the loader anew after it."""
+        self.sampler.load_state_dict(state)
+        self._consumed = self.sampler.begun
+
+
+def column_lengths(dataset: Any, column: str) -> np.ndarray:
+    """Returns the length of each row of a column of a data set, for `PackedBatchSampler`.
+
+    The lengths of the lists of an Arrow column are read from its offsets, so that no token is
+    converted to Python. A column of integers, such as one that `map` has made, is returned as it is.
+
+    Args:
+        dataset: a `datasets.Dataset` of Hugging Face, also a shuffled or filtered one, or a mapping
+            from names to sequences.
+        column: the name of the column: lists with one element per token, or the lengths.
+
+    Returns:
+        An array of int64 with a length per row, in the order of the data set.
+
+    Raises:
+        ValueError: if there is no such column, or if it has neither lists nor integers.
+
+    Example:
+        >>> column_lengths({"input_ids": [[7, 8, 9], [5, 6]]}, "input_ids").tolist()
+        [3, 2]
+        >>> column_lengths({"tokens": [3, 2]}, "tokens").tolist()
+        [3, 2]
+    """
+    names = getattr(dataset, "column_names", None) or list(dataset)
+    if column not in names:
+        raise ValueError("column_lengths: there is no column %r among %s" % (column, list(names)))
+    if hasattr(dataset, "with_format"):
+        import pyarrow
+        import pyarrow.compute
+
+        rows = dataset.with_format("arrow")[column][:]
+        if pyarrow.types.is_list(rows.type) or pyarrow.types.is_large_list(rows.type):
+            rows = pyarrow.compute.list_value_length(rows)
+        if pyarrow.types.is_integer(rows.type) and not rows.null_count:
+            return np.asarray(rows.to_numpy()).astype(np.int64)
+        raise ValueError(
+            "column_lengths: column %r has the type %s with %d nulls, must be lists or integers"
+            % (column, rows.type, rows.null_count)
+        )
+    values = dataset[column]
+    lengths = [len(row) if hasattr(row, "__len__") else row for row in values]
+    array = np.asarray(lengths)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise ValueError("column_lengths: column %r has neither lists nor integers" % column)
+    return array.astype(np.int64)
+
+
+def collate_packed(
+    samples: Sequence[Mapping[str, Any]], ignore_index: Optional[int] = -100
+) -> Dict[str, Any]:
     """Concatenates samples into one packed sequence for variable-length attention.
 
     Args:
@@ -296,7 +415,8 @@ def collate_packed(samples: Sequence[Mapping[str, Any]], ignore_index: int = -10
             per token of the sample: lists, NumPy arrays or tensors of torch. The first field has one
             dimension. Images need a collate function of your own.
         ignore_index: replaces the first label of each sample, so that no sample predicts the first
-            token of the next one.
+            token of the next one. None keeps the labels, for data whose label of a token is the
+            next token already.
 
     Returns:
         The concatenated fields, and `position_ids`, `cu_seqlens` (int32), `max_seqlen`. The arrays
@@ -341,7 +461,7 @@ def collate_packed(samples: Sequence[Mapping[str, Any]], ignore_index: int = -10
                 )
     batch: Dict[str, Any] = {name: np.concatenate(values) for name, values in fields.items()}
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    if "labels" in batch:
+    if "labels" in batch and ignore_index is not None:
         starts = offsets[:-1][np.asarray(lengths) > 0]
         batch["labels"][starts] = ignore_index
     batch["position_ids"] = np.concatenate([np.arange(n) for n in lengths])

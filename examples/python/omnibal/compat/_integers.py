@@ -7,11 +7,15 @@ A float that is a whole number is welcome. Any other fraction is a ValueError, n
 import functools
 import re
 from fractions import Fraction
-from typing import Any, Callable, Optional, TypeVar, cast
+from typing import Any, Callable, List, Optional, TypeVar, cast
 
 import numpy as np
 
 MOST = (1 << 63) - 1
+
+LINEAR_COST = 24576
+"""The cost of a token in pairs of tokens: six times a hidden size of 4,096, as in verl."""
+
 _PREFIX = re.compile(r"omnibal(::|\.)?[\w.]*: ")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -92,11 +96,24 @@ def numbers(values: Any, name: str) -> np.ndarray:
     return given.astype(np.float64, copy=False)
 
 
-def squares(lengths: np.ndarray, name: str) -> np.ndarray:
-    """The squares of integers, where they stay in 64 bits."""
+def workload(lengths: np.ndarray, linear: int, name: str) -> np.ndarray:
+    """The pairs of tokens of sequences, and `linear` for each token, where they stay in 64 bits."""
     longest = int(lengths.max()) if lengths.size else 0
-    if longest * longest > MOST:
+    if longest * (linear + longest) > MOST:
         raise ValueError(
-            "omnibal: an element of %s is %d, its square leaves 64 bits" % (name, longest)
+            "omnibal: an element of %s is %d, its workload leaves 64 bits" % (name, longest)
         )
-    return lengths * lengths
+    result: np.ndarray = linear * lengths + lengths * lengths
+    return result
+
+
+def fill_rows(rows: List[List[int]], work: Any) -> List[List[int]]:
+    """The rows, of which each empty one gets the lightest sample of a row with several. No row
+    becomes heavier. There must be at least as many samples as rows."""
+    for row in rows:
+        if not row:
+            giver = max((r for r in rows if len(r) > 1), key=lambda r: sum(work[i] for i in r))
+            sample = min(giver, key=lambda i: work[i])
+            giver.remove(sample)
+            row.append(sample)
+    return rows

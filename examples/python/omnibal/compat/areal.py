@@ -108,15 +108,20 @@ def build_tries(
     multiple_of: int = 1,
     node: Callable[..., Any] = TrieNode,
     effort: Any = "normal",
+    oversized: Any = "reject",
 ) -> Tuple[List[Any], List[int]]:
     """The tries of the micro-batches, each with at most `max_tokens_per_tree` tokens, and the
     tokens of each. `multiple_of` divides their number, so that ranks need no empty tries. A longer
-    sequence is an error, as in AReaL."""
+    sequence is an error, as in AReaL, or with `oversized="own_group"` a trie of its own."""
     limit = whole_number(max_tokens_per_tree, "max_tokens_per_tree", 1)
     multiple = whole_number(multiple_of, "multiple_of", 1)
     sequences = _sequences(data)
+    if oversized not in ("reject", "own_group"):
+        raise ValueError(
+            "omnibal: oversized is %r, must be 'reject' or 'own_group'" % (oversized,)
+        )
     packed = _core.pack_prefixes(
-        sequences, limit, multiple_of=multiple, oversized="reject", effort=effort
+        sequences, limit, multiple_of=multiple, oversized=oversized, effort=effort
     )
     tries = [_trie(g, packed.layout(g), sequences, node) for g in range(len(packed))]
     return tries, packed.tokens.tolist()

@@ -3,14 +3,20 @@
 
 The result is, for each micro-batch and each rank of the data and context parallel group, the ids of
 its samples; the ranks that share samples are neighbors.
+
+`register` puts the schedulers into Megatron's `scheduler_map`, so that its flag
+`--sequence-packing-scheduler` selects them. They derive from Megatron's own classes and inherit
+`run` and `get_required_sample_keys`. The interface is that of `BasePackingScheduler` in
+`megatron/core/datasets/data_schedule.py` of July 2026, whose map has names or members of an enum.
 """
 
-from typing import List, Optional, Sequence, Tuple
+import importlib
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from .. import _core
-from ._integers import named, squares, whole_number, whole_numbers
+from ._integers import LINEAR_COST, fill_rows, named, whole_number, whole_numbers, workload
 
 Sample = Tuple[int, int]
 Assignment = List[List[List[int]]]
@@ -42,6 +48,8 @@ class _Scheduler:
         dp_size: int,
         microbatch_group_size_per_vp_stage: Optional[int] = None,
         max_num_seqs: Optional[int] = None,
+        *,
+        linear_cost: int = LINEAR_COST,
     ) -> None:
         self.max_seqlen_per_dp_cp_rank = whole_number(
             max_seqlen_per_dp_cp_rank, "max_seqlen_per_dp_cp_rank", 1
@@ -52,6 +60,7 @@ class _Scheduler:
             microbatch_group_size_per_vp_stage, "microbatch_group_size_per_vp_stage"
         )
         self.max_num_seqs = _optional(max_num_seqs, "max_num_seqs")
+        self.linear_cost = whole_number(linear_cost, "linear_cost", 0)
 
     @property
     def _multiple(self) -> int:
@@ -59,8 +68,9 @@ class _Scheduler:
 
 
 class DpBalancedScheduler(_Scheduler):
-    """Packs for fixed context-parallel groups. Where Megatron takes samples in their order, the
-    packs here are the fewest that are found, and those of a micro-batch have even work."""
+    """Packs for fixed context-parallel groups with `omnibal.micro_batches`. Megatron packs samples
+    in their order; here the packs are the fewest that are found, and the packs of a micro-batch have
+    even work: `length**2 + linear_cost * length` for each sample."""
 
     @named
     def get_groups_and_subsamples(self, sample_id_seqlens: Sequence[Sample]) -> Assignment:
@@ -72,8 +82,9 @@ class DpBalancedScheduler(_Scheduler):
             return []
         capacity = self.max_seqlen_per_dp_cp_rank * self.cp_size
         count = self.max_num_seqs if self.max_num_seqs is not None else len(ids)
+        work = workload(lengths, self.linear_cost, "sample_id_seqlens")
         steps = _core.micro_batches(
-            squares(lengths, "sample_id_seqlens"),
+            work,
             self.dp_size,
             (lengths, np.ones_like(lengths)),
             (capacity, count),
@@ -82,6 +93,7 @@ class DpBalancedScheduler(_Scheduler):
         packs = steps.cells.tolist()
         if len(packs) > len(ids):
             raise _too_few(len(ids), len(packs))
+        packs = fill_rows(packs, work)
         return [
             [
                 [ids[i] for i in packs[step * self.dp_size + rank // self.cp_size]]
@@ -93,8 +105,8 @@ class DpBalancedScheduler(_Scheduler):
 
 class DefaultDynamicCPScheduler(_Scheduler):
     """Chooses a context-parallel degree for the samples of each micro-batch: powers of two, or all
-    ranks. Every rank has samples in every micro-batch, and no rank more than its tokens or more
-    than `max_num_seqs` samples."""
+    ranks, with `omnibal.context_groups`. Every rank has samples in every micro-batch, and no rank
+    has more than its tokens or more than `max_num_seqs` samples."""
 
     @named
     def __init__(
@@ -105,6 +117,8 @@ class DefaultDynamicCPScheduler(_Scheduler):
         microbatch_group_size_per_vp_stage: Optional[int] = None,
         max_num_seqs: Optional[int] = None,
         min_cp_size: int = 1,
+        *,
+        linear_cost: int = LINEAR_COST,
     ) -> None:
         super().__init__(
             max_seqlen_per_dp_cp_rank,
@@ -112,6 +126,7 @@ class DefaultDynamicCPScheduler(_Scheduler):
             dp_size,
             microbatch_group_size_per_vp_stage,
             max_num_seqs,
+            linear_cost=linear_cost,
         )
         self.min_cp_size = whole_number(min_cp_size, "min_cp_size", 1)
         ranks = self.cp_size * self.dp_size
@@ -135,7 +150,7 @@ class DefaultDynamicCPScheduler(_Scheduler):
         plan = _core.context_groups(
             lengths,
             ranks,
-            [(1e-9, 0.0, 1.0 / d) for d in range(1, ranks + 1)],
+            [(1e-9, self.linear_cost / d, 1.0 / d) for d in range(1, ranks + 1)],
             bytes_per_token=1,
             capacity=self.max_seqlen_per_dp_cp_rank,
             degrees=degrees,
@@ -241,8 +256,8 @@ class DefaultDynamicCPScheduler(_Scheduler):
         wide = list(groups)
 
         def work(samples: List[int]) -> int:
-            """The sum of the squares of the lengths."""
-            return sum(lengths[i] ** 2 for i in samples)
+            """The sum of the costs of samples."""
+            return sum(lengths[i] * (lengths[i] + self.linear_cost) for i in samples)
 
         while True:
             idle = ranks - sum(degree for degree, _ in wide)
@@ -260,7 +275,7 @@ class DefaultDynamicCPScheduler(_Scheduler):
                 continue
             # The least work for a rank of the two groups that a sample leaves and makes.
             leaving = [
-                (max((work(samples) - lengths[i] ** 2) / degree, lengths[i] ** 2 / own), g, i, own)
+                (max((work(samples) - work([i])) / degree, work([i]) / own), g, i, own)
                 for g, (degree, samples) in enumerate(wide)
                 if len(samples) > 1
                 for i in samples
@@ -271,3 +286,71 @@ class DefaultDynamicCPScheduler(_Scheduler):
             _, g, sample, own = min(leaving)
             wide[g] = (wide[g][0], [i for i in wide[g][1] if i != sample])
             wide.append((own, [sample]))
+
+
+def scheduler_class(base: type, *, linear_cost: int = LINEAR_COST) -> type:
+    """A class derived from one of Megatron's schedulers, which it replaces.
+
+    `base` is `DpBalancedScheduler` or `DefaultDynamicCPScheduler` of Megatron, which has a
+    `min_cp_size`. Only `get_groups_and_subsamples` differs from `base`.
+    """
+
+    class Scheduler(base):  # type: ignore[misc]
+        """A scheduler of Megatron that packs with omnibal."""
+
+        omnibal_base = base
+
+        @named
+        def get_groups_and_subsamples(self, sample_id_seqlens: Sequence[Sample]) -> Assignment:
+            """The ids of each rank in each micro-batch."""
+            arguments = (
+                self.max_seqlen_per_dp_cp_rank,
+                self.cp_size,
+                self.dp_size,
+                self.microbatch_group_size_per_vp_stage,
+                getattr(self, "max_num_seqs", None),
+            )
+            scheduler: Any
+            if hasattr(self, "min_cp_size"):
+                scheduler = DefaultDynamicCPScheduler(
+                    *arguments, self.min_cp_size, linear_cost=linear_cost
+                )
+            else:
+                scheduler = DpBalancedScheduler(*arguments, linear_cost=linear_cost)
+            result: Assignment = scheduler.get_groups_and_subsamples(sample_id_seqlens)
+            return result
+
+    Scheduler.__name__ = Scheduler.__qualname__ = base.__name__
+    return Scheduler
+
+
+@named
+def register(data_schedule: Any = None, *, linear_cost: int = LINEAR_COST) -> Dict[str, type]:
+    """Replaces the schedulers in Megatron's `scheduler_map` and returns the replaced classes by name.
+
+    Call it on every rank before the training starts. The names stay: "dp_balanced" and
+    "default_dynamic_cp". A further call replaces Megatron's classes again, such as with another
+    `linear_cost`. Other schedulers in the map stay as they are.
+
+    Args:
+        data_schedule: the module `megatron.core.datasets.data_schedule`, imported by default.
+        linear_cost: the cost of a token in pairs of tokens. The default is 6 * 4096, for a hidden
+            size of 4,096.
+
+    Raises:
+        ImportError: if there is no Megatron-Core.
+        ValueError: if the module has none of the two schedulers.
+    """
+    linear_cost = whole_number(linear_cost, "linear_cost", 0)
+    if data_schedule is None:
+        data_schedule = importlib.import_module("megatron.core.datasets.data_schedule")
+    schedulers = getattr(data_schedule, "scheduler_map", {})
+    replaced: Dict[str, type] = {}
+    for key, scheduler in list(schedulers.items()):
+        name = getattr(key, "value", key)
+        if name in ("dp_balanced", "default_dynamic_cp"):
+            replaced[name] = getattr(scheduler, "omnibal_base", scheduler)
+            schedulers[key] = scheduler_class(replaced[name], linear_cost=linear_cost)
+    if not replaced:
+        raise ValueError("omnibal: the scheduler_map of data_schedule has no 'dp_balanced'")
+    return replaced

@@ -5,12 +5,14 @@ Parts are evener than those of verl, and the cap of tokens is strict. What verl 
 ValueError.
 """
 
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Literal, Optional, Sequence, Union
 
 import numpy as np
 
 from .. import _core
-from ._integers import MOST, named, numbers, whole_number, whole_numbers
+from ._integers import (
+    LINEAR_COST, MOST, fill_rows, named, numbers, whole_number, whole_numbers, workload,
+)
 
 # The largest sum may exceed a lower bound by this share of it; the search for less takes long.
 _OVERLOAD = 1e-6
@@ -19,13 +21,7 @@ _OVERLOAD = 1e-6
 @named
 def calculate_workload(seqlen_list: Any) -> Any:
     """verl's cost of a sequence, that of a model with 7 billion parameters."""
-    lengths = whole_numbers(seqlen_list, "seqlen_list", 0)
-    longest = int(lengths.max()) if lengths.size else 0
-    if longest * (24576 + longest) > MOST:
-        raise ValueError(
-            "omnibal: an element of seqlen_list is %d, its workload leaves 64 bits" % longest
-        )
-    return 24576 * lengths + lengths * lengths
+    return workload(whole_numbers(seqlen_list, "seqlen_list", 0), LINEAR_COST, "seqlen_list")
 
 
 def _check_sum(values: np.ndarray) -> None:
@@ -36,10 +32,13 @@ def _check_sum(values: np.ndarray) -> None:
 
 @named
 def get_seqlen_balanced_partitions(
-    seqlen_list: Sequence[float], k_partitions: int, equal_size: bool
+    seqlen_list: Sequence[float],
+    k_partitions: int,
+    equal_size: Union[bool, Literal["at_most_one_apart"]],
 ) -> List[List[int]]:
     """Indices of `k_partitions` parts with even sums, ascending in each part; with `equal_size` as
-    many in each."""
+    many in each, which requires a multiple of `k_partitions`. "at_most_one_apart" requires none: the
+    numbers of items of two parts then differ by one at most."""
     costs = numbers(seqlen_list, "seqlen_list")
     k_partitions = whole_number(k_partitions, "k_partitions", 1)
     if costs.size < k_partitions:
@@ -47,7 +46,8 @@ def get_seqlen_balanced_partitions(
             "omnibal: there are %d items for %d partitions" % (costs.size, k_partitions)
         )
     if equal_size:
-        parts = _core.lpt(costs, k_partitions, count="equal")
+        count = equal_size if isinstance(equal_size, str) else "equal"
+        parts = _core.lpt(costs, k_partitions, count=count)
         return _core.refine_parts(costs, parts, counts="kept", max_overload=_OVERLOAD).tolist()
     parts = _core.karmarkar_karp(costs, k_partitions)
     return _core.refine_parts(costs, parts, max_overload=_OVERLOAD).tolist()
@@ -55,10 +55,15 @@ def get_seqlen_balanced_partitions(
 
 @named
 def get_group_balanced_partitions(
-    seqlen_list: Sequence[int], uid_list: Sequence[Any], k_partitions: int
+    seqlen_list: Sequence[int],
+    uid_list: Sequence[Any],
+    k_partitions: int,
+    *,
+    equal_size: Union[bool, Literal["at_most_one_apart"]] = True,
 ) -> List[List[int]]:
-    """The same for samples that stay together: neighbors with the same uid. As many such groups in
-    each part. A uid whose samples are not neighbors is an error, as they would be split."""
+    """The same for samples that stay together, neighbors with the same uid such as the answers to a
+    prompt: as many such groups in each part, or by `equal_size` at most one apart, or any number. A
+    uid whose samples are not neighbors is an error, as they would be split."""
     if len(seqlen_list) != len(uid_list):
         raise ValueError(
             "omnibal: there are %d lengths and %d uids"
@@ -78,12 +83,12 @@ def get_group_balanced_partitions(
     _check_sum(work)
     costs = np.add.reduceat(work, first) if first else work
     k_partitions = whole_number(k_partitions, "k_partitions", 1)
-    if costs.size % k_partitions:
+    if equal_size and equal_size != "at_most_one_apart" and costs.size % k_partitions:
         raise ValueError(
             "omnibal: there are %d groups of one uid for %d partitions, must be a multiple"
             % (costs.size, k_partitions)
         )
-    parts = get_seqlen_balanced_partitions(costs, k_partitions, equal_size=True)
+    parts = get_seqlen_balanced_partitions(costs, k_partitions, equal_size)
     return [[i for g in part for i in range(first[g], ends[g])] for part in parts]
 
 
@@ -130,8 +135,10 @@ def rearrange_micro_batches(
         if within.status == "solved":
             parts = within.parts.tolist()
         parts += [[] for _ in range(least - len(parts))]
+    cost = work.tolist()
+    if len(parts) <= len(cost):
+        parts = fill_rows(parts, cost)
     if use_dynamic_bsz_balance:
-        cost = work.tolist()
         parts.sort(key=lambda part: (sum(cost[g] for g in part), part[:1]), reverse=True)
         parts = parts[::2][::-1] + parts[1::2]
     return [
