@@ -120,10 +120,7 @@ results::packing improve_packing(py::object const& demands, py::object const& ca
                                  py::object const& progress) {
   demand_list const rows("improve_packing", "demands", demands);
   limit_list const limits("improve_packing", "capacity", capacity);
-  omnibal::packing const given{
-      .groups = results::to_grouping(start.of),
-      .oversized = {start.oversized.data(), start.oversized.data() + start.oversized.size()},
-      .report = start.report};
+  omnibal::packing const given = results::to_packed(start);
   omnibal::improve_packing_options options;
   options.passes = count_of("improve_packing", "passes", passes);
   options.even_passes = count_of("improve_packing", "even_passes", even_passes);
@@ -543,91 +540,6 @@ recompute select_recompute(py::object const& times, py::object const& bytes, std
           found.missing_bytes};
 }
 
-struct context_plan {
-  std::string status;
-  py::array micro_step_offsets;
-  py::array first_ranks;
-  py::array degrees;
-  py::array times;
-  groups samples;
-  double makespan;
-  double lower_bound;
-  bool proven;
-  std::uint64_t idle_ranks;
-  std::uint32_t sample;
-  std::uint32_t min_degree;
-  std::uint64_t digest;
-};
-
-omnibal::group_placement to_placement(std::string const& name, std::string const& placement) {
-  if (placement == "anywhere") return omnibal::group_placement::anywhere;
-  if (placement == "blocks") return omnibal::group_placement::blocks;
-  reject(name, "placement is '" + placement + "', must be anywhere or blocks");
-}
-
-context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::object const& cost,
-                            double micro_step, std::int64_t bytes_per_token,
-                            std::optional<std::int64_t> capacity, py::object const& degrees,
-                            std::int64_t ranks_per_node, std::string const& placement,
-                            py::object const& speeds, std::int64_t multiple,
-                            std::string const& effort) {
-  std::string const name = "context_groups";
-  integer_list const list(name, "lengths", lengths);
-  py::array const table = convert::any_array(name, "cost", cost);
-  if (table.ndim() != 2 || table.shape(1) != 3) {
-    reject(name, "cost must have a row (fixed, linear, quadratic) for each degree");
-  }
-  auto const numbers = convert::number_array::ensure(table);
-  if (!numbers) throw py::error_already_set();
-  omnibal::context_cost costs{.degrees = {}, .micro_step = micro_step};
-  for (py::ssize_t d = 0; d != numbers.shape(0); ++d) {
-    costs.degrees.push_back({numbers.at(d, 0), numbers.at(d, 1), numbers.at(d, 2)});
-  }
-  auto const small = [&](std::string const& what, std::int64_t value) {
-    if (value > UINT32_MAX) reject(name, what + " is " + std::to_string(value) + ", is too large");
-    return static_cast<std::uint32_t>(count_of(name, what, value));
-  };
-  omnibal::context_groups_options options;
-  if (capacity && bytes_per_token == 0) {
-    reject(name, "capacity is given, but bytes_per_token is 0: every sample has 0 bytes");
-  }
-  if (capacity) options.capacity = *capacity;
-  options.degrees = to_indices(name, "degrees", degrees);
-  options.ranks_per_node = small("ranks_per_node", ranks_per_node);
-  options.placement = to_placement(name, placement);
-  speed_array const given(name, speeds);
-  auto const values = given.list();
-  options.speeds.assign(values.begin(), values.end());
-  options.multiple = small("multiple", multiple);
-  options.effort = to_effort(name, effort);
-  auto const wanted = count_of(name, "ranks", ranks);
-  auto plan = released([&] {
-    return arrays::context_groups(list.values(), wanted, costs, bytes_per_token, options);
-  });
-  std::vector<std::uint32_t> first_ranks;
-  std::vector<std::uint32_t> group_degrees;
-  std::vector<double> times;
-  for (omnibal::context_group const& group : plan.groups) {
-    first_ranks.push_back(group.first_rank);
-    group_degrees.push_back(group.degree);
-    times.push_back(group.time);
-  }
-  std::uint64_t const digest = plan.digest();
-  return {convert::to_text(plan.status),
-          convert::to_array(std::move(plan.micro_step_offsets)),
-          convert::to_array(std::move(first_ranks)),
-          convert::to_array(std::move(group_degrees)),
-          convert::to_array(std::move(times)),
-          results::to_groups(std::move(plan.samples)),
-          plan.makespan,
-          plan.lower_bound,
-          plan.proven,
-          plan.idle_ranks,
-          plan.sample,
-          plan.min_degree,
-          digest};
-}
-
 }  // namespace
 
 }  // namespace algorithms
@@ -644,8 +556,6 @@ template <>
 struct type_caster<algorithms::stages> : convert::value_caster<algorithms::stages> {};
 template <>
 struct type_caster<algorithms::recompute> : convert::value_caster<algorithms::recompute> {};
-template <>
-struct type_caster<algorithms::context_plan> : convert::value_caster<algorithms::context_plan> {};
 }  // namespace pybind11::detail
 
 namespace algorithms {
@@ -712,23 +622,6 @@ std::string to_repr(recompute const& self) {
       {self.status, convert::count_text(static_cast<std::size_t>(self.choices.size()), "layer"),
        convert::bounded_text("time", self.time, self.lower_bound, self.proven),
        std::to_string(self.bytes) + " bytes"});
-}
-
-std::string to_repr(context_plan const& self) {
-  if (self.status != "solved") {
-    std::string const fault = self.min_degree == 0
-                                  ? " fits no group"
-                                  : " needs " + convert::count_text(self.min_degree, "rank");
-    return convert::repr_text("ContextPlan",
-                              {self.status, "sample " + std::to_string(self.sample) + fault});
-  }
-  auto const steps = static_cast<std::size_t>(self.micro_step_offsets.size()) - 1;
-  return convert::repr_text("ContextPlan",
-                            {self.status, convert::count_text(self.samples.size(), "group"),
-                             convert::count_text(steps, "micro-step"),
-                             convert::bounded_text("makespan", py::float_(self.makespan),
-                                                   py::float_(self.lower_bound), self.proven),
-                             convert::count_text(self.idle_ranks, "idle rank")});
 }
 
 void define_results(py::module_& module) {
@@ -811,35 +704,6 @@ void define_results(py::module_& module) {
   convert::add_pickle_of(recompute_type, &recompute::status, &recompute::choices, &recompute::time,
                          &recompute::lower_bound, &recompute::proven, &recompute::bytes,
                          &recompute::missing_bytes);
-  py::class_<context_plan> context_plan_type(module, "ContextPlan", docstrings::ContextPlan);
-  context_plan_type.def_readonly("status", &context_plan::status, "'solved' or 'infeasible'.")
-      .def_readonly("micro_step_offsets", &context_plan::micro_step_offsets,
-                    "Where the groups of each micro-step begin, uint32.")
-      .def_readonly("first_ranks", &context_plan::first_ranks,
-                    "The first rank of each group, uint32.")
-      .def_readonly("degrees", &context_plan::degrees, "The number of ranks of each group, uint32.")
-      .def_readonly("times", &context_plan::times,
-                    "What each group takes without the fixed time of a micro-step.")
-      .def_readonly("samples", &context_plan::samples, "The samples of each group, ascending.")
-      .def_readonly("makespan", &context_plan::makespan,
-                    "How long the step takes if all ranks begin each micro-step together.")
-      .def_readonly("lower_bound", &context_plan::lower_bound, "No plan takes less.")
-      .def_readonly("proven", &context_plan::proven, "True where no plan takes less than this one.")
-      .def_readonly("idle_ranks", &context_plan::idle_ranks,
-                    "Ranks without a group, summed over the micro-steps.")
-      .def_readonly("sample", &context_plan::sample,
-                    "Where infeasible, the first sample that fits nowhere.")
-      .def_readonly(
-          "min_degree", &context_plan::min_degree,
-          "Where infeasible, the least degree with which it would fit; 0 where none does.")
-      .def_readonly("digest", &context_plan::digest, "Equal on all ranks that have the same plan.");
-  context_plan_type.def("__repr__", [](context_plan const& self) { return to_repr(self); });
-  convert::add_pickle_of(context_plan_type, &context_plan::status,
-                         &context_plan::micro_step_offsets, &context_plan::first_ranks,
-                         &context_plan::degrees, &context_plan::times, &context_plan::samples,
-                         &context_plan::makespan, &context_plan::lower_bound, &context_plan::proven,
-                         &context_plan::idle_ranks, &context_plan::sample,
-                         &context_plan::min_degree, &context_plan::digest);
 }
 
 void define_packing(py::module_& module) {
@@ -921,12 +785,6 @@ void define_planning(py::module_& module) {
              py::arg("bytes"), py::arg("budget"), py::kw_only(), py::arg("offsets") = py::none(),
              py::arg("transient_bytes") = py::none(), py::arg("in_flight") = 1,
              py::arg("reserve_bytes") = 0, py::arg("effort") = "normal");
-  module.def("context_groups", &context_groups, docstrings::context_groups, py::arg("lengths"),
-             py::arg("ranks"), py::arg("cost"), py::kw_only(), py::arg("micro_step") = 0.0,
-             py::arg("bytes_per_token") = 0, py::arg("capacity") = py::none(),
-             py::arg("degrees") = py::none(), py::arg("ranks_per_node") = 0,
-             py::arg("placement") = "anywhere", py::arg("speeds") = py::none(),
-             py::arg("multiple") = 1, py::arg("effort") = "normal");
 }
 
 }  // namespace

@@ -6,15 +6,18 @@
 /// of a result.
 
 #include "../arrays/arrays.hpp"
+#include "../arrays/rows.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <pybind11/numpy.h>
@@ -119,6 +122,18 @@ class integer_list {
   return result;
 }
 
+/// The place of a word among the words that an argument may be.
+[[nodiscard]] inline std::size_t word_of(std::string const& function, std::string const& name,
+                                         std::string const& given,
+                                         std::vector<std::string> const& words) {
+  std::string list;
+  for (std::size_t i = 0; i != words.size(); ++i) {
+    if (given == words[i]) return i;
+    list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  }
+  reject(function, name + " is '" + given + "', must be " + list);
+}
+
 /// Capacities and the like: a number, or one for each resource.
 class limit_list {
  public:
@@ -159,13 +174,14 @@ class demand_list {
   }
   [[nodiscard]] std::size_t kinds() const { return kinds_; }
 
- private:
   /// A tuple of arrays, and not one of numbers.
   [[nodiscard]] static bool is_columns(py::handle given) {
     if (!py::isinstance<py::tuple>(given)) return false;
     auto const tuple = py::reinterpret_borrow<py::tuple>(given);
     return !tuple.empty() && py::hasattr(tuple[0], "__len__");
   }
+
+ private:
   [[nodiscard]] static py::object columns(std::string const& function, std::string const& name,
                                           py::handle given) {
     py::list arrays;
@@ -238,6 +254,41 @@ class speed_array {
 
  private:
   number_array numbers_{0};
+};
+
+/// One cost for each sample as `cost_array`, or a row of integers as `demand_list`.
+class cost_table {
+ public:
+  cost_table(std::string const& function, std::string const& name, py::handle given)
+      : function_(function) {
+    if (demand_list::is_columns(given) || any_array(function, name, given).ndim() == 2) {
+      rows_.emplace(function, name, given);
+    } else {
+      list_.emplace(function, name, given);
+    }
+  }
+
+  /// Calls `body` with a span of integers or of numbers, or with a list of resources.
+  template <class Body>
+  auto visit(Body const& body) const {
+    if (list_) return std::visit(body, list_->list());
+    return arrays::with_rows(function_, rows_->table(),
+                             [&](auto samples, auto const& demand, auto kinds) {
+                               if constexpr (kinds() == 1) {
+                                 return body(samples);
+                               } else {
+                                 std::vector<omnibal::resources<kinds()>> list;
+                                 list.reserve(samples.size());
+                                 for (auto const& sample : samples) list.push_back(demand(sample));
+                                 return body(list);
+                               }
+                             });
+  }
+
+ private:
+  std::string function_;
+  std::optional<cost_array> list_;
+  std::optional<demand_list> rows_;
 };
 
 /// An object of Python that `__new__` made without a value has nothing that C++ may read.

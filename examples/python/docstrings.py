@@ -22,6 +22,10 @@ ALGORITHMS = {
     "improve_packing": "pack/improve_packing",
     "packing_bound": "pack/packing_bound",
     "tune_capacity": "pack/tune_capacity",
+    "place_oversized": "pack/place_oversized",
+    "split_long": "pack/split_long",
+    "pack_levels": "hierarchy/pack_levels",
+    "cu_seqlens": "pack/cu_seqlens",
     "pack_prefixes": "prefix/pack_prefixes",
     "place_experts": "experts/place_experts",
     "split_experts": "experts/split_experts",
@@ -31,19 +35,40 @@ ALGORITHMS = {
     "karmarkar_karp": "balance/karmarkar_karp",
     "deal": "balance/deal",
     "refine_parts": "balance/refine_parts",
+    "rebalance": "balance/rebalance",
+    "balance_optimally": "balance/balance_optimally",
+    "balance_set_cost": "balance/balance_set_cost",
+    "bundle_by": "sample/bundles",
+    "bundle_loads": "sample/bundles",
+    "unbundle": "sample/bundles",
     "balance_under_capacity": "balance/balance_under_capacity",
     "micro_batches": "balance/micro_batches",
     "schedule_steps": "balance/schedule_steps",
     "loss_normalizer": "sample/loss_normalizer",
+    "unscheduled_groups": "balance/schedule_steps",
+    "step_overlap": "metrics",
+    "step_spread": "step_spread",
+    "attention_balance": "metrics",
+    "communication_ratio": "metrics",
+    "level_steps": "hierarchy/level_steps",
     "pad_ratio": "metrics",
     "dist_ratio": "metrics",
     "imbalance": "metrics",
     "utilization": "metrics",
+    "affine_fit": "cost/affine_fit",
     "partition_minimax": "partition/partition_minimax",
     "partition_layers": "partition/partition_layers",
     "partition_throughput": "partition/partition_throughput",
     "select_recompute": "recompute/select_recompute",
+    "plan_pipeline": "plan/plan_pipeline",
     "context_groups": "context/context_groups",
+    "context_pieces": "context/context_pieces",
+    "padded_piece_tokens": "context/context_pieces",
+    "context_exchange": "context/context_exchange",
+    "make_plan": "exchange/make_plan",
+    "compose": "exchange/compose",
+    "placement": "exchange/placement",
+    "make_orchestration": "exchange/make_orchestration",
     "simulate_pipeline": "pipeline/simulate_pipeline",
     "order_micro_batches": "pipeline/order_micro_batches",
     "largest_in_middle": "pipeline/order_micro_batches",
@@ -52,6 +77,9 @@ ALGORITHMS = {
 CLASSES = {
     "online_packer": "pack/online_packer",
     "epoch_sampler": "sample/epoch_sampler",
+    "step_sampler": "sample/step_sampler",
+    "level_sampler": "sample/level_sampler",
+    "deferral_queue": "context/deferral_queue",
     "mixture": "sample/mixture",
 }
 
@@ -74,6 +102,8 @@ def docstring(include, name, header):
     lines = (include / "omnibal" / (header + ".hpp")).read_text().splitlines()
     if name in ALGORITHMS:
         start = lines.index("struct %s_fn {" % name) + 1
+        while not lines[start].lstrip().startswith("///"):
+            start += 1
         text = block_at(lines, start)
     else:
         place = next(i for i, line in enumerate(lines)

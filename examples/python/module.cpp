@@ -12,13 +12,43 @@
 namespace algorithms {
 void define(pybind11::module_& module);
 }
+namespace contexts {
+void define(pybind11::module_& module);
+}
+namespace deferral {
+void define(pybind11::module_& module);
+}
+namespace exchange {
+void define(pybind11::module_& module);
+}
 namespace experts {
+void define(pybind11::module_& module);
+}
+namespace fits {
+void define(pybind11::module_& module);
+}
+namespace measures {
+void define(pybind11::module_& module);
+}
+namespace models {
+void define(pybind11::module_& module);
+}
+namespace packs {
+void define(pybind11::module_& module);
+}
+namespace parts {
 void define(pybind11::module_& module);
 }
 namespace pipeline {
 void define(pybind11::module_& module);
 }
+namespace plans {
+void define(pybind11::module_& module);
+}
 namespace prefixes {
+void define(pybind11::module_& module);
+}
+namespace samplers {
 void define(pybind11::module_& module);
 }
 namespace sampling {
@@ -198,13 +228,27 @@ void replace_all(std::string& text, std::string const& from, std::string const& 
 
 /// A text of the library in the words of Python: its functions and arguments by their names here.
 std::string to_python_text(std::string text) {
+  replace_all(text, "omnibal::deferral_queue: ", "omnibal.DeferralQueue: ");
+  replace_all(text, "omnibal::deferral_queue::push: ", "omnibal.DeferralQueue.push: ");
   replace_all(text, "omnibal::epoch_sampler: ", "omnibal.EpochSampler: ");
+  replace_all(text, "omnibal::document_cost: ", "omnibal.LanguageModel.document_cost: ");
+  replace_all(text, "omnibal::exchange_plan::permuted: ", "omnibal.ExchangePlan.permuted: ");
+  replace_all(text, "omnibal::language_model: ", "omnibal.LanguageModel: ");
+  replace_all(text, "omnibal::layer_costs: ", "omnibal.LanguageModel.layer_costs: ");
+  replace_all(text, "omnibal::level_sampler: ", "omnibal.LevelSampler: ");
   replace_all(text, "omnibal::listed_schedule: ", "omnibal.ListedSchedule: ");
   replace_all(text, "omnibal::mixture: ", "omnibal.Mixture: ");
   replace_all(text, "omnibal::online_packer: ", "omnibal.OnlinePacker: ");
+  replace_all(text, "omnibal::recompute_lists: ", "omnibal.PipelinePlan.recompute_lists: ");
+  replace_all(text, "omnibal::step_sampler: ", "omnibal.StepSampler: ");
+  replace_all(text, "omnibal::write_megatron_layout: ", "omnibal.PipelinePlan.megatron_layout: ");
   replace_all(text, "omnibal::write_schedule: ", "omnibal.ListedSchedule.to_csv: ");
   replace_all(text, "omnibal::", "omnibal.");
+  replace_all(text, "options.schedule.", "");
   replace_all(text, "options.", "");
+  replace_all(text, "machine.memory_bytes", "memory");
+  replace_all(text, "machine.", "");
+  replace_all(text, "constraints.", "");
   replace_all(text, "shard.", "");
   return text;
 }
@@ -231,8 +275,18 @@ PYBIND11_MODULE(_core, module) {
   });
   results::define(module);
   algorithms::define(module);
+  contexts::define(module);
+  deferral::define(module);
+  exchange::define(module);
   experts::define(module);
+  fits::define(module);
+  measures::define(module);
+  models::define(module);
+  packs::define(module);
+  parts::define(module);
   pipeline::define(module);
+  plans::define(module);
   prefixes::define(module);
+  samplers::define(module);
   sampling::define(module);
 }

@@ -78,6 +78,13 @@ struct packing {
           given.report};
 }
 
+/// A packing for the functions that take one, with a checked copy of its groups.
+[[nodiscard]] inline omnibal::packing to_packed(packing const& given) {
+  return {.groups = to_grouping(given.of),
+          .oversized = {given.oversized.data(), given.oversized.data() + given.oversized.size()},
+          .report = given.report};
+}
+
 /// Steps x ranks of lists of indices.
 struct steps {
   std::size_t ranks;

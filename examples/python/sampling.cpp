@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convert.hpp"
 #include "docstrings.hpp"
+#include "states.hpp"
 
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/sample/mixture.hpp>
 
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,23 +22,10 @@ namespace py = pybind11;
 using convert::count_of;
 using convert::limit_list;
 using convert::reject;
+using states::append;
+using states::take;
 
 namespace {
-
-/// The bytes of something trivially copyable, and back.
-template <class T>
-void append(std::string& bytes, T const& value) {
-  bytes.append(reinterpret_cast<char const*>(&value), sizeof(T));
-}
-
-template <class T>
-T take(std::string const& function, std::string const& bytes, std::size_t& place) {
-  T value;
-  if (bytes.size() - place < sizeof(T)) reject(function, "the state is cut short");
-  std::memcpy(&value, bytes.data() + place, sizeof(T));
-  place += sizeof(T);
-  return value;
-}
 
 struct online_result {
   py::array ids;
@@ -208,13 +194,7 @@ omnibal::epoch_sampler make_sampler(sampler_arguments const& arguments,
   options.contents = arguments.contents;
   auto const count = count_of(name, "samples", arguments.samples);
   if (!state) return omnibal::epoch_sampler(count, place, options);
-  if (state->size() != sizeof(omnibal::sampler_state)) {
-    reject(name, "the state has " + std::to_string(state->size()) + " bytes, must have " +
-                     std::to_string(sizeof(omnibal::sampler_state)));
-  }
-  std::size_t start = 0;
-  return omnibal::epoch_sampler(count, place, options,
-                                take<omnibal::sampler_state>(name, *state, start));
+  return omnibal::epoch_sampler(count, place, options, states::sampler_state_of(name, *state));
 }
 
 py::array to_array(omnibal::sample_batch const& batch) {

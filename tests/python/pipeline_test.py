@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipelines: schedules, their simulation and the order of micro-batches."""
+"""Pipelines: schedules, their simulation, the order of micro-batches, costs of models, plans."""
 
 import copy
+import itertools
+import json
 import os
 import pathlib
 import pickle
+import re
 import tempfile
 import threading
 import time
@@ -301,6 +304,173 @@ class Errors(unittest.TestCase):
         both = omnibal.list_schedule(1, 2, 2, 2, placement="bidirectional")
         with self.assertRaisesRegex(ValueError, r"^omnibal.ListedSchedule.to_csv: virtual stage 0 lies"):
             both.to_csv()
+
+
+class Plans(unittest.TestCase):
+    def best(self, times, sizes, stages, batches, memory, state):
+        """The shortest step over all cuts and choices."""
+        layers = len(times)
+        best = None
+        for cuts in itertools.combinations(range(1, layers), stages - 1):
+            ends = [0, *cuts, layers]
+            for choices in itertools.product(*(range(len(row)) for row in times)):
+                chosen = [times[l][c] for l, c in enumerate(choices)]
+                kept = [sizes[l][c] for l, c in enumerate(choices)]
+                sums = [sum(chosen[a:b]) for a, b in zip(ends, ends[1:])]
+                bytes = [min(stages - s, batches) * sum(kept[a:b]) + sum(state[a:b])
+                         for s, (a, b) in enumerate(zip(ends, ends[1:]))]
+                if all(used <= memory for used in bytes):
+                    step = (batches - 1) * max(sums) + sum(sums)
+                    best = step if best is None else min(best, step)
+        return best
+
+    def test_no_cuts_and_choices_have_a_shorter_step(self):
+        for seed in range(25):
+            random = np.random.RandomState(seed)
+            layers, stages, batches = 5, random.randint(1, 4), random.randint(1, 6)
+            times = random.randint(1, 9, (layers, 1)) + np.array([[0, 2]])
+            sizes = np.stack([random.randint(5, 15, layers), random.randint(0, 5, layers)], axis=1)
+            state = random.randint(0, 9, layers)
+            memory = int(random.randint(20, 90))
+            best = self.best(times, sizes, stages, batches, memory, state)
+            plan = omnibal.plan_pipeline(times, sizes, stages, batches, memory, state_bytes=state)
+            flat = omnibal.plan_pipeline(times.ravel(), sizes.ravel(), stages, batches, memory,
+                                         offsets=range(0, 2 * layers + 1, 2), state_bytes=state)
+            self.assertEqual(plan.to_json(), flat.to_json())
+            if best is None:
+                self.assertEqual(plan.status, "infeasible")
+                self.assertGreater(plan.missing_bytes, 0)
+                continue
+            self.assertEqual(plan.status, "solved")
+            self.assertLessEqual(plan.lower_bound, best)
+            self.assertGreaterEqual(plan.step_time, best)
+            if plan.proven:
+                self.assertEqual(plan.step_time, best)
+            self.check(plan, times, sizes, batches, memory, state)
+
+    def check(self, plan, times, sizes, batches, memory, state):
+        """The numbers of a plan are those of its cuts and choices."""
+        ends = plan.boundaries.tolist()
+        chosen = times[np.arange(len(times)), plan.choices]
+        kept = sizes[np.arange(len(times)), plan.choices]
+        sums = [chosen[a:b].sum() for a, b in zip(ends, ends[1:])]
+        self.assertEqual(plan.stage_times.tolist(), sums)
+        self.assertEqual(plan.step_time, (batches - 1) * max(sums) + sum(sums))
+        bytes = [flight * kept[a:b].sum() + state[a:b].sum()
+                 for flight, a, b in zip(plan.in_flight, ends, ends[1:])]
+        self.assertEqual(plan.stage_bytes.tolist(), bytes)
+        self.assertLessEqual(max(bytes), memory)
+        lists = [[l for l in range(a, b) if plan.choices[l] == 1] for a, b in zip(ends, ends[1:])]
+        self.assertEqual(plan.recompute_lists(1).tolist(), lists)
+
+    def test_what_is_written(self):
+        plan = omnibal.plan_pipeline([[4, 5]] * 6, [[10, 1]] * 6, 2, 4, memory=35)
+        read = json.loads(plan.to_json())
+        self.assertEqual((read["boundaries"], read["choices"]),
+                         (plan.boundaries.tolist(), plan.choices.tolist()))
+        self.assertEqual([stage["time"] for stage in read["stages"]], plan.stage_times.tolist())
+        self.assertEqual(read["step_time"], plan.step_time)
+        layout = plan.megatron_layout("EttttL")
+        letters = "".join(part[0] * int(part[2:] or 1) for part in re.findall(r"[A-Za-z](?:\*\d+)?", layout))
+        self.assertEqual((letters, layout.count("|")), ("EttttL", 1))
+        again = pickle.loads(pickle.dumps(plan))
+        self.assertEqual((again.to_json(), repr(again)), (plan.to_json(), repr(plan)))
+        with self.assertRaisesRegex(ValueError, "megatron_layout: letters has 2 letters, must have 6"):
+            plan.megatron_layout("EL")
+        with self.assertRaisesRegex(ValueError, "megatron_layout: layer 0 is t|which Megatron-LM"):
+            plan.megatron_layout("LttttE")
+
+    def test_options_and_errors(self):
+        arguments = ([[4, 5]] * 6, [[10, 1]] * 6, 3, 4)
+        forced = omnibal.plan_pipeline(*arguments, 500, min_layers=[1, 1, 4], forbidden_cuts=[5])
+        self.assertEqual(forced.boundaries.tolist(), [0, 1, 2, 6])
+        kept = omnibal.plan_pipeline(*arguments, [500, 500, 25], in_flight=2, reserve_bytes=1)
+        self.assertEqual(kept.in_flight.tolist(), [2, 2, 2])
+        self.assertLessEqual(kept.stage_bytes[2], 25)
+        floats = omnibal.plan_pipeline(np.array(arguments[0]) / 2, *arguments[1:], 500)
+        self.assertEqual((floats.step_time, floats.stage_times.dtype), (24.0, np.float64))
+        short = omnibal.plan_pipeline(*arguments, 21, transient_bytes=[[0, 20]] * 6)
+        self.assertTrue((short.choices == 0).all() if short.status == "solved" else True)
+        for change, text in (
+                ({"stages": 0}, "stages is 0"), ({"micro_batches": 0}, "micro_batches is 0"),
+                ({"times": [[1]] * 6}, "times have 6 and bytes have 12"),
+                ({"times": [1, 2]}, "times must have a row for each layer"),
+                ({"memory": [1, 2]}, "memory has 2"),
+                ({"state_bytes": [1]}, "state_bytes have 1 elements, must have 6"),
+                ({"offsets": [0, 3], "times": [1, 2], "bytes": [1, 2]}, "offsets must start with 0")):
+            given = dict(zip(("times", "bytes", "stages", "micro_batches"), arguments), memory=500)
+            with self.assertRaisesRegex(ValueError, "omnibal.plan_pipeline: .*" + text):
+                omnibal.plan_pipeline(**{**given, **change})
+
+
+class Models(unittest.TestCase):
+    LLAMA = dict(layers=32, hidden=4096, heads=32, mlp=14336, vocabulary=128256, kv_heads=8)
+
+    def matrices(self, layers, hidden, heads, mlp, vocabulary, kv_heads, gated=True):
+        """The numbers of the matrices that each token is multiplied by."""
+        size = hidden // heads
+        attention = 2 * hidden * heads * size + 2 * hidden * kv_heads * size
+        return layers * (attention + (3 if gated else 2) * hidden * mlp) + hidden * vocabulary
+
+    def test_parameters_are_the_published_ones(self):
+        self.assertEqual(omnibal.LanguageModel(**self.LLAMA).parameters, 8030261248)
+        large = omnibal.LanguageModel(80, 8192, 64, 28672, 128256, kv_heads=8)
+        self.assertEqual((large.parameters, large.active_parameters), (70553706496, 70553706496))
+        tied = omnibal.LanguageModel(**self.LLAMA, tied=True)
+        self.assertEqual(8030261248 - tied.parameters, 4096 * 128256)
+        # Mixtral 8x7B has 46,702,792,704 parameters.
+        mixtral = omnibal.LanguageModel(32, 4096, 32, 0, 32000, kv_heads=8, experts=(8, 2, 0, 14336))
+        self.assertEqual(mixtral.parameters, 46702792704)
+        self.assertEqual(mixtral.parameters - mixtral.active_parameters, 32 * 6 * 3 * 4096 * 14336)
+
+    def test_flops_are_those_of_the_matrices_and_of_causal_attention(self):
+        for gated in (True, False):
+            model = omnibal.LanguageModel(**self.LLAMA, gated=gated)
+            lengths = np.array([0, 1, 17, 4096, 100000])
+            matrices = self.matrices(**self.LLAMA, gated=gated)
+            # Forward and twice backward; half of the pairs, for queries with keys and for values.
+            expected = 3 * (2 * matrices * lengths + 32 * 2 * 4096 * lengths**2)
+            np.testing.assert_allclose(model.document_cost(lengths), expected, rtol=1e-3)
+
+    def test_a_window_limits_the_pairs(self):
+        model = omnibal.LanguageModel(**self.LLAMA)
+        short = omnibal.LanguageModel(**self.LLAMA, window=1024)
+        lengths = np.array([1024, 2048, 3072])
+        missing = model.document_cost(lengths) - short.document_cost(lengths)
+        self.assertEqual(missing.tolist(), (3 * 32 * 2 * 4096 * (lengths - 1024)**2).tolist())
+
+    def test_costs_of_layers_add_up_and_plans_use_them(self):
+        model = omnibal.LanguageModel(**self.LLAMA)
+        costs = model.layer_costs([4096, 1000], 4 * 10**14)
+        self.assertEqual({len(column) for column in costs.values()}, {34})
+        self.assertEqual(costs["flops"].sum(), model.document_cost([4096, 1000]).sum())
+        self.assertEqual(costs["times"].shape, (34, 3))
+        np.testing.assert_allclose(costs["times"][:, 0], costs["flops"] / 4e5, rtol=1e-3, atol=2)
+        self.assertTrue((np.diff(costs["times"]) >= 0).all())
+        self.assertTrue((np.diff(costs["bytes"]) <= 0).all())
+        self.assertEqual(costs["cut_bytes"][5], 2 * 4096 * 5096)
+        half = model.layer_costs([4096, 1000], 4 * 10**14, tensor=2)
+        np.testing.assert_allclose(half["flops"][1:33], costs["flops"][1:33] / 2, rtol=0.01)
+        free = dict(state_bytes=costs["state_bytes"], transient_bytes=costs["transient_bytes"])
+        wide = omnibal.plan_pipeline(costs["times"], costs["bytes"], 4, 16, 10**12, **free)
+        tight = omnibal.plan_pipeline(costs["times"], costs["bytes"], 4, 16,
+                                      int(wide.stage_bytes.max() * 0.9), **free)
+        chosen = costs["times"][np.arange(34), wide.choices]
+        self.assertEqual(chosen.tolist(), costs["times"][:, 0].tolist())
+        self.assertGreaterEqual(tight.step_time, wide.step_time)
+        self.assertLessEqual(tight.stage_bytes.max(), wide.stage_bytes.max() * 0.9)
+
+    def test_pickle_and_errors(self):
+        model = omnibal.LanguageModel(**self.LLAMA, window=512)
+        again = pickle.loads(pickle.dumps(model))
+        self.assertEqual(again.document_cost([9999]).tolist(), model.document_cost([9999]).tolist())
+        for change, text in (({"hidden": 0}, "hidden is 0"), ({"layers": -1}, "-1"),
+                             ({"dense_layers": 2}, "dense_layers is 2, but experts is None"),
+                             ({"dense_layers": 99}, "dense_layers is 99, must be from 0 to")):
+            with self.assertRaisesRegex(ValueError, text):
+                omnibal.LanguageModel(**{**self.LLAMA, **change})
+        with self.assertRaisesRegex(ValueError, "-5"):
+            model.document_cost([-5])
 
 
 if __name__ == "__main__":

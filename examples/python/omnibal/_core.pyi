@@ -11,6 +11,7 @@ from typing import (
     Optional,
     Sequence,
     Tuple,
+    TypeVar,
     Union,
     overload,
 )
@@ -22,6 +23,8 @@ Integers = npt.ArrayLike
 """A list of integers, or an array of them."""
 Demands = Union[npt.ArrayLike, Tuple[npt.ArrayLike, ...]]
 """A number or a row of numbers for each sample, or a tuple with an array for each resource."""
+Sizes = Union[npt.ArrayLike, Tuple[npt.ArrayLike, ...]]
+"""A number or a row of up to three numbers for each point, or a tuple with an array for each kind."""
 Costs = npt.ArrayLike
 """An integer or a floating-point number for each sample."""
 Limits = Union[int, Sequence[int], npt.NDArray[np.integer[Any]]]
@@ -32,6 +35,9 @@ Times = npt.ArrayLike
 Placement = Literal["looped", "v_shape", "bidirectional"]
 Remainder = Literal["short_step", "repeat", "carry"]
 Status = Literal["solved", "not_found", "infeasible"]
+Oversized = Literal["list", "own_group", "reject"]
+LengthPacker = Literal["best_fit_decreasing", "best_packing", "next_fit"]
+ContextPadding = Literal["to_multiple", "to_equal_pieces"]
 __version__: str
 
 Indices = npt.NDArray[np.uint32]
@@ -115,6 +121,88 @@ class Packing:
         Example:
             packed.plot(lengths, 8192).figure.savefig("fill.png")
         """
+
+class SplitPacking:
+    """Groups of pieces of samples, from `split_long`. The number of a piece is its place in the arrays.
+
+    Example:
+        >>> packed = omnibal.split_long([5, 2, 3], 4)
+        >>> packed
+        SplitPacking(3 groups, 4 pieces, at least 3)
+        >>> packed.samples.tolist(), packed.firsts.tolist(), packed.lengths.tolist()
+        ([0, 0, 1, 2], [0, 2, 0, 0], [2, 3, 2, 3])
+        >>> packed.groups.tolist()
+        [[1], [3], [0, 2]]
+    """
+
+    @property
+    def samples(self) -> Indices: ...
+    @property
+    def parts(self) -> Indices: ...
+    @property
+    def firsts(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def groups(self) -> Groups: ...
+    @property
+    def first_long_group(self) -> int: ...
+    @property
+    def oversized(self) -> Indices: ...
+    @property
+    def lower_bound(self) -> int: ...
+    def __len__(self) -> int: ...
+
+class SequenceOffsets(Sequence[npt.NDArray[np.int32]]):
+    """The `cu_seqlens` of each group: a sequence of arrays, which are views of `offsets`.
+
+    Example:
+        >>> found = omnibal.cu_seqlens(omnibal.Groups([0, 2, 3], [0, 2, 1]), [3, 4, 2])
+        >>> [group.tolist() for group in found], found.longest.tolist()
+        ([[0, 3, 5], [0, 4]], [3, 4])
+    """
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def begins(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def longest(self) -> npt.NDArray[np.int32]: ...
+    def position_ids(self, group: int) -> npt.NDArray[np.int32]:
+        """Returns the position of each token of a group in its sequence: 0, 1, ... for each sample."""
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, group: int) -> npt.NDArray[np.int32]: ...
+    @overload
+    def __getitem__(self, group: slice) -> List[npt.NDArray[np.int32]]: ...
+    def __iter__(self) -> Iterator[npt.NDArray[np.int32]]: ...
+
+class LevelPacking:
+    """Packs of several lengths, from `pack_levels`.
+
+    The packs of level l are groups first_groups[l] to first_groups[l + 1].
+
+    Example:
+        >>> packed = omnibal.pack_levels([3, 4, 9, 2, 6, 1], [4, 10])
+        >>> packed
+        LevelPacking(4 packs in 2 levels, 0 oversized samples)
+        >>> packed.groups.tolist(), packed.first_groups.tolist()
+        ([[0], [3], [2, 5], [4, 1]], [0, 2, 4])
+    """
+
+    @property
+    def levels(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def groups(self) -> Groups: ...
+    @property
+    def first_groups(self) -> Indices: ...
+    @property
+    def filled_in(self) -> Indices: ...
+    @property
+    def oversized(self) -> Indices: ...
+    def __len__(self) -> int: ...
+
+Bundled = TypeVar("Bundled", Groups, Packing)
 
 class PrefixPacking:
     """Groups of sequences that share prefixes: a sequence of its groups.
@@ -430,6 +518,303 @@ class ContextPlan:
     @property
     def digest(self) -> int: ...
 
+class BalanceResult:
+    """The result of `balance_optimally`.
+
+    Example:
+        >>> omnibal.balance_optimally([7, 6, 5, 4, 3], 2)
+        BalanceResult(solved, 2 parts, largest load 13, at least 13, proven)
+    """
+
+    @property
+    def status(self) -> Status: ...
+    @property
+    def parts(self) -> Groups: ...
+    @property
+    def largest_load(self) -> Union[int, float]: ...
+    @property
+    def lower_bound(self) -> Union[int, float]: ...
+    @property
+    def proven(self) -> bool: ...
+
+class ContextLayout:
+    """The pieces of the samples of a step and their ranks, from `context_pieces`.
+
+    Example:
+        >>> plan = omnibal.context_groups([8], 2, [[1.0, 1.0, 1.0], [1.0, 0.5, 0.5]])
+        >>> layout = omnibal.context_pieces(plan, [8], 2)
+        >>> layout
+        ContextLayout(3 pieces of 1 sample, 2 ranks, 1 micro-step)
+        >>> layout.firsts.tolist(), layout.tokens.tolist(), layout.cells.tolist()
+        ([0, 2, 6], [2, 4, 2], [[0, 2], [1]])
+        >>> layout.position_ids(0, 0).tolist()
+        [0, 1, 6, 7]
+    """
+
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def micro_steps(self) -> int: ...
+    @property
+    def samples(self) -> Indices: ...
+    @property
+    def firsts(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def tokens(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def padded_tokens(self) -> npt.NDArray[np.int32]: ...
+    @property
+    def piece_offsets(self) -> Indices: ...
+    @property
+    def cells(self) -> Groups: ...
+    def cu_seqlens(self, micro_step: int, rank: int) -> npt.NDArray[np.int32]:
+        """Returns the cumulative padded tokens of a rank: one sequence for each sample of its group."""
+    def position_ids(self, micro_step: int, rank: int) -> npt.NDArray[np.int32]:
+        """Returns the position in its sample of each token of a rank, through the padding."""
+    def __len__(self) -> int: ...
+
+class ExchangePlan:
+    """The ranks of all samples of a global batch before and after an exchange, from `make_plan`.
+
+    The samples of rank 0 come first, then the samples of rank 1 and so on. All ranks compute the
+    same plan. Rank r sends `sends(r)[t]`, places among its samples, to rank t.
+
+    Example:
+        >>> plan = omnibal.make_plan([0, 3, 4], [5, 4, 3, 2], [1, 1, 1, 1])
+        >>> plan
+        ExchangePlan(4 samples, 2 ranks, 1 bytes moved)
+        >>> plan.arrivals.tolist(), plan.sends(0).tolist()
+        ([[1, 2], [0, 3]], [[1, 2], [0]])
+        >>> plan.permuted(["a", "b", "c", "d"])
+        ['b', 'c', 'a', 'd']
+        >>> plan.inverse().permuted(plan.permuted(["a", "b", "c", "d"]))
+        ['a', 'b', 'c', 'd']
+    """
+
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def home_offsets(self) -> Indices: ...
+    @property
+    def arrivals(self) -> Groups: ...
+    @property
+    def departures(self) -> Groups: ...
+    @property
+    def bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def moved_bytes(self) -> int: ...
+    @property
+    def moved_bytes_across_nodes(self) -> int: ...
+    @property
+    def digest(self) -> int: ...
+    def sends(self, rank: int) -> Groups:
+        """Returns the samples that a rank sends to each rank: places among its own samples."""
+    def send_counts(self, rank: int) -> npt.NDArray[np.int64]:
+        """Returns the number of samples that a rank sends to each rank, itself included."""
+    def receive_counts(self, rank: int) -> npt.NDArray[np.int64]:
+        """Returns the number of samples that a rank receives from each rank, itself included."""
+    def permuted(self, values: Any) -> Any:
+        """Returns the values of all samples in the order after the exchange: an array or a list."""
+    def inverse(self) -> "ExchangePlan":
+        """Returns the plan that sends all samples back to their places before the exchange."""
+    def __len__(self) -> int: ...
+
+class Placement:
+    """The rank of each part, from `placement`.
+
+    Example:
+        >>> home, parts = omnibal.Groups([0, 1, 2], [0, 1]), omnibal.Groups([0, 1, 2], [1, 0])
+        >>> omnibal.placement(home, parts, [5, 5])
+        Placement(2 parts, 0 bytes moved, proven)
+    """
+
+    @property
+    def rank_of_part(self) -> Indices: ...
+    @property
+    def moved_bytes(self) -> int: ...
+    @property
+    def moved_bytes_across_nodes(self) -> int: ...
+    @property
+    def min_across_nodes(self) -> int: ...
+    @property
+    def proven(self) -> bool: ...
+
+class Orchestration:
+    """The exchanges of a step of a multimodal model, from `make_orchestration`.
+
+    Example:
+        >>> images = ([2, 0], [5, 5], [1, 1], [1, 1])
+        >>> plans = omnibal.make_orchestration([0, 1, 2], [9, 9], [4, 4], [images])
+        >>> plans
+        Orchestration(2 samples, 2 ranks, 1 encoder)
+        >>> plans.inputs[0].arrivals.tolist(), plans.outputs[0].arrivals.tolist()
+        ([[1], [0]], [[1, 0], []])
+        >>> plans.pieces_of_samples(0, 0).tolist()
+        [0, 2]
+    """
+
+    @property
+    def samples(self) -> ExchangePlan: ...
+    @property
+    def inputs(self) -> List[ExchangePlan]: ...
+    @property
+    def outputs(self) -> List[ExchangePlan]: ...
+    @property
+    def digest(self) -> int: ...
+    def pieces_of_samples(self, encoder: int, rank: int) -> Indices:
+        """Returns where the outputs of each sample of a rank begin among those it receives, and the end."""
+
+class AffineCost:
+    """The cost offset + slope * size of each kind, from `affine_fit`; never negative.
+
+    Example:
+        >>> cost = omnibal.affine_fit([1, 2, 3], [13, 23, 33])
+        >>> cost
+        AffineCost(offset 3, slopes [10], exact)
+        >>> cost([4, 5]).tolist()
+        [43.0, 53.0]
+    """
+
+    @property
+    def offset(self) -> float: ...
+    @property
+    def slopes(self) -> npt.NDArray[np.float64]: ...
+    @property
+    def root_mean_square_residual(self) -> float: ...
+    @property
+    def largest_residual(self) -> float: ...
+    @property
+    def largest_residual_index(self) -> int: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def variance_inflation(self) -> npt.NDArray[np.float64]: ...
+    def __call__(self, sizes: Sizes) -> Any:
+        """Returns the cost of one size, or the costs of an array of sizes."""
+    def collinear_kinds(self, most: float = 100.0) -> List[int]:
+        """Returns the kinds whose inflation exceeds `most`, which the points hardly distinguish."""
+
+class PipelinePlan:
+    """The stages of a model and the choice of each layer, from `plan_pipeline`.
+
+    Example:
+        >>> plan = omnibal.plan_pipeline([[4, 5]] * 4, [[10, 1]] * 4, 2, 4, memory=30)
+        >>> plan
+        PipelinePlan(solved, 2 stages, step time 44, at least 44, proven)
+        >>> plan.boundaries.tolist(), plan.choices.tolist(), plan.recompute_lists(1).tolist()
+        ([0, 2, 4], [0, 1, 0, 0], [[1], []])
+    """
+
+    @property
+    def status(self) -> Status: ...
+    @property
+    def boundaries(self) -> Indices: ...
+    @property
+    def choices(self) -> Indices: ...
+    @property
+    def stage_times(self) -> Union[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    @property
+    def stage_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def in_flight(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def step_time(self) -> Union[int, float]: ...
+    @property
+    def lower_bound(self) -> Union[int, float]: ...
+    @property
+    def proven(self) -> bool: ...
+    @property
+    def stage(self) -> int: ...
+    @property
+    def missing_bytes(self) -> int: ...
+    def recompute_lists(self, choice: int) -> Groups:
+        """Returns for each stage the layers that run with this choice, numbered over the model."""
+    def to_json(self) -> str:
+        """Returns the plan as JSON, in the form that docs/reference/files.md describes."""
+    def megatron_layout(self, letters: str) -> str:
+        """Returns the argument of `--pipeline-model-parallel-layout` of Megatron-LM.
+
+        `letters` has a letter for each layer: E for the embedding, t for a transformer layer, m for a
+        layer of multi-token prediction, L for the head with the losses.
+        """
+
+class LanguageModel:
+    """A decoder by the numbers of its configuration: costs of samples and layers, and parameters.
+
+    Each layer has causal attention with rotary positions, RMS norms and no biases.
+
+    Args:
+        layers: the number of layers.
+        hidden: the width of the model.
+        heads: the number of attention heads.
+        mlp: the width of the feed-forward part, of the dense layers if there are experts.
+        vocabulary: the number of tokens of the vocabulary.
+        kv_heads: the number of key-value heads. Default: 0, as many as heads.
+        head_size: the width of a head. Default: 0, hidden over heads.
+        gated: True if the feed-forward part has a gate, so that it has three matrices.
+        tied: True if the head has the matrix of the embedding.
+        window: the tokens of a sliding window. Default: the whole document.
+        experts: the routed, active and shared experts of a layer, and the width of an expert.
+        dense_layers: how many first layers have no experts.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> llama = omnibal.LanguageModel(32, 4096, 32, 14336, 128256, kv_heads=8)
+        >>> llama
+        LanguageModel(32 layers, 8030261248 parameters)
+        >>> costs = llama.layer_costs([8192], flops_per_second=400 * 10**12)
+        >>> plan = omnibal.plan_pipeline(
+        ...     costs["times"], costs["bytes"], stages=4, micro_batches=16, memory=80 * 10**9,
+        ...     state_bytes=costs["state_bytes"], transient_bytes=costs["transient_bytes"])
+        >>> plan.boundaries.tolist()
+        [0, 9, 18, 27, 34]
+    """
+
+    def __init__(
+        self,
+        layers: int,
+        hidden: int,
+        heads: int,
+        mlp: int,
+        vocabulary: int,
+        *,
+        kv_heads: int = 0,
+        head_size: int = 0,
+        gated: bool = True,
+        tied: bool = False,
+        window: Optional[int] = None,
+        experts: Optional[Tuple[int, int, int, int]] = None,
+        dense_layers: int = 0,
+    ) -> None: ...
+    @property
+    def parameters(self) -> int: ...
+    @property
+    def active_parameters(self) -> int: ...
+    def document_cost(self, lengths: Integers) -> npt.NDArray[np.int64]:
+        """Returns the FLOPs, forward and backward, of documents of these lengths, int64."""
+    def layer_costs(
+        self,
+        lengths: Integers,
+        flops_per_second: int,
+        bytes_per_second: Optional[int] = None,
+        *,
+        tensor: int = 1,
+        sequence: int = 1,
+        data: int = 1,
+        expert: int = 1,
+        pipeline: int = 1,
+    ) -> Dict[str, npt.NDArray[np.int64]]:
+        """Returns the costs on one rank of the embedding, all layers and the head, for a micro-batch.
+
+        The columns of `times` in nanoseconds, `bytes` and `transient_bytes` are the choices of
+        `plan_pipeline`: to keep all activations, to recompute those that are cheapest to recompute, or
+        to recompute the layer. There are also `state_bytes`, `flops` and `cut_bytes` of each layer. The
+        device has `flops_per_second` and, if given, `bytes_per_second` of memory. `tensor`, `sequence`,
+        `data`, `expert` and `pipeline` are parallel degrees.
+        """
+
 class ListedSchedule:
     """A schedule as a list of operations for each stage, from `list_schedule`.
 
@@ -672,6 +1057,214 @@ class EpochSampler:
         """
     def load_state_dict(self, state: Mapping[str, str]) -> None:
         """Continues from a state of the same data, also of another number of ranks or another batch."""
+
+class StepSampler:
+    """Yields the groups of one rank in the steps of an epoch; resumes from a state.
+
+    Args:
+        loads: a number or a row of numbers for each group, as for `schedule_steps`.
+        ranks: the number of data-parallel ranks.
+        rank: this rank.
+        seed: another seed gives another schedule. All ranks must use the same seed.
+        epoch: the epoch to begin with; each epoch has another schedule.
+        max_dist_ratio: as in `schedule_steps`.
+        remainder: the groups that do not fill a step make a 'short_step', are filled up by a
+            'repeat', or are left over to the next epoch by 'carry'.
+        groups_per_rank: the groups of a rank in a step.
+        even_positions: as in `schedule_steps`.
+        state: continues from `state()` of a sampler of the same groups, also with other ranks.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> ranks = [omnibal.StepSampler([5, 5, 9, 9], ranks=2, rank=rank) for rank in range(2)]
+        >>> ranks[0]
+        StepSampler(4 groups, rank 0 of 2, epoch 0, step 0 of 2)
+        >>> steps = [sampler.epoch_steps() for sampler in ranks]
+        >>> sorted(int(group) for rank in steps for step in rank for group in step)
+        [0, 1, 2, 3]
+    """
+
+    def __init__(
+        self,
+        loads: Demands,
+        *,
+        ranks: int = 1,
+        rank: int = 0,
+        seed: int = 0,
+        epoch: int = 0,
+        max_dist_ratio: float = 0.005,
+        remainder: Remainder = "short_step",
+        groups_per_rank: int = 1,
+        even_positions: bool = False,
+        state: Optional[bytes] = None,
+    ) -> None: ...
+    def next(self) -> Indices:
+        """Returns the groups of this rank in the next step, uint32. After the last step of an epoch, the
+        next step is the first step of the next epoch.
+        """
+    def epoch_steps(self) -> List[Indices]:
+        """Returns the rest of the epoch as a list of steps, or the next epoch if this one is done."""
+    @property
+    def done(self) -> bool: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def step_count(self) -> int: ...
+    @property
+    def left_over(self) -> int: ...
+    @property
+    def rank_changes_left(self) -> int: ...
+    def state(self) -> bytes:
+        """Returns the state for a checkpoint as bytes, the same on all ranks."""
+    def state_dict(self) -> Dict[str, str]:
+        """Returns the state for a checkpoint, the same on all ranks, as text that JSON can hold."""
+    def load_state_dict(self, state: Mapping[str, str]) -> None:
+        """Continues from a state of the same groups, also of another number of ranks."""
+
+class LevelSampler:
+    """Yields the packs of one rank in the steps of an epoch, each step of one level.
+
+    In a step of a level, ranks k * degree to (k + 1) * degree share a pack, with the
+    sequence-parallel degree of the level.
+
+    Args:
+        packed: the result of `pack_levels`.
+        loads: a number or a row of numbers for each pack, such as the sum of its squared lengths.
+        ranks: the number of ranks, which the degrees must divide.
+        rank: this rank.
+        seed: another seed gives another schedule. All ranks must use the same seed.
+        epoch: the epoch to begin with; each epoch has another schedule.
+        max_dist_ratio: as in `schedule_steps`.
+        remainder: as in `StepSampler`.
+        groups_per_rank: the packs of a rank in a step.
+        short_first_steps: how many steps at the beginning of epoch 0 have packs of the first level.
+        state: continues from `state()` of a sampler of the same packs, also with other ranks.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packed = omnibal.pack_levels([4, 4, 8, 3], [[4, 1, 0], [8, 2, 0]], fill="none")
+        >>> packed.groups.tolist()
+        [[0], [1], [3], [2]]
+        >>> sampler = omnibal.LevelSampler(packed, [16, 16, 9, 64], ranks=2, rank=1)
+        >>> sampler
+        LevelSampler(4 groups, rank 1 of 2, epoch 0, step 0 of 3)
+        >>> sorted(level for level, packs in sampler.epoch_steps())
+        [0, 0, 1]
+    """
+
+    def __init__(
+        self,
+        packed: LevelPacking,
+        loads: Demands,
+        *,
+        ranks: int = 1,
+        rank: int = 0,
+        seed: int = 0,
+        epoch: int = 0,
+        max_dist_ratio: float = 0.005,
+        remainder: Remainder = "short_step",
+        groups_per_rank: int = 1,
+        short_first_steps: int = 0,
+        state: Optional[bytes] = None,
+    ) -> None: ...
+    def next(self) -> Tuple[int, Indices]:
+        """Returns the level of the next step and the packs of this rank, uint32. After the last step of an
+        epoch, the next step is the first step of the next epoch.
+        """
+    def epoch_steps(self) -> List[Tuple[int, Indices]]:
+        """Returns the rest of the epoch as a list of steps, or the next epoch if this one is done."""
+    @property
+    def done(self) -> bool: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def step(self) -> int: ...
+    @property
+    def step_count(self) -> int: ...
+    @property
+    def left_over(self) -> int: ...
+    @property
+    def rank_changes_left(self) -> int: ...
+    def state(self) -> bytes:
+        """Returns the state for a checkpoint as bytes, the same on all ranks."""
+    def state_dict(self) -> Dict[str, str]:
+        """Returns the state for a checkpoint, the same on all ranks, as text that JSON can hold."""
+    def load_state_dict(self, state: Mapping[str, str]) -> None:
+        """Continues from a state of the same groups, also of another number of ranks."""
+
+class DeferralStep:
+    """The samples that run in a step, from `DeferralQueue`: those that waited, then new ones.
+
+    Example:
+        >>> omnibal.DeferralQueue().push([7], [100], lambda lengths: lengths).ids.tolist()
+        [7]
+    """
+
+    @property
+    def ids(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def delays(self) -> Indices: ...
+    def __len__(self) -> int: ...
+
+class DeferralQueue:
+    """Delays rare long samples until enough of them make an even step.
+
+    Args:
+        group_size: how many samples run at the same time: the ranks over the ranks of the widest
+            group. With 1 no sample waits.
+        max_delay: the most steps for which a sample waits.
+        threshold: the length below which a sample never waits.
+        contents: a number that identifies the data. A state of other data is refused.
+        state: continues from `state()` of a queue with the same options, also with another group size.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> queue = omnibal.DeferralQueue(group_size=2)
+        >>> queue.push([0, 1, 2], [10, 10, 90], lambda lengths: lengths).ids.tolist()
+        [0, 1]
+        >>> queue
+        DeferralQueue(group size 2, waiting 1 sample)
+        >>> queue.push([3, 4], [90, 10], lambda lengths: lengths).ids.tolist()
+        [2, 3, 4]
+    """
+
+    def __init__(
+        self,
+        *,
+        group_size: int = 1,
+        max_delay: int = 8,
+        threshold: int = 0,
+        contents: int = 0,
+        state: Optional[bytes] = None,
+    ) -> None: ...
+    def push(
+        self,
+        ids: Integers,
+        lengths: Integers,
+        cost: Callable[[npt.NDArray[np.int64]], Costs],
+    ) -> DeferralStep:
+        """Adds the new samples of a step, the same on all ranks, and returns the samples that run.
+
+        `cost` is called once with an array of lengths and returns the cost of a sample of each
+        length on the widest group of ranks that it may have.
+        """
+    def flush(self) -> DeferralStep:
+        """Returns all waiting samples as one more step, for the end of the data."""
+    def state(self) -> bytes:
+        """Returns the state for a checkpoint as bytes, the same on all ranks."""
+    @property
+    def step(self) -> int: ...
+    def __len__(self) -> int: ...
 
 class Mixture:
     """Mixes data sets by weights; any position of the stream is computed directly.
@@ -1069,6 +1662,108 @@ def spill_experts(
         ([0], [1], [4], True)
     """
 
+def place_oversized(packed: Packing, policy: Oversized) -> Packing:
+    """Applies a policy to the oversized samples of a packing.
+
+    Args:
+        packed: a `Packing` of any packer.
+        policy: 'own_group' puts each oversized sample into its own group, 'list' changes nothing, and
+            'reject' raises an error if there are oversized samples.
+
+    Returns:
+        A `Packing`.
+
+    Raises:
+        ValueError: if an argument is wrong, or if samples are rejected.
+
+    Example:
+        >>> omnibal.place_oversized(omnibal.next_fit([5, 3, 9], 8), "own_group").groups.tolist()
+        [[0, 1], [2]]
+    """
+
+def split_long(
+    lengths: Integers,
+    capacity: int,
+    *,
+    policy: Literal["reject", "own_group", "split"] = "split",
+    sizes: Literal["even", "full"] = "even",
+    multiple: int = 1,
+    packer: LengthPacker = "best_fit_decreasing",
+) -> SplitPacking:
+    """Packs texts and cuts those that are longer than the capacity.
+
+    Args:
+        lengths: the length of each sample in tokens.
+        capacity: the tokens of a group.
+        policy: a sample above the capacity is cut by 'split', gets its 'own_group', or is listed as
+            oversized by 'reject'.
+        sizes: the pieces of a sample are 'even', or 'full' except for the last piece.
+        multiple: each piece begins at a multiple of this number of tokens.
+        packer: the packer of the pieces.
+
+    Returns:
+        A `SplitPacking`: the pieces as arrays, and groups of pieces.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packed = omnibal.split_long([10, 3], 4, sizes="full")
+        >>> packed.lengths.tolist(), packed.groups.tolist()
+        ([4, 4, 2, 3], [[0], [1], [3], [2]])
+    """
+
+def pack_levels(
+    lengths: Integers,
+    levels: Integers,
+    *,
+    fill: Literal["greedy", "none"] = "greedy",
+    order: Literal["by_attention", "as_packed"] = "by_attention",
+    oversized: Oversized = "list",
+    packer: LengthPacker = "best_fit_decreasing",
+) -> LevelPacking:
+    """Packs samples into packs of several lengths: hierarchical balance packing.
+
+    Args:
+        lengths: the length of each sample in tokens.
+        levels: the length of the packs of each level, ascending; or a row (length, sequence-parallel
+            degree, checkpointed layers) for each level.
+        fill: 'greedy' if samples of shorter levels fill the packs of longer ones, or 'none'.
+        order: the packs of a level in descending order of their attention, or 'as_packed'.
+        oversized: samples above the last level are in no pack and listed by 'list', get their
+            'own_group' in the last level, or raise an error by 'reject'.
+        packer: the packer of each level.
+
+    Returns:
+        A `LevelPacking`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packed = omnibal.pack_levels([3, 4, 9, 2], [[4, 1, 0], [16, 2, 8]], fill="none")
+        >>> packed.groups.tolist(), packed.levels.tolist()
+        ([[1], [0], [3], [2]], [[4, 1, 0], [16, 2, 8]])
+    """
+
+def cu_seqlens(groups: Groups, lengths: Integers) -> SequenceOffsets:
+    """Returns the cumulative sequence lengths of groups for attention kernels of variable lengths.
+
+    Args:
+        groups: the samples of each group.
+        lengths: the length of each sample in tokens.
+
+    Returns:
+        The `SequenceOffsets`: an int32 array 0, l0, l0 + l1, ... for each group.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.cu_seqlens(omnibal.Groups([0, 3], [2, 0, 1]), [5, 1, 4])[0].tolist()
+        [0, 4, 9, 10]
+    """
+
 def group_loads(groups: Groups, demands: Demands) -> npt.NDArray[np.int64]:
     """Sums the demands of the samples of each group.
 
@@ -1189,6 +1884,160 @@ def refine_parts(
         >>> parts = omnibal.refine_parts(costs, omnibal.deal(costs, 2))
         >>> omnibal.group_loads(parts, costs).tolist()
         [15, 15]
+    """
+
+def rebalance(
+    home: Groups,
+    costs: Demands,
+    bytes: Integers,
+    *,
+    max_overload: float = 0.01,
+    ranks_per_node: int = 1,
+    node_of: Optional[Integers] = None,
+    counts: Literal["any", "kept", "equal", "at_most_one_apart"] = "any",
+    max_moved_bytes: Optional[int] = None,
+    speeds: Optional[npt.ArrayLike] = None,
+) -> Groups:
+    """Balances loads over ranks and moves few bytes.
+
+    Args:
+        home: the present samples of each rank; each sample once.
+        costs: the cost of each sample, or a row of integers for several kinds of cost.
+        bytes: the bytes of each sample.
+        max_overload: the share by which the largest load may exceed its lower bound.
+        ranks_per_node: the ranks of a node; samples that move stay on their node if they fit.
+        node_of: the node of each rank, if nodes differ in size.
+        counts: the rule for the number of samples on each rank.
+        max_moved_bytes: the limit of the bytes that move. Default: none.
+        speeds: the speed of each rank. None for equal speeds.
+
+    Returns:
+        The samples of each rank as `Groups`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> home = omnibal.Groups([0, 3, 4], [0, 1, 2, 3])
+        >>> omnibal.rebalance(home, [5, 4, 3, 2], [1, 1, 1, 1]).tolist()
+        [[1, 2], [0, 3]]
+    """
+
+def balance_optimally(
+    costs: Demands,
+    parts: int,
+    *,
+    count: Literal["any", "equal", "at_most_one_apart"] = "any",
+    nodes: int = 10000000,
+    speeds: Optional[npt.ArrayLike] = None,
+) -> BalanceResult:
+    """Finds the parts with the smallest largest load, for about 20 samples.
+
+    Args:
+        costs: the cost of each sample, or a row of integers for several kinds of cost.
+        parts: the number of parts.
+        count: the rule for the number of samples in each part.
+        nodes: the largest number of placements of samples; after them the best parts are returned
+            without a proof.
+        speeds: the speed of each part. None for equal speeds.
+
+    Returns:
+        A `BalanceResult`. With several kinds of cost, loads are shares of the sums of all samples.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.balance_optimally([8, 7, 6, 5, 4], 2).largest_load
+        15
+    """
+
+def balance_set_cost(
+    lengths: Costs,
+    parts: int,
+    *,
+    cost: Literal["padded_batch", "padded_attention", "unmasked_pack"] = "padded_batch",
+    linear: float = 0,
+    quadratic: float = 1,
+    order: Literal["largest_first", "given"] = "largest_first",
+) -> Groups:
+    """Balances parts whose costs are not sums, such as the tokens of a padded batch.
+
+    Args:
+        lengths: the length of each sample.
+        parts: the number of parts.
+        cost: the cost of n samples of at most l and together s tokens: n * l for a 'padded_batch',
+            n * (linear * l + quadratic * l**2) for 'padded_attention', linear * s + quadratic * s**2
+            for an 'unmasked_pack'.
+        linear: the weight of tokens.
+        quadratic: the weight of squares.
+        order: the order of the samples that is cut into parts: the 'largest_first', or as 'given'.
+
+    Returns:
+        The samples of each part as `Groups`, with the smallest largest cost among all cuts.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.balance_set_cost([10, 90, 100, 20, 30, 10], 2).tolist()
+        [[2, 1], [4, 3, 0, 5]]
+    """
+
+def bundle_by(keys: npt.ArrayLike) -> Groups:
+    """Bundles the samples with equal keys, such as the turns of a conversation.
+
+    Args:
+        keys: an integer or a text for each sample.
+
+    Returns:
+        The samples of each bundle as `Groups`, in the order of their first samples.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.bundle_by(["b", "a", "b", "c"]).tolist()
+        [[0, 2], [1], [3]]
+    """
+
+def bundle_loads(bundles: Groups, demands: Demands) -> npt.NDArray[np.int64]:
+    """Returns the demand of each bundle, for a packer or a balancer that keeps bundles whole.
+
+    Args:
+        bundles: the samples of each bundle; each sample is in one bundle.
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+
+    Returns:
+        An int64 array with the sum of each bundle: a number or a row.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.bundle_loads(omnibal.bundle_by([1, 2, 1]), [5, 6, 7]).tolist()
+        [12, 6]
+    """
+
+def unbundle(groups: Bundled, bundles: Groups) -> Bundled:
+    """Converts groups of bundles to groups of samples.
+
+    Args:
+        groups: `Groups` of bundles, or a `Packing` of bundles.
+        bundles: the samples of each bundle.
+
+    Returns:
+        `Groups` of samples, or a `Packing` of samples.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> bundles = omnibal.bundle_by([1, 2, 1])
+        >>> packed = omnibal.next_fit(omnibal.bundle_loads(bundles, [5, 6, 7]), 20)
+        >>> omnibal.unbundle(packed, bundles).groups.tolist()
+        [[0, 2, 1]]
     """
 
 def balance_under_capacity(
@@ -1320,6 +2169,141 @@ def schedule_steps(
         [[0, 4], [1, 5], [2, 3]]
     """
 
+def unscheduled_groups(
+    schedule: Steps, groups: int, carried: Optional[Integers] = None
+) -> Indices:
+    """Returns the groups that an epoch leaves to the next epoch.
+
+    Args:
+        schedule: the schedule of the epoch, from `schedule_steps` with the remainder 'carry'.
+        groups: the number of groups.
+        carried: the groups that the epoch before left, as given to `schedule_steps`.
+
+    Returns:
+        A uint32 array of groups, ascending: the argument `carried` of the next epoch.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> steps = omnibal.schedule_steps([4, 4, 4], ranks=2, remainder="carry")
+        >>> len(omnibal.unscheduled_groups(steps, 3))
+        1
+    """
+
+def step_overlap(first: Steps, second: Steps) -> float:
+    """Returns how many pairs of groups share a step in both schedules, over what random order has.
+
+    Args:
+        first: the schedule of an epoch.
+        second: the schedule of another epoch.
+
+    Returns:
+        About 1 for independent schedules, 0 if no pair shares a step twice.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> steps = omnibal.schedule_steps([4, 4, 4, 4], ranks=2)
+        >>> omnibal.step_overlap(steps, steps)
+        3.0
+    """
+
+def step_spread(schedule: Steps, loads: Demands) -> Dict[str, Ratio]:
+    """Returns how much steps vary, and how similar the groups of a step are.
+
+    Args:
+        schedule: a schedule of groups.
+        loads: a number or a row of numbers for each group.
+
+    Returns:
+        By name: 'totals', the standard deviation of the totals of steps over that of random order;
+        'within', the variance in a step over that of random order; 'variation', the standard deviation
+        of the totals over their mean. Each is a number, or one for each resource.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> steps = omnibal.schedule_steps([1, 1, 3, 3], ranks=2, max_dist_ratio=0)
+        >>> omnibal.step_spread(steps, [1, 1, 3, 3])["within"]
+        0.0
+    """
+
+def attention_balance(schedule: Steps, groups: Groups, lengths: Integers) -> float:
+    """Returns the share of the attention time of a step for which ranks are idle, on average.
+
+    Args:
+        schedule: a schedule of the groups.
+        groups: the samples of each group.
+        lengths: the length of each sample in tokens.
+
+    Returns:
+        The mean over all steps of 1 - mean / largest of the sums of squared lengths.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> groups = omnibal.Groups([0, 1, 2], [0, 1])
+        >>> omnibal.attention_balance(omnibal.schedule_steps([1, 1], ranks=2), groups, [2, 1])
+        0.375
+    """
+
+def communication_ratio(groups: Groups, lengths: Integers, degrees: Integers) -> float:
+    """Returns the share of the tokens in groups that several ranks share.
+
+    Args:
+        groups: the samples of each group.
+        lengths: the length of each sample in tokens.
+        degrees: the number of ranks of each group.
+
+    Returns:
+        A share; 0 if there are no tokens.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.communication_ratio(omnibal.Groups([0, 1, 2], [0, 1]), [30, 10], [2, 1])
+        0.75
+    """
+
+def level_steps(
+    packed: LevelPacking,
+    loads: Demands,
+    ranks: int,
+    *,
+    seed: int = 0,
+    epoch: int = 0,
+    max_dist_ratio: float = 0.005,
+    remainder: Literal["short_step", "repeat"] = "short_step",
+) -> List[Steps]:
+    """Schedules the packs of each level into steps.
+
+    Args:
+        packed: the result of `pack_levels`.
+        loads: a number or a row of numbers for each pack, such as the sum of its squared lengths.
+        ranks: the number of ranks; a step of a level has ranks over degree cells, one for each pack.
+        seed: another seed gives another schedule.
+        epoch: each epoch has another schedule.
+        max_dist_ratio: as in `schedule_steps`.
+        remainder: the packs that do not fill a step make a 'short_step', or are filled up by a
+            'repeat'.
+
+    Returns:
+        The `Steps` of each level, with the numbers of packs.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packed = omnibal.pack_levels([4, 4, 8, 3], [[4, 1, 0], [8, 2, 0]], fill="none")
+        >>> [len(steps) for steps in omnibal.level_steps(packed, [16, 16, 9, 64], ranks=2)]
+        [2, 1]
+    """
+
 def pad_ratio(groups: Groups, lengths: Integers) -> float:
     """Returns the average share of padding, if each group is padded to its longest sample.
 
@@ -1415,6 +2399,38 @@ def loss_normalizer(loss_tokens: npt.ArrayLike) -> float:
     Example:
         >>> omnibal.loss_normalizer([30, 10])
         0.05
+    """
+
+def affine_fit(
+    sizes: Sizes,
+    values: Costs,
+    *,
+    offset: Literal["free", "zero"] = "free",
+    signs: Literal["any", "not_negative"] = "any",
+    loss: Literal["squares", "huber"] = "squares",
+) -> AffineCost:
+    """Fits the affine cost that is nearest to measurements.
+
+    Args:
+        sizes: a number for each point, or up to three numbers: rows of an array, or a tuple of arrays.
+        values: the measured value of each point, such as seconds.
+        offset: 'zero' if a size of zero costs nothing.
+        signs: 'not_negative' if no coefficient may be negative.
+        loss: 'huber' if a few wrong measurements shall have little influence.
+
+    Returns:
+        An `AffineCost`, which can be called with sizes.
+
+    Raises:
+        ValueError: if an argument is wrong, or if the points do not determine the coefficients.
+
+    Example:
+        >>> tokens = [1024, 2048, 4096, 3000]
+        >>> squares = [number**2 for number in tokens]
+        >>> times = [7 + 2 * t + 3 * s for t, s in zip(tokens, squares)]
+        >>> cost = omnibal.affine_fit((tokens, squares), times)
+        >>> cost.offset, cost.slopes.tolist(), cost.exact
+        (7.0, [2.0, 3.0], True)
     """
 
 def partition_minimax(costs: Costs, stages: int, *, allow_empty: bool = False) -> Partition:
@@ -1564,6 +2580,58 @@ def select_recompute(
         [1, 0, 0]
     """
 
+def plan_pipeline(
+    times: npt.ArrayLike,
+    bytes: npt.ArrayLike,
+    stages: int,
+    micro_batches: int,
+    memory: Limits,
+    *,
+    offsets: Optional[Integers] = None,
+    transient_bytes: Optional[npt.ArrayLike] = None,
+    state_bytes: Optional[Integers] = None,
+    reserve_bytes: Limits = 0,
+    in_flight: Optional[Limits] = None,
+    min_layers: Optional[Limits] = None,
+    max_layers: Optional[Limits] = None,
+    forbidden_cuts: Optional[Integers] = None,
+    allow_empty: bool = False,
+    max_gap: float = 0.0001,
+    effort: Effort = "normal",
+) -> PipelinePlan:
+    """Plans the stages of a model and what each layer recomputes together, within the memory.
+
+    Args:
+        times: for each layer a row with the time of each choice, forward and backward; or a list of the
+            times of all choices, with `offsets`.
+        bytes: the bytes of activations that a micro-batch keeps with each choice, in the same form.
+        stages: the number of stages.
+        micro_batches: the number of micro-batches of a step.
+        memory: the bytes of each stage: a number, or one for each stage.
+        offsets: where the choices of each layer begin, and the end, if layers differ in their number.
+        transient_bytes: the bytes that each choice needs only while its backward pass runs. Default: 0.
+        state_bytes: the bytes of parameters, gradients and optimizer of each layer. Default: 0.
+        reserve_bytes: the bytes of each stage that are not available.
+        in_flight: the micro-batches that each stage keeps at once. Default: those of 1F1B.
+        min_layers: the least layers of a stage: a number, or one for each stage.
+        max_layers: the most layers of a stage: a number, or one for each stage.
+        forbidden_cuts: layers before which no stage may begin.
+        allow_empty: True if stages may be empty.
+        max_gap: the search ends within this share of the best step.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+
+    Returns:
+        A `PipelinePlan`. Its status is 'infeasible' if the memory does not suffice.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> plan = omnibal.plan_pipeline([[4, 5]] * 4, [[10, 1]] * 4, 2, 4, memory=1)
+        >>> plan.status, plan.missing_bytes
+        ('infeasible', 2)
+    """
+
 def context_groups(
     lengths: Integers,
     ranks: int,
@@ -1612,6 +2680,215 @@ def context_groups(
         >>> plan = omnibal.context_groups([4000, 500, 400, 300], 4, cost)
         >>> plan.status, plan.degrees.tolist(), plan.samples.tolist()
         ('solved', [4, 2, 1, 1], [[0], [1], [2], [3]])
+    """
+
+def context_pieces(
+    plan: ContextPlan,
+    lengths: Integers,
+    ranks: int,
+    *,
+    multiple: int = 1,
+    padding: ContextPadding = "to_multiple",
+) -> ContextLayout:
+    """Cuts each sample among the ranks of its group with the same causal attention for each rank.
+
+    Args:
+        plan: the result of `context_groups`.
+        lengths: the length of each sample, as for the plan.
+        ranks: the number of ranks, as for the plan.
+        multiple: the tokens of a piece, with padding, are a multiple of this number.
+        padding: 'to_equal_pieces' pads so that all pieces of a sample are equal, as ring attention
+            of Megatron-Core requires; 'to_multiple' pads only to the multiple.
+
+    Returns:
+        A `ContextLayout`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> plan = omnibal.context_groups([6], 2, [[1.0, 1.0, 1.0], [1.0, 0.5, 0.5]])
+        >>> layout = omnibal.context_pieces(plan, [6], 2, padding="to_equal_pieces")
+        >>> layout.tokens.tolist(), layout.padded_tokens.tolist()
+        ([2, 4, 0], [2, 4, 2])
+    """
+
+def padded_piece_tokens(
+    length: int, degree: int, *, multiple: int = 1, padding: ContextPadding = "to_multiple"
+) -> int:
+    """Returns the most tokens, with padding, that a rank has of a sample that `degree` ranks share.
+
+    Args:
+        length: the length of the sample.
+        degree: the number of ranks of its group.
+        multiple: as in `context_pieces`.
+        padding: as in `context_pieces`.
+
+    Returns:
+        A number of tokens.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.padded_piece_tokens(100, 4, padding="to_equal_pieces")
+        26
+    """
+
+def context_exchange(
+    layout: ContextLayout,
+    home_offsets: Integers,
+    token_bytes: int,
+    *,
+    ranks_per_node: int = 1,
+    node_of: Optional[Integers] = None,
+) -> ExchangePlan:
+    """Plans the exchange that brings each rank its pieces.
+
+    Args:
+        layout: the result of `context_pieces`.
+        home_offsets: before the exchange, rank r has the samples home_offsets[r] to
+            home_offsets[r + 1].
+        token_bytes: the bytes of a token.
+        ranks_per_node: the ranks of a node.
+        node_of: the node of each rank, if nodes differ in size.
+
+    Returns:
+        An `ExchangePlan` whose samples are the pieces. Padding is not exchanged.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> plan = omnibal.context_groups([8], 2, [[1.0, 1.0, 1.0], [1.0, 0.5, 0.5]])
+        >>> moved = omnibal.context_exchange(omnibal.context_pieces(plan, [8], 2), [0, 1, 1], 4)
+        >>> moved.arrivals.tolist(), moved.moved_bytes
+        ([[0, 2], [1]], 16)
+    """
+
+def make_plan(
+    home_offsets: Integers,
+    costs: Union[Demands, Groups],
+    bytes: Integers,
+    *,
+    balance: Union[Literal["rebalance"], Callable[[Any, int], Groups]] = "rebalance",
+    max_overload: float = 0.01,
+    ranks_per_node: int = 1,
+    node_of: Optional[Integers] = None,
+    speeds: Optional[npt.ArrayLike] = None,
+) -> ExchangePlan:
+    """Plans an exchange of samples that gives all ranks even loads.
+
+    Args:
+        home_offsets: rank r has the samples home_offsets[r] to home_offsets[r + 1] of the global batch.
+        costs: the cost of each sample, or a row of integers for several phases; or the parts as
+            `Groups`, of which part r goes to rank r.
+        bytes: the bytes of each sample.
+        balance: 'rebalance', which moves few bytes, or a function that is called with `costs` and the
+            number of ranks and returns `Groups`, such as `omnibal.lpt`. The parts of a function go to
+            the ranks with most of their bytes.
+        max_overload: the share by which the largest load may exceed its lower bound.
+        ranks_per_node: the ranks of a node; samples stay on their node if they fit.
+        node_of: the node of each rank, if nodes differ in size.
+        speeds: the speed of each rank, only for 'rebalance'. None for equal speeds.
+
+    Returns:
+        An `ExchangePlan`, the same on all ranks if their arguments are.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> plan = omnibal.make_plan([0, 3, 4], [5, 4, 3, 2], [1, 1, 1, 1], balance=omnibal.lpt)
+        >>> plan.arrivals.tolist(), plan.send_counts(0).tolist()
+        ([[1, 2], [0, 3]], [2, 1])
+    """
+
+def compose(first: ExchangePlan, second: ExchangePlan, bytes: Integers) -> ExchangePlan:
+    """Composes two exchanges into one that sends samples directly to their places after both.
+
+    Args:
+        first: the first exchange.
+        second: the second exchange, which begins with the samples of each rank after the first one.
+        bytes: the bytes of each sample before the first exchange.
+
+    Returns:
+        An `ExchangePlan`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> plan = omnibal.make_plan([0, 3, 4], [5, 4, 3, 2], [1, 1, 1, 1])
+        >>> omnibal.compose(plan, plan.inverse(), [1, 1, 1, 1]).moved_bytes
+        0
+    """
+
+def placement(
+    home: Groups,
+    parts: Groups,
+    bytes: Integers,
+    *,
+    ranks_per_node: int = 1,
+    node_of: Optional[Integers] = None,
+) -> Placement:
+    """Assigns parts to ranks so that few bytes leave their node and, after that, their rank.
+
+    Args:
+        home: the present samples of each rank.
+        parts: as many parts as ranks, with the same samples.
+        bytes: the bytes of each sample.
+        ranks_per_node: the ranks of a node.
+        node_of: the node of each rank, if nodes differ in size.
+
+    Returns:
+        A `Placement`: the rank of each part, and the bytes that move.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> home = omnibal.Groups([0, 2, 4], [0, 1, 2, 3])
+        >>> parts = omnibal.Groups([0, 2, 4], [2, 1, 0, 3])
+        >>> omnibal.placement(home, parts, [5, 1, 5, 1]).rank_of_part.tolist()
+        [1, 0]
+    """
+
+def make_orchestration(
+    home_offsets: Integers,
+    costs: Integers,
+    bytes: Integers,
+    encoders: Optional[Sequence[Tuple[Integers, Integers, Integers, Integers]]] = None,
+    *,
+    max_overload: float = 0.01,
+    ranks_per_node: int = 1,
+    node_of: Optional[Integers] = None,
+    speeds: Optional[npt.ArrayLike] = None,
+) -> Orchestration:
+    """Plans the exchanges of a multimodal step: each encoder and the language model are balanced.
+
+    Args:
+        home_offsets: rank r has the samples home_offsets[r] to home_offsets[r + 1] of the global batch.
+        costs: the cost of each sample in the language model.
+        bytes: the bytes of the text of each sample.
+        encoders: for each encoder the number of pieces of each sample, such as images, and for each
+            piece its cost, its bytes and the bytes of its output. Default: no encoders.
+        max_overload: the share by which the largest load may exceed its lower bound.
+        ranks_per_node: the ranks of a node.
+        node_of: the node of each rank, if nodes differ in size.
+        speeds: the speed of each rank. None for equal speeds.
+
+    Returns:
+        An `Orchestration`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> images = ([4, 0], [1, 1, 1, 1], [8, 8, 8, 8], [2, 2, 2, 2])
+        >>> plans = omnibal.make_orchestration([0, 1, 2], [5, 5], [1, 1], [images])
+        >>> plans.samples.moved_bytes, plans.inputs[0].arrivals.tolist()
+        (0, [[2, 3], [0, 1]])
     """
 
 def simulate_pipeline(

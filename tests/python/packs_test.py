@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long and oversized samples, levels, sequence offsets, samplers of steps and levels, deferral."""
+
+import copy
+import json
+import pickle
+import unittest
+
+import numpy as np
+import omnibal
+
+RANDOM = np.random.RandomState(23)
+LENGTHS = RANDOM.randint(1, 900, 300)
+
+
+class Oversized(unittest.TestCase):
+    def test_policies(self):
+        packed = omnibal.best_packing(LENGTHS, 800)
+        long = np.flatnonzero(LENGTHS > 800).tolist()
+        self.assertEqual(packed.oversized.tolist(), long)
+        own = omnibal.place_oversized(packed, "own_group")
+        self.assertEqual(own.groups.tolist(), packed.groups.tolist() + [[i] for i in long])
+        self.assertEqual((own.oversized.size, own.lower_bound), (0, packed.lower_bound + len(long)))
+        self.assertEqual(omnibal.place_oversized(packed, "list").groups, packed.groups)
+        with self.assertRaisesRegex(ValueError, "place_oversized: .*the first is sample %d" % long[0]):
+            omnibal.place_oversized(packed, "reject")
+        with self.assertRaisesRegex(ValueError, "policy is 'drop', must be list, own_group or reject"):
+            omnibal.place_oversized(packed, "drop")
+
+
+class Long(unittest.TestCase):
+    def test_every_token_is_in_one_piece_and_every_piece_in_one_group(self):
+        for packer in ("best_fit_decreasing", "best_packing", "next_fit"):
+            for sizes in ("even", "full"):
+                for multiple in (1, 16):
+                    found = omnibal.split_long(LENGTHS, 256, sizes=sizes, multiple=multiple,
+                                               packer=packer)
+                    self.check(found, sizes, multiple)
+
+    def check(self, found, sizes, multiple):
+        tokens = [np.zeros(length, dtype=int) for length in LENGTHS]
+        for sample, first, length in zip(found.samples, found.firsts, found.lengths):
+            tokens[sample][first:first + length] += 1
+        self.assertTrue(all((one == 1).all() for one in tokens))
+        self.assertTrue((found.firsts % multiple == 0).all())
+        self.assertEqual(sorted(found.groups.items), list(range(found.samples.size)))
+        self.assertLessEqual(max(found.lengths[group].sum() for group in found.groups), 256)
+        self.assertLessEqual(found.lower_bound, len(found))
+        for sample, length in enumerate(LENGTHS):
+            own = found.samples == sample
+            self.assertEqual(found.parts[own].tolist(), list(range(own.sum())))
+            self.assertEqual(own.sum(), -(-length // 256))
+            pieces = found.lengths[own]
+            if sizes == "full":
+                self.assertTrue((pieces[:-1] == 256).all())
+            else:
+                self.assertLessEqual(pieces.max() - pieces.min(), multiple)
+
+    def test_policies_and_errors(self):
+        long = np.flatnonzero(LENGTHS > 256).tolist()
+        rejected = omnibal.split_long(LENGTHS, 256, policy="reject")
+        self.assertEqual(rejected.oversized.tolist(), long)
+        self.assertEqual(rejected.samples.tolist(), np.flatnonzero(LENGTHS <= 256).tolist())
+        own = omnibal.split_long(LENGTHS, 256, policy="own_group")
+        groups = [own.samples[group].tolist() for group in own.groups][own.first_long_group:]
+        self.assertEqual(groups, [[sample] for sample in long])
+        again = pickle.loads(pickle.dumps(own))
+        self.assertEqual((again.groups, again.lengths.tolist()), (own.groups, own.lengths.tolist()))
+        for options, text in (({"multiple": 300}, "multiple is 300"),
+                              ({"packer": "isf"}, "packer is 'isf', must be best_fit_decreasing, "),
+                              ({"policy": "cut"}, "policy is 'cut', must be reject, own_group or"),
+                              ({"sizes": "odd"}, "sizes is 'odd', must be even or full")):
+            with self.assertRaisesRegex(ValueError, "omnibal.split_long: .*" + text):
+                omnibal.split_long(LENGTHS, 256, **options)
+        with self.assertRaisesRegex(ValueError, "split_long: .*-1"):
+            omnibal.split_long([-1], 256)
+
+
+class Offsets(unittest.TestCase):
+    def test_they_are_cumulative_sums(self):
+        groups = omnibal.best_packing(LENGTHS, 1000).groups
+        found = omnibal.cu_seqlens(groups, LENGTHS)
+        self.assertEqual((len(found), found.offsets.dtype), (len(groups), np.int32))
+        for g, group in enumerate(groups):
+            own = LENGTHS[group]
+            self.assertEqual(found[g].tolist(), [0, *np.cumsum(own)])
+            self.assertEqual(found.longest[g], own.max())
+            ids = np.concatenate([np.arange(length) for length in own])
+            self.assertEqual(found.position_ids(g).tolist(), ids.tolist())
+        self.assertEqual(found[-1].tolist(), found[len(found) - 1].tolist())
+        self.assertEqual([one.tolist() for one in found[1:3]], [found[1].tolist(), found[2].tolist()])
+        again = pickle.loads(pickle.dumps(found))
+        self.assertEqual([one.tolist() for one in again], [one.tolist() for one in found])
+
+    def test_empty_groups_and_errors(self):
+        found = omnibal.cu_seqlens(omnibal.Groups([0, 0, 1], [0]), [7])
+        self.assertEqual([one.tolist() for one in found], [[0], [0, 7]])
+        self.assertEqual((found.longest.tolist(), found.position_ids(0).tolist()), ([0, 7], []))
+        with self.assertRaises(IndexError):
+            found[2]
+        with self.assertRaisesRegex(ValueError, "cu_seqlens: .*group 0"):
+            omnibal.cu_seqlens(omnibal.Groups([0, 1], [5]), [7])
+        with self.assertRaisesRegex(ValueError, "cu_seqlens: .*tokens of group 0"):
+            omnibal.cu_seqlens(omnibal.Groups([0, 2], [0, 0]), [2**30])
+
+
+class Levels(unittest.TestCase):
+    def check(self, packed, lengths, levels):
+        """Samples are once in a pack of their level, or of a longer one that they fill."""
+        bounds = [0, *levels]
+        self.assertEqual(sorted(packed.groups.items.tolist() + packed.oversized.tolist()),
+                         list(range(len(lengths))))
+        self.assertEqual(packed.oversized.tolist(), np.flatnonzero(lengths > levels[-1]).tolist())
+        for level, limit in enumerate(levels):
+            packs = packed.groups[packed.first_groups[level]:packed.first_groups[level + 1]]
+            filled = 0
+            for pack in packs:
+                self.assertLessEqual(lengths[pack].sum(), limit)
+                own = lengths[pack] > bounds[level]
+                self.assertTrue(own.any() or level == 0)
+                filled += (~own).sum() if level else 0
+            self.assertEqual(packed.filled_in[level], filled)
+            attention = [int((lengths[pack]**2).sum()) for pack in packs]
+            self.assertEqual(attention, sorted(attention, reverse=True))
+
+    def test_packs_of_levels(self):
+        levels = [128, 512, 850]
+        plain = omnibal.pack_levels(LENGTHS, levels, fill="none")
+        filled = omnibal.pack_levels(LENGTHS, levels)
+        for packed in (plain, filled, omnibal.pack_levels(LENGTHS, levels, packer="best_packing")):
+            self.check(packed, LENGTHS, levels)
+            self.assertEqual(packed.levels.tolist(), [[length, 1, 0] for length in levels])
+        self.assertEqual(plain.filled_in.tolist(), [0, 0, 0])
+        packs = [np.diff(packed.first_groups.astype(int)) for packed in (filled, plain)]
+        self.assertTrue((packs[0] <= packs[1]).all())
+        self.assertLess(len(filled), len(plain))
+
+    def test_oversized_samples_and_errors(self):
+        own = omnibal.pack_levels(LENGTHS, [100, 400], oversized="own_group")
+        alone = [pack[0] for pack in own.groups if LENGTHS[pack].sum() > 400 and len(pack) == 1]
+        self.assertEqual(sorted(alone), np.flatnonzero(LENGTHS > 400).tolist())
+        again = pickle.loads(pickle.dumps(own))
+        self.assertEqual((again.groups, again.levels.tolist()), (own.groups, own.levels.tolist()))
+        for levels, options, text in (
+                ([400], {"oversized": "reject"}, "demand"), ([], {}, "levels is empty"),
+                ([5, 4], {}, r"levels\[1\].length is 4"), ([[5, 0, 0]], {}, r"levels\[0\].sequence is 0"),
+                ([[5, 1]], {}, "levels must be a list of lengths"),
+                ([5], {"fill": "all"}, "fill is 'all', must be greedy or none")):
+            with self.assertRaisesRegex(ValueError, "omnibal.pack_levels: .*" + text):
+                omnibal.pack_levels(LENGTHS, levels, **options)
+
+
+class StepSampling(unittest.TestCase):
+    LOADS = RANDOM.randint(1, 500, 101)
+
+    def run_epoch(self, samplers):
+        """The steps of all ranks in an epoch: a list of steps, which are lists by rank."""
+        return list(zip(*(sampler.epoch_steps() for sampler in samplers)))
+
+    def test_epochs_are_those_of_schedule_steps(self):
+        for loads in (self.LOADS, np.stack([self.LOADS, self.LOADS[::-1]], axis=1)):
+            samplers = [omnibal.StepSampler(loads, ranks=4, rank=rank, seed=3) for rank in range(4)]
+            for epoch in range(3):
+                steps = self.run_epoch(samplers)
+                wanted = omnibal.schedule_steps(loads, 4, seed=3, epoch=epoch)
+                self.assertEqual([[own.tolist() for own in step] for step in steps],
+                                 [[wanted[s, r].tolist() for r in range(4)] for s in range(len(wanted))])
+
+    def test_it_resumes_after_any_step_with_other_ranks(self):
+        for stop in (0, 1, 13, 25):
+            samplers = [omnibal.StepSampler(self.LOADS, ranks=4, rank=rank) for rank in range(4)]
+            run = [group for _ in range(stop) for s in samplers for group in s.next().tolist()]
+            state = json.loads(json.dumps(samplers[2].state_dict()))
+            self.assertEqual({s.state() for s in samplers}, {samplers[0].state()})
+            others = [omnibal.StepSampler(self.LOADS, ranks=3, rank=rank) for rank in range(3)]
+            for other in others:
+                other.load_state_dict(state)
+                self.assertEqual((other.step, other.epoch), (stop, 0))
+                self.assertEqual(other.rank_changes_left, 8 - (stop > 0))
+            run += [g for step in self.run_epoch(others) for own in step for g in own.tolist()]
+            self.assertEqual(sorted(run), list(range(101)))
+        same = omnibal.StepSampler(self.LOADS, ranks=4, rank=1, state=samplers[0].state())
+        self.assertEqual(same.next().tolist(), samplers[1].next().tolist())
+
+    def test_copies_and_remainders(self):
+        sampler = omnibal.StepSampler(self.LOADS, ranks=4, rank=2, remainder="carry")
+        sampler.next()
+        for again in (copy.deepcopy(sampler), pickle.loads(pickle.dumps(sampler))):
+            self.assertEqual((again.step, again.left_over), (1, 1))
+            self.assertEqual([s.tolist() for s in again.epoch_steps()],
+                             [s.tolist() for s in copy.copy(sampler).epoch_steps()])
+        self.assertEqual(sampler.step_count, 25)
+        first = omnibal.StepSampler(self.LOADS, ranks=4, groups_per_rank=2, remainder="repeat")
+        self.assertEqual({len(step) for step in first.epoch_steps()}, {2})
+        self.assertTrue(first.done)
+        self.assertEqual(omnibal.StepSampler([]).epoch_steps(), [])
+
+    def test_loads_are_copied(self):
+        loads = self.LOADS.copy()
+        sampler = omnibal.StepSampler(loads, ranks=4)
+        loads[:] = 1
+        again = pickle.loads(pickle.dumps(sampler))
+        self.assertEqual(again.next().tolist(), sampler.next().tolist())
+
+    def test_errors(self):
+        sampler = omnibal.StepSampler(self.LOADS, ranks=2)
+        for change, text in (({"rank": 2}, "rank is 2"), ({"ranks": 0}, "ranks is 0"),
+                             ({"remainder": "drop"}, "remainder is 'drop', must be short_step, "),
+                             ({"state": b"x"}, "state has 1 bytes"),
+                             ({"groups_per_rank": 0}, "groups_per_rank is 0"),
+                             ({"loads": [-1]}, "-1"),
+                             ({"loads": self.LOADS[1:], "state": sampler.state()}, "loads")):
+            with self.assertRaisesRegex(ValueError, "omnibal.(StepSampler|schedule_steps): .*" + text):
+                omnibal.StepSampler(**{"loads": self.LOADS, "ranks": 2, **change})
+
+
+class LevelSampling(unittest.TestCase):
+    PACKED = omnibal.pack_levels(LENGTHS, [[128, 1, 0], [512, 2, 4], [900, 4, 8]], fill="none")
+    LOADS = [int((LENGTHS[pack]**2).sum()) for pack in PACKED.groups]
+
+    def samplers(self, ranks, **options):
+        return [omnibal.LevelSampler(self.PACKED, self.LOADS, ranks=ranks, rank=rank, **options)
+                for rank in range(ranks)]
+
+    def check(self, steps, ranks):
+        """Returns the packs that ran; the ranks of a degree share a pack of the level of the step."""
+        run = []
+        first = self.PACKED.first_groups
+        for step in steps:
+            level = step[0][0]
+            degree = int(self.PACKED.levels[level][1])
+            self.assertEqual({one for one, _ in step}, {level})
+            for start in range(0, ranks, degree):
+                shared = [packs.tolist() for _, packs in step[start:start + degree]]
+                self.assertTrue(all(packs == shared[0] for packs in shared))
+                self.assertTrue(all(first[level] <= g < first[level + 1] for g in shared[0]))
+                run += shared[0]
+        return run
+
+    def test_each_pack_runs_once_on_the_ranks_of_its_level(self):
+        samplers = self.samplers(4, seed=2)
+        for epoch in range(2):
+            steps = list(zip(*(sampler.epoch_steps() for sampler in samplers)))
+            self.assertEqual(sorted(self.check(steps, 4)), list(range(len(self.LOADS))))
+            self.assertEqual(samplers[0].epoch, epoch)
+
+    def test_it_resumes_with_other_ranks(self):
+        samplers = self.samplers(4)
+        run = self.check([[s.next() for s in samplers] for _ in range(9)], 4)
+        others = [omnibal.LevelSampler(self.PACKED, self.LOADS, ranks=8, rank=rank,
+                                       state=samplers[0].state()) for rank in range(8)]
+        others[3] = pickle.loads(pickle.dumps(others[3]))
+        others[5] = copy.copy(others[5])
+        others[6].load_state_dict(samplers[1].state_dict())
+        run += self.check(list(zip(*(sampler.epoch_steps() for sampler in others))), 8)
+        self.assertEqual(sorted(run), list(range(len(self.LOADS))))
+
+    def test_short_steps_come_first_and_errors(self):
+        steps = self.samplers(4, short_first_steps=5)[0].epoch_steps()
+        self.assertEqual([level for level, _ in steps[:5]], [0] * 5)
+        with self.assertRaisesRegex(ValueError, r"LevelSampler: levels\[1\].sequence is 2"):
+            self.samplers(3)
+        with self.assertRaisesRegex(ValueError, "LevelSampler: loads"):
+            omnibal.LevelSampler(self.PACKED, self.LOADS[1:], ranks=4)
+
+
+class Schedules(unittest.TestCase):
+    LOADS = RANDOM.randint(1, 500, 120)
+
+    def steps_of(self, schedule):
+        return [[int(g) for own in step for g in own] for step in schedule]
+
+    def test_carried_groups_run_in_the_next_epoch(self):
+        carried, runs = [], np.zeros(101, dtype=int)
+        for epoch in range(6):
+            steps = omnibal.schedule_steps(self.LOADS[:101], 4, epoch=epoch, remainder="carry",
+                                           carried=carried)
+            ran = np.bincount(sum(self.steps_of(steps), []), minlength=101)
+            due = 1 + np.bincount(np.array(carried, dtype=int), minlength=101)
+            left = np.repeat(np.arange(101), due - ran)
+            found = omnibal.unscheduled_groups(steps, 101, carried)
+            self.assertEqual(found.tolist(), left.tolist())
+            self.assertLess(len(found), 4)
+            runs += ran
+            carried = found.tolist()
+        self.assertEqual((runs + np.bincount(carried, minlength=101)).tolist(), [6] * 101)
+        with self.assertRaisesRegex(ValueError, "unscheduled_groups: .*"):
+            omnibal.unscheduled_groups(steps, 50)
+
+    def test_overlap_is_the_share_of_pairs_that_meet_twice(self):
+        one = omnibal.schedule_steps(self.LOADS, 4, seed=1)
+        two = omnibal.schedule_steps(self.LOADS, 6, seed=2)
+        pairs = [{(a, b) for step in self.steps_of(steps) for a in step for b in step if a < b}
+                 for steps in (one, two)]
+        every = 120 * 119 / 2
+        expected = len(pairs[0]) * len(pairs[1]) / every
+        self.assertAlmostEqual(omnibal.step_overlap(one, two), len(pairs[0] & pairs[1]) / expected)
+        self.assertAlmostEqual(omnibal.step_overlap(one, one), every / len(pairs[0]))
+
+    def test_spread_is_the_variance_over_that_of_random_order(self):
+        rows = np.stack([self.LOADS, RANDOM.randint(0, 9, 120)], axis=1)
+        for options in ({}, {"max_dist_ratio": 1}, {"groups_per_rank": 3}):
+            steps = omnibal.schedule_steps(self.LOADS, 4, **options)
+            found = omnibal.step_spread(steps, rows)
+            single = omnibal.step_spread(steps, self.LOADS)
+            for kind in range(2):
+                loads = rows[:, kind]
+                cells = loads[np.array(self.steps_of(steps))]
+                n, variance = cells.shape[1], loads.var()
+                totals = cells.sum(axis=1)
+                spread = np.mean((totals - n * loads.mean())**2) / (n * variance * (120 - n) / 119)
+                self.assertAlmostEqual(found["totals"][kind], np.sqrt(spread))
+                within = cells.var(axis=1, ddof=1).mean() / (variance * 120 / 119)
+                self.assertAlmostEqual(found["within"][kind], within)
+                self.assertAlmostEqual(found["variation"][kind], totals.std() / totals.mean())
+            self.assertEqual(single, {name: ratios[0] for name, ratios in found.items()})
+        with self.assertRaisesRegex(ValueError, "step_spread: the schedule names group"):
+            omnibal.step_spread(steps, [1, 2])
+
+    def test_ratios_of_attention_and_communication(self):
+        groups = omnibal.best_packing(LENGTHS, 900).groups
+        steps = omnibal.schedule_steps(omnibal.group_loads(groups, LENGTHS), 4)
+        shares = []
+        for step in steps:
+            work = [sum(int((LENGTHS[groups[g]]**2).sum()) for g in own) for own in step]
+            shares.append(1 - np.mean(work) / max(work))
+        self.assertAlmostEqual(omnibal.attention_balance(steps, groups, LENGTHS), np.mean(shares))
+        degrees = RANDOM.randint(1, 3, len(groups))
+        tokens = omnibal.group_loads(groups, LENGTHS)
+        self.assertAlmostEqual(omnibal.communication_ratio(groups, LENGTHS, degrees),
+                               tokens[degrees > 1].sum() / tokens.sum())
+        with self.assertRaisesRegex(ValueError, "the degree of group 0 is 0, must be at least 1"):
+            omnibal.communication_ratio(groups, LENGTHS, 0 * degrees)
+        with self.assertRaisesRegex(ValueError, "degrees has 1 elements, must have %d" % len(groups)):
+            omnibal.communication_ratio(groups, LENGTHS, [1])
+
+    def test_steps_of_levels(self):
+        packed, loads = LevelSampling.PACKED, LevelSampling.LOADS
+        for given in (loads, np.stack([loads, loads], axis=1)):
+            levels = omnibal.level_steps(packed, given, 8)
+            for level, steps in enumerate(levels):
+                self.assertEqual(steps.ranks, 8 // packed.levels[level][1])
+                packs = range(packed.first_groups[level], packed.first_groups[level + 1])
+                self.assertEqual(sorted(sum(self.steps_of(steps), [])), list(packs))
+        with self.assertRaisesRegex(ValueError, r"level_steps: levels\[1\].sequence is 2"):
+            omnibal.level_steps(packed, loads, 3)
+        with self.assertRaisesRegex(ValueError, "remainder is 'carry', must be short_step or repeat"):
+            omnibal.level_steps(packed, loads, 8, remainder="carry")
+
+
+class Deferral(unittest.TestCase):
+    def simulated(self, queue, steps, group_size, max_delay, threshold):
+        """The same rule over lists: the largest even set from the cheapest sample on."""
+        waiting, results = [], []
+        for now, lengths in enumerate(steps):
+            every = waiting + [(now, 1000 * now + i, length) for i, length in enumerate(lengths)]
+            may_wait = sorted((length for _, _, length in every if length >= threshold), reverse=True)
+            total = sum(length for _, _, length in every)
+            while may_wait and group_size * may_wait[0] > total:
+                total -= may_wait.pop(0)
+            limit = may_wait[0] if may_wait else -1
+            if now - min((step for step, _, _ in every), default=now) >= max_delay:
+                limit = float("inf")
+            run = [one for one in every if one[2] <= limit or one[2] < threshold]
+            waiting = [one for one in every if one not in run]
+            results.append([(i, length, now - step) for step, i, length in run])
+        return results, waiting
+
+    def test_it_runs_what_the_rule_runs_and_resumes(self):
+        for group_size, max_delay, threshold in ((1, 8, 0), (4, 5, 0), (4, 3, 200), (8, 0, 0), (6, 9, 50)):
+            options = {"group_size": group_size, "max_delay": max_delay, "threshold": threshold}
+            queue = omnibal.DeferralQueue(**options)
+            steps = [RANDOM.randint(1, 400, RANDOM.randint(0, 9)) for _ in range(40)]
+            wanted, waiting = self.simulated(queue, steps, group_size, max_delay, threshold)
+            for now, lengths in enumerate(steps):
+                found = queue.push(1000 * now + np.arange(len(lengths)), lengths, lambda given: given)
+                self.assertEqual(list(zip(found.ids.tolist(), found.lengths.tolist(),
+                                          found.delays.tolist())), wanted[now])
+                if now % 7 == 3:
+                    queue = omnibal.DeferralQueue(**options, state=queue.state())
+                if now % 7 == 5:
+                    queue = pickle.loads(pickle.dumps(queue))
+            self.assertEqual((len(queue), queue.step), (len(waiting), 40))
+            self.assertEqual(queue.flush().ids.tolist(), [i for _, i, _ in waiting])
+            self.assertEqual(len(queue.flush()), 0)
+
+    def test_the_cost_is_a_function_of_all_lengths(self):
+        asked = []
+
+        def cost(lengths):
+            asked.append(lengths.tolist())
+            return lengths**2 / 10
+
+        queue = omnibal.DeferralQueue(group_size=2)
+        self.assertEqual(queue.push([7, 8], [90, 10], cost).ids.tolist(), [])
+        self.assertEqual(queue.push([9], [90], cost).ids.tolist(), [7, 8, 9])
+        self.assertEqual(asked, [[90, 10], [90, 90, 10]])
+
+    def test_errors_leave_the_queue_unchanged(self):
+        queue = omnibal.DeferralQueue(group_size=4)
+        queue.push([1, 2], [5, 100], lambda lengths: lengths)
+        state = queue.state()
+        for ids, lengths, cost, text in (
+                ([1], [1, 2], lambda given: given, "ids has 1"),
+                ([1], [-1], lambda given: given, "-1"),
+                ([1], [1], lambda given: given[:1], r"cost\(lengths\) has 1 elements, must have"),
+                ([1], [1], lambda given: -given, "-")):
+            with self.assertRaisesRegex(ValueError, "omnibal.DeferralQueue.push: .*" + text):
+                queue.push(ids, lengths, cost)
+            self.assertEqual(queue.state(), state)
+        with self.assertRaisesRegex(ValueError, "DeferralQueue: group_size is 0"):
+            omnibal.DeferralQueue(group_size=0)
+        with self.assertRaisesRegex(ValueError, "DeferralQueue: "):
+            omnibal.DeferralQueue(max_delay=3, state=state)
+
+
+if __name__ == "__main__":
+    unittest.main()
