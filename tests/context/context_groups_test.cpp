@@ -143,6 +143,34 @@ TEST_CASE("ranks of different speed end together", "[context]") {
   }
 }
 
+TEST_CASE("mixtures of speeds are close to the bound on average", "[context]") {
+  double sum = 0;
+  constexpr std::uint32_t questions = 400;
+  for (std::uint32_t seed = 0; seed != questions; ++seed) {
+    omnibal::rng::engine random(seed);
+    auto const below = [&](std::uint32_t most) {
+      return static_cast<std::uint32_t>(omnibal::rng::below(random, most));
+    };
+    std::uint32_t const ranks = 2 + below(7);
+    context_question question{.lengths = {}, .ranks = ranks, .options = {.capacity = 1'000'000}};
+    for (auto left = ranks * (2 + below(30)); left != 0; --left) {
+      question.lengths.push_back(100 + below(400));
+    }
+    question.options.speeds.assign(ranks, 1.0);
+    for (double& speed : question.options.speeds) {
+      if (below(2) == 1) speed = 0.125 * (1 + below(8));
+    }
+    for (std::uint32_t degree = 1; degree <= 1 + seed % 3; ++degree) {
+      question.cost.degrees.push_back({0.1, 0.01 / degree * (1 + 0.1 * degree), 0});
+    }
+    auto const plan = question.plan();
+    INFO("seed " << seed);
+    REQUIRE(context_faults(question, plan) == "");
+    sum += plan.makespan / plan.lower_bound;
+  }
+  CHECK(sum / questions <= 1.018);
+}
+
 TEST_CASE("a short sample runs on the fastest rank", "[context]") {
   context_question question{.lengths = {100, 10},
                             .ranks = 4,

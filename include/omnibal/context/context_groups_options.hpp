@@ -37,7 +37,8 @@ struct context_groups_options {
   /// The ranks at which groups may start. Choose `blocks` if the trainer has only communicators of
   /// blocks.
   group_placement placement = group_placement::anywhere;
-  /// The speed of each rank, or one value for all; empty for equal speeds.
+  /// The speed of each rank, or one value for all; empty for equal speeds. Speeds are rounded with
+  /// an error of at most 2^-31 of the largest.
   std::vector<double> speeds{};
   /// The divisor of the number of micro-steps, at most 65,536. If necessary, empty micro-steps at
   /// the end complete the number.
