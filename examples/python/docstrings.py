@@ -18,6 +18,10 @@ ALGORITHMS = {
     "isf": "pack/isf",
     "best_fit_decreasing": "pack/best_fit_decreasing",
     "pack_padded": "pack/pack_padded",
+    "count_samples": "pack/sample_histogram",
+    "pack_histogram": "pack/pack_histogram",
+    "share_of_shard": "pack/share_of_shard",
+    "place_samples": "pack/place_samples",
     "best_packing": "pack/best_packing",
     "improve_packing": "pack/improve_packing",
     "packing_bound": "pack/packing_bound",
@@ -81,6 +85,7 @@ CLASSES = {
     "level_sampler": "sample/level_sampler",
     "deferral_queue": "context/deferral_queue",
     "mixture": "sample/mixture",
+    "sample_histogram": "pack/sample_histogram",
 }
 
 DETAILS = "Details, with the names of C++, where `options.x` is the argument `x`:"

@@ -27,6 +27,9 @@ void define(pybind11::module_& module);
 namespace fits {
 void define(pybind11::module_& module);
 }
+namespace histograms {
+void define(pybind11::module_& module);
+}
 namespace measures {
 void define(pybind11::module_& module);
 }
@@ -280,6 +283,7 @@ PYBIND11_MODULE(_core, module) {
   exchange::define(module);
   experts::define(module);
   fits::define(module);
+  histograms::define(module);
   measures::define(module);
   models::define(module);
   packs::define(module);

@@ -414,5 +414,74 @@ class Deferral(unittest.TestCase):
             omnibal.DeferralQueue(max_delay=3, state=state)
 
 
+class Histograms(unittest.TestCase):
+    def test_the_groups_are_those_of_best_fit_decreasing(self):
+        random = np.random.RandomState(3)
+        for capacity in (10, 100, 4096):
+            lengths = random.randint(0, capacity + 1 + capacity // 20, 2000)
+            plan = omnibal.pack_histogram(omnibal.count_samples(lengths), capacity)
+            packed = omnibal.best_fit_decreasing(lengths, capacity)
+            self.assertEqual(plan.group_count, len(packed.groups))
+            self.assertEqual(plan.group_count, int(plan.multiplicities.sum()))
+            self.assertLessEqual(plan.lower_bound, plan.group_count)
+            self.assertEqual(plan.proven, plan.lower_bound == plan.group_count)
+
+    def test_each_sample_of_each_shard_has_one_group(self):
+        random = np.random.RandomState(4)
+        images, tokens = random.randint(0, 5, 600), random.randint(1, 900, 600)
+        shards = np.array_split(np.arange(600), [50, 50, 320])
+        before, all_samples = [], omnibal.count_samples((images[:0], tokens[:0]))
+        for shard in shards:
+            before.append(pickle.loads(pickle.dumps(all_samples)))
+            all_samples.merge(omnibal.count_samples((images[shard], tokens[shard])))
+        self.assertEqual(all_samples, omnibal.count_samples((images, tokens)))
+        self.assertEqual(all_samples.sample_count, 600)
+        plan = omnibal.pack_histogram(all_samples, (9, 850))
+        self.assertEqual(pickle.loads(pickle.dumps(plan)), plan)
+        groups = np.concatenate([
+            omnibal.place_samples(plan, earlier, (images[shard], tokens[shard]))
+            for earlier, shard in zip(before, shards)])
+        oversized = tokens > 850
+        self.assertTrue((groups[oversized] == omnibal.NO_GROUP).all())
+        self.assertEqual(len(plan.oversized), len(np.unique(
+            np.stack([images, tokens], axis=1)[oversized], axis=0)))
+        inside = groups[~oversized].astype(np.int64)
+        self.assertEqual(len(np.unique(inside)), plan.group_count)
+        self.assertLessEqual(np.bincount(inside, images[~oversized]).max(), 9)
+        self.assertLessEqual(np.bincount(inside, tokens[~oversized]).max(), 850)
+        # A group has the demands that its pattern says.
+        patterns = np.repeat(np.arange(len(plan)), plan.multiplicities.astype(np.int64))
+        demands = plan.histogram.demands
+        for group in range(plan.group_count):
+            parts = slice(*plan.offsets[patterns[group]:patterns[group] + 2])
+            wanted = np.repeat(demands[plan.entries[parts]], plan.counts[parts].astype(int), axis=0)
+            mine = np.stack([images, tokens], axis=1)[groups == group]
+            self.assertEqual(sorted(wanted.tolist()), sorted(mine.tolist()))
+        shares = [omnibal.share_of_shard(plan, shard, 7) for shard in range(7)]
+        self.assertEqual(sum(shares).tolist(), plan.multiplicities.tolist())
+        for shard, share in enumerate(shares):
+            self.assertEqual(share.sum(), len(range(shard, plan.group_count, 7)))
+
+    def test_entries_and_wrong_arguments(self):
+        samples = omnibal.SampleHistogram([3, 6, 3], [2, 10**10, 1])
+        self.assertEqual((samples.demands.tolist(), samples.counts.tolist()), ([3, 6], [3, 10**10]))
+        plan = omnibal.pack_histogram(samples, 6)
+        self.assertEqual((plan.group_count, plan.proven), (10**10 + 2, True))
+        with self.assertRaisesRegex(ValueError, "SampleHistogram: counts has 1 elements"):
+            omnibal.SampleHistogram([1, 2], [3])
+        with self.assertRaisesRegex(ValueError, r"counts\[0\] is -1"):
+            omnibal.SampleHistogram([1], [-1])
+        with self.assertRaisesRegex(ValueError, "1 and 2 resources"):
+            samples.merge(omnibal.count_samples(([1], [2])))
+        with self.assertRaisesRegex(ValueError, "capacity has 2 resources, must be 1"):
+            omnibal.pack_histogram(samples, (1, 2))
+        with self.assertRaisesRegex(ValueError, "shard is 3, must be below shards"):
+            omnibal.share_of_shard(plan, 3, 3)
+        with self.assertRaisesRegex(ValueError, "no further sample"):
+            omnibal.place_samples(plan, None, [4])
+        with self.assertRaisesRegex(ValueError, "demands have 2 resources, must have 1"):
+            omnibal.place_samples(plan, None, ([4], [4]))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -204,6 +204,78 @@ class LevelPacking:
 
 Bundled = TypeVar("Bundled", Groups, Packing)
 
+class SampleHistogram:
+    """How often each demand occurs: what a machine needs to know of samples that it does not have.
+
+    Args:
+        demands: the demands, as for the packers, in any order.
+        counts: the number of samples of each demand.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+        OverflowError: if there are more than 2**63 - 1 samples.
+
+    Example:
+        >>> shards = [omnibal.count_samples([6, 4, 6]), omnibal.count_samples([4, 12, 3])]
+        >>> shards[0].merge(shards[1])
+        >>> shards[0]
+        SampleHistogram(6 samples, 4 demands)
+        >>> shards[0].demands.tolist(), shards[0].counts.tolist()
+        ([3, 4, 6, 12], [1, 2, 2, 1])
+    """
+
+    def __init__(self, demands: Demands, counts: Integers) -> None: ...
+    @property
+    def demands(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def counts(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def sample_count(self) -> int: ...
+    def merge(self, other: "SampleHistogram") -> None:
+        """Adds the samples of another histogram, such as that of another shard, in any order.
+
+        Raises:
+            ValueError: if the other histogram has another number of resources.
+            OverflowError: if there are more than 2**63 - 1 samples.
+        """
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+class PatternPlan:
+    """Groups without names of samples: which demands a group of a pattern has, and how many groups.
+
+    Example:
+        >>> samples = omnibal.SampleHistogram([3, 4, 6], [2, 2, 2])
+        >>> plan = omnibal.pack_histogram(samples, 10)
+        >>> plan
+        PatternPlan(3 groups, 2 patterns, at least 3)
+        >>> plan.multiplicities.tolist()
+        [2, 1]
+    """
+
+    @property
+    def histogram(self) -> SampleHistogram: ...
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def entries(self) -> Indices: ...
+    @property
+    def counts(self) -> npt.NDArray[np.uint64]: ...
+    @property
+    def multiplicities(self) -> npt.NDArray[np.uint64]: ...
+    @property
+    def oversized(self) -> Indices: ...
+    @property
+    def group_count(self) -> int: ...
+    @property
+    def lower_bound(self) -> int: ...
+    @property
+    def proven(self) -> bool: ...
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
 class PrefixPacking:
     """Groups of sequences that share prefixes: a sequence of its groups.
 
@@ -1400,6 +1472,94 @@ def pack_padded(demands: Demands, capacity: Limits) -> Packing:
     Example:
         >>> omnibal.pack_padded([100, 10, 10, 10, 100], 150).groups.tolist()
         [[0], [4], [1, 2, 3]]
+    """
+
+NO_GROUP: int
+
+def count_samples(demands: Demands) -> SampleHistogram:
+    """Returns the histogram of samples, such as those of a shard.
+
+    Args:
+        demands: what each sample takes, as for the packers.
+
+    Returns:
+        The different demands, ascending, with the number of samples of each.
+
+    Raises:
+        ValueError: if a demand is negative.
+
+    Example:
+        >>> omnibal.count_samples([6, 4, 6])
+        SampleHistogram(3 samples, 2 demands)
+    """
+
+def pack_histogram(histogram: SampleHistogram, capacity: Limits) -> PatternPlan:
+    """Packs counted samples by best-fit decreasing, in a time that does not depend on their number.
+
+    Args:
+        histogram: the samples of all shards, from `count_samples` and `merge`.
+        capacity: what a group holds, one number for each resource.
+
+    Returns:
+        Patterns of groups with their multiplicities.
+
+    Raises:
+        ValueError: if the capacity is not positive.
+
+    Example:
+        >>> samples = omnibal.SampleHistogram([4096, 1024], [10**9, 10**9])
+        >>> plan = omnibal.pack_histogram(samples, 4096)
+        >>> plan.group_count, plan.proven
+        (1250000000, True)
+    """
+
+def share_of_shard(plan: PatternPlan, shard: int, shards: int) -> npt.NDArray[np.uint64]:
+    """Returns how many groups of each pattern a shard gets: group g is of shard g % shards.
+
+    Args:
+        plan: from `pack_histogram`.
+        shard: the number of the shard.
+        shards: the number of shards.
+
+    Returns:
+        A number for each pattern. The shares of all shards add up to the multiplicities.
+
+    Raises:
+        ValueError: if `shard` is not below `shards`.
+
+    Example:
+        >>> plan = omnibal.pack_histogram(omnibal.SampleHistogram([3, 2], [4, 3]), 6)
+        >>> plan.multiplicities.tolist()
+        [2, 1]
+        >>> [omnibal.share_of_shard(plan, shard, 2).tolist() for shard in range(2)]
+        [[1, 1], [1, 0]]
+    """
+
+def place_samples(
+    plan: PatternPlan, before: Optional[SampleHistogram], demands: Demands
+) -> npt.NDArray[np.uint64]:
+    """Returns the group of each sample of a shard.
+
+    Args:
+        plan: from `pack_histogram`.
+        before: the samples of the shards before this one. None: this is the first one.
+        demands: what each sample of this shard takes, as for `count_samples`.
+
+    Returns:
+        The number of the group of each sample, or `NO_GROUP` if the sample exceeds the capacity.
+
+    Raises:
+        ValueError: if the plan has fewer samples with a demand.
+
+    Example:
+        >>> shards = [[3, 2, 3], [3, 2, 2, 3]]
+        >>> first = omnibal.count_samples(shards[0])
+        >>> both = omnibal.count_samples(shards[0] + shards[1])
+        >>> plan = omnibal.pack_histogram(both, 6)
+        >>> omnibal.place_samples(plan, None, shards[0]).tolist()
+        [0, 2, 0]
+        >>> omnibal.place_samples(plan, first, shards[1]).tolist()
+        [1, 2, 2, 1]
     """
 
 def best_packing(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> Packing:
