@@ -67,16 +67,17 @@ struct place_experts_fn {
   /// is small. If a rank of the old placement has two copies of one expert, one of them is
   /// replaced, even if this exceeds the budget.
   ///
-  /// Complexity: 288 slots and 256 experts take about 0.1 ms for each layer; the search for a move
-  /// evaluates `slots^2` exchanges with each of a few ranks with small loads. Memory: 8 bytes for
-  /// each expert and each 64 ranks, and the list of moves. Determinism: portable; loads are rounded
-  /// so that the sum of the largest layer has 59 bits. Errors: `std::invalid_argument` that names
-  /// the argument for loads that are negative or not finite, for a number of loads that is not a
-  /// multiple of the layers, and for slots that are too few or too many for the experts. Also for
-  /// groups and nodes that do not divide the experts and ranks, and for an old placement of another
-  /// size or without one of the experts; `std::overflow_error` if the sum of the loads leaves its
-  /// type. Source: DeepSeek-AI, EPLB, 2025, for the first placement; the search and the budget are
-  /// our own.
+  /// Complexity: the search for a move sorts the ranks and evaluates `slots^2` exchanges with each
+  /// of a few ranks with small loads. Without `options.max_moved`, up to 2^13 / (ranks * slots)
+  /// random changes with `normal`, and 2^18 / (ranks * slots) with `thorough`, each begin another
+  /// descent. Memory: 8 bytes for each expert and each 64 ranks, and the list of moves.
+  /// Determinism: portable; loads are rounded so that the sum of the largest layer has 59 bits.
+  /// Errors: `std::invalid_argument` that names the argument for loads that are negative or not
+  /// finite, for a number of loads that is not a multiple of the layers, and for slots that are too
+  /// few or too many for the experts. Also for groups and nodes that do not divide the experts and
+  /// ranks, and for an old placement of another size or without one of the experts;
+  /// `std::overflow_error` if the sum of the loads leaves its type. Source: DeepSeek-AI, EPLB,
+  /// 2025, for the first placement; the search and the budget are our own.
   template <sample_range Loads>
     requires cost_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] expert_placement operator()(Loads const& loads, std::size_t slots,

@@ -78,13 +78,13 @@ struct spill_experts_fn {
   /// sends tokens. In rare cases this costs a further copy. To lower the largest number of tokens
   /// further with the same copies, call `split_experts`.
   ///
-  /// Complexity: an order takes about 2 us for 64 ranks; `fast` tries 16, `normal` 256 and
-  /// `thorough` 16,384. Memory: 32 bytes for each expert and 100 for each rank. Determinism:
-  /// portable. Errors: `std::invalid_argument` that names the argument for negative tokens, no
-  /// ranks, an unknown rank, a home for another number of experts, and a negative or infinite
-  /// overload; `std::length_error` above 2^32 - 1 experts or ranks; `std::overflow_error` if the
-  /// sum of the tokens exceeds 2^63 - 1. Source: Nguyen, Pandit, Xu, Xiong and Joty, Least-Loaded
-  /// Expert Parallelism, 2026, for the problem; the method is our own.
+  /// Complexity: at most 16 orders of the donors with `fast`, 256 with `normal` and 16,384 with
+  /// `thorough`. Memory: 32 bytes for each expert and 100 for each rank. Determinism: portable.
+  /// Errors: `std::invalid_argument` that names the argument for negative tokens, no ranks, an
+  /// unknown rank, a home for another number of experts, and a negative or infinite overload;
+  /// `std::length_error` above 2^32 - 1 experts or ranks; `std::overflow_error` if the sum of the
+  /// tokens exceeds 2^63 - 1. Source: Nguyen, Pandit, Xu, Xiong and Joty, Least-Loaded Expert
+  /// Parallelism, 2026, for the problem; the method is our own.
   template <token_range Tokens>
   [[nodiscard]] spill_plan operator()(Tokens const& tokens, std::span<std::uint32_t const> home,
                                       std::size_t ranks,

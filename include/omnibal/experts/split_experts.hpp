@@ -72,14 +72,14 @@ struct split_experts_fn {
   /// to the mean of the reached ranks. Several splits may be optimal. The result does not prefer
   /// particular copies, such as copies on the rank on which the tokens are.
   ///
-  /// Complexity: about 2 us for 256 experts on 8 ranks of 34 slots, 20 us on 64 ranks of 5; a
-  /// search for paths is linear in the number of pairs of copies of the same expert. Memory: 8
-  /// bytes for each expert, 24 for each slot and 40 for each rank. Determinism: portable. Errors:
-  /// `std::invalid_argument` that names the argument for negative tokens, no ranks, a number of
-  /// slots that is not a multiple of the ranks, an unknown expert, tokens of an expert without a
-  /// slot, and `first_tokens` with another number of elements than ranks; `std::length_error` above
-  /// 2^32 - 1 experts, slots or ranks; `std::overflow_error` if the sum of all tokens exceeds
-  /// 2^63 - 1. Source: Dinkelbach, Management Science 13, 1967, for Newton's method on ratios.
+  /// Complexity: a search for paths is linear in the number of pairs of copies of the same expert.
+  /// Memory: 8 bytes for each expert, 24 for each slot and 40 for each rank. Determinism: portable.
+  /// Errors: `std::invalid_argument` that names the argument for negative tokens, no ranks, a
+  /// number of slots that is not a multiple of the ranks, an unknown expert, tokens of an expert
+  /// without a slot, and `first_tokens` with another number of elements than ranks;
+  /// `std::length_error` above 2^32 - 1 experts, slots or ranks; `std::overflow_error` if the sum
+  /// of all tokens reaches 2^63.
+  /// Source: Dinkelbach, Management Science 13, 1967, for Newton's method on ratios.
   template <token_range Tokens>
   [[nodiscard]] expert_split operator()(Tokens const& tokens, std::span<std::uint32_t const> slots,
                                         std::size_t ranks,

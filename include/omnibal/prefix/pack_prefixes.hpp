@@ -61,7 +61,7 @@ struct pack_prefixes_options {
   std::size_t multiple_of = 1;
   /// The treatment of sequences that exceed the capacity on their own.
   oversize_policy oversized = oversize_policy::list;
-  /// The effort of the search: none, about 0.1 s or about 2 s for up to 10,000 sequences.
+  /// The effort of the search, which `steps` limits; `fast` does not search.
   omnibal::effort effort = omnibal::effort::normal;
   /// The maximum number of steps of the search. The default is 0, 2^18 or 2^22, depending on the
   /// effort. Each assignment of a path to a group during the search is a step.

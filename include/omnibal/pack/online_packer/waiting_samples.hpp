@@ -266,8 +266,8 @@ class waiting_samples {
   /// resolution of cells and depths. Among equal samples, returns the oldest sample of the last
   /// cell. A depth or a cell may have both samples that fit and samples that do not fit. In this
   /// case, only `probes` samples are tried, and a sample that fits may be missed. Adds the work to
-  /// `work`, in units of about 2 ns. Precondition: `at` is the place of the room, and `weigh` has
-  /// been called for a room that is not below this one.
+  /// `work`, in the units of `work_of_probe`. Precondition: `at` is the place of the room, and
+  /// `weigh` has been called for a room that is not below this one.
   [[nodiscard]] slot most_valuable(room_type const& room, place const& at,
                                    std::uint64_t& work) const {
     work += work_of_lookup;
