@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "docstrings.hpp"
 #include "results.hpp"
-
 #include "rows.hpp"
 
 #include <omnibal/pack/pack_histogram.hpp>
@@ -96,22 +95,15 @@ histogram from_entries(py::object const& demands, py::object const& counts) {
   });
 }
 
-/// Calls `body` with a histogram and another one of as many resources.
-template <class Body>
-decltype(auto) with_same_kinds(std::string const& function, histogram const& other,
-                               std::size_t kinds, Body const& body) {
-  if (other.kinds() != kinds) {
-    reject(function, "the histograms have " + std::to_string(kinds) + " and " +
-                         std::to_string(other.kinds()) + " resources, must have as many");
-  }
-  return body();
+void check_kinds(std::string const& function, histogram const& other, std::size_t kinds) {
+  if (other.kinds() == kinds) return;
+  reject(function, "the histograms have " + std::to_string(kinds) + " and " +
+                       std::to_string(other.kinds()) + " resources, must have as many");
 }
 
 void merge(histogram& self, histogram const& other) {
-  with_same_kinds("SampleHistogram.merge", other, self.kinds(), [&] {
-    std::visit(
-        [&](auto& of) { of.merge(std::get<std::decay_t<decltype(of)>>(other.of)); }, self.of);
-  });
+  check_kinds("SampleHistogram.merge", other, self.kinds());
+  std::visit([&](auto& of) { of.merge(std::get<std::decay_t<decltype(of)>>(other.of)); }, self.of);
 }
 
 /// A number for each entry, or a row of them.
@@ -171,20 +163,19 @@ py::array place_samples(plan const& of, py::object const& before, py::object con
   auto const place = [&]<std::size_t R>(omnibal::pattern_plan<R> const& patterns) {
     histogram passed{omnibal::sample_histogram<R>{}};
     if (!before.is_none()) passed = before.cast<histogram>();
-    return with_same_kinds(name, passed, R, [&] {
-      auto const& earlier = std::get<omnibal::sample_histogram<R>>(passed.of);
-      return released([&] {
-        return arrays::with_rows(
-            name, rows.table(), [&](auto samples, auto const& demand, auto kinds) {
-              if constexpr (kinds() == R) {
-                return omnibal::place_samples(patterns, earlier, samples, demand);
-              } else {
-                reject(name, "demands have " + std::to_string(kinds()) +
-                                 " resources, must have " + std::to_string(R));
-                return std::vector<std::uint64_t>{};
-              }
-            });
-      });
+    check_kinds(name, passed, R);
+    auto const& earlier = std::get<omnibal::sample_histogram<R>>(passed.of);
+    return released([&] {
+      return arrays::with_rows(
+          name, rows.table(), [&](auto samples, auto const& demand, auto kinds) {
+            if constexpr (kinds() == R) {
+              return omnibal::place_samples(patterns, earlier, samples, demand);
+            } else {
+              reject(name, "demands have " + std::to_string(kinds()) + " resources, must have " +
+                               std::to_string(R));
+              return std::vector<std::uint64_t>{};
+            }
+          });
     });
   };
   return convert::to_array(std::visit(place, of.of));
@@ -244,7 +235,8 @@ void define_histogram(py::module_& module) {
             self.of);
       });
   convert::add_pickle(
-      type, 2, [](histogram const& self) { return py::make_tuple(demands_of(self), counts_of(self)); },
+      type, 2,
+      [](histogram const& self) { return py::make_tuple(demands_of(self), counts_of(self)); },
       [](py::tuple const& state) { return from_entries(state[0], state[1]); });
 }
 
@@ -312,10 +304,10 @@ void define_plan(py::module_& module) {
       .def("__repr__", [](plan const& self) {
         return std::visit(
             [](auto const& of) {
-              return convert::repr_text(
-                  "PatternPlan", {convert::count_text(of.group_count, "group"),
-                                  convert::count_text(of.multiplicities.size(), "pattern"),
-                                  "at least " + std::to_string(of.lower_bound)});
+              return convert::repr_text("PatternPlan",
+                                        {convert::count_text(of.group_count, "group"),
+                                         convert::count_text(of.multiplicities.size(), "pattern"),
+                                         "at least " + std::to_string(of.lower_bound)});
             },
             self.of);
       });

@@ -11,6 +11,7 @@ import unittest.mock
 
 import numpy as np
 import rivals
+from drawn_lengths import drawn_lengths, flat
 from omnibal.compat import (
     areal, isf, lightbinpack, llamafactory, llava, llep, megatron, sglang, trl, veomni, verl, vllm,
 )
@@ -20,17 +21,7 @@ ROLLOUTS = np.random.RandomState(12)
 
 
 def random_lengths(count, most):
-    """Heavy tails and equal lengths."""
-    kind = RANDOM.randint(3)
-    if kind == 0:
-        return RANDOM.randint(1, most + 1, count).tolist()
-    if kind == 1:
-        return np.clip(RANDOM.lognormal(np.log(most) - 2, 1, count), 1, most).astype(int).tolist()
-    return RANDOM.choice([most // 2, most // 2 + 1, most // 3 + 1, 1], count).tolist()
-
-
-def flat(lists):
-    return [i for one in lists for i in one]
+    return drawn_lengths(RANDOM, count, most)
 
 
 class Trl(unittest.TestCase):

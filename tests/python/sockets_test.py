@@ -21,6 +21,7 @@ import warnings
 
 import numpy as np
 import omnibal
+from drawn_lengths import drawn_lengths, flat
 import rivals
 from omnibal.compat import energon, lhotse, megatron, pytorch, slime, trl, verl
 from omnibal.data import PackedBatchSampler, StatefulLoader, collate_packed, column_lengths
@@ -46,17 +47,7 @@ class Case(unittest.TestCase):
 
 
 def random_lengths(count, most):
-    """Equal, even and heavy-tailed lengths."""
-    kind = RANDOM.randint(3)
-    if kind == 0:
-        return RANDOM.randint(1, most + 1, count).tolist()
-    if kind == 1:
-        return np.clip(RANDOM.lognormal(np.log(most) - 2, 1, count), 1, most).astype(int).tolist()
-    return RANDOM.choice([most // 2, most // 2 + 1, most // 3 + 1, 1], count).tolist()
-
-
-def flat(lists):
-    return [i for one in lists for i in one]
+    return drawn_lengths(RANDOM, count, most)
 
 
 def fewest_groups(lengths, capacity):
