@@ -85,6 +85,15 @@ struct python_balancer {
   }
 };
 
+/// The options of a plan. The arguments must outlive them.
+omnibal::make_plan_options plan_options(nodes const& on, double max_overload,
+                                        arrays::numbers speeds) {
+  return {.ranks_per_node = on.ranks_per_node,
+          .node_of = on.of_rank,
+          .max_overload = max_overload,
+          .speeds = speeds};
+}
+
 plan make_plan(py::object const& home_offsets, py::object const& costs, py::object const& bytes,
                py::object const& balance, double max_overload, std::int64_t ranks_per_node,
                py::object const& node_of, py::object const& speeds) {
@@ -105,10 +114,7 @@ plan make_plan(py::object const& home_offsets, py::object const& costs, py::obje
   cost_table const list(name, "costs", costs);
   speed_array const given(name, speeds);
   auto const values = given.list();
-  omnibal::make_plan_options const options{.ranks_per_node = result.on.ranks_per_node,
-                                           .node_of = result.on.of_rank,
-                                           .max_overload = max_overload,
-                                           .speeds = values};
+  auto const options = plan_options(result.on, max_overload, values);
   result.of = released([&] {
     return list.visit([&](auto const& amounts) {
       if (is_word) return omnibal::make_plan(offsets.values(), amounts, sizes.values(), options);
@@ -175,10 +181,7 @@ orchestrated make_orchestration(py::object const& home_offsets, py::object const
   orchestrated result{{}, nodes(name, ranks_per_node, node_of)};
   speed_array const given(name, speeds);
   auto const values = given.list();
-  omnibal::make_plan_options const options{.ranks_per_node = result.on.ranks_per_node,
-                                           .node_of = result.on.of_rank,
-                                           .max_overload = max_overload,
-                                           .speeds = values};
+  auto const options = plan_options(result.on, max_overload, values);
   using phase = omnibal::encoder_phase<std::span<std::uint32_t const>, arrays::integers,
                                        arrays::integers, arrays::integers>;
   std::vector<phase> phases;
