@@ -59,6 +59,7 @@ fi
 
 step cmake --preset release -DCMAKE_COMPILE_WARNING_AS_ERROR=ON
 step cmake --build --preset release
+step ctest --preset release
 step ctest --preset nightly
 
 step cccl

@@ -86,6 +86,7 @@ look() {
   needs catch2 has_header catch2
   wants libopenmpi-dev has_tool mpicxx
   wants openmpi-bin has_tool mpirun
+  [[ $purpose == test && -n ${CXX:-} ]] || needs clang has_tool clang++
   [[ $purpose != test ]] || return 0
 
   wants pybind11-dev has_header pybind11/pybind11.h
@@ -93,7 +94,6 @@ look() {
   wants python3-numpy has_python numpy
   look_for_torch wants
   needs libbenchmark-dev has_header benchmark/benchmark.h
-  needs clang has_tool clang++
   wants doxygen has_tool doxygen
   local architecture
   for architecture in aarch64 s390x; do

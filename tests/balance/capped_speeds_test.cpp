@@ -122,7 +122,7 @@ double time_over_mean(omnibal::grouping const& parts, std::vector<sample> const&
 }  // namespace
 
 // Bounds, loads, proofs and refusals must agree with all ways to place the samples.
-TEST_CASE("balance_under_capacity with speeds agrees with brute force") {
+TEST_CASE("balance_under_capacity with speeds agrees with brute force", "[slow]") {
   test::random_amounts random(5);
   std::size_t proven = 0;
   std::size_t optimal = 0;

@@ -48,7 +48,7 @@ mix_and_bound measure(omnibal::steps const& schedule, load_list const& loads,
 
 }  // namespace
 
-TEST_CASE("min_mix is above no schedule, and far above zero for some") {
+TEST_CASE("min_mix is above no schedule, and far above zero for some", "[slow]") {
   test::random_amounts random(5);
   double largest = 0;
   for (std::uint64_t instance = 0; instance != 40; ++instance) {

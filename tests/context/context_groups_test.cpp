@@ -212,7 +212,7 @@ TEST_CASE("mixtures are within a few per cent of the bound", "[context]") {
   CHECK(worst <= most[kind].worst);
 }
 
-TEST_CASE("groups of degrees that are a chain of divisors lie on blocks", "[context]") {
+TEST_CASE("groups of degrees that are a chain of divisors lie on blocks", "[slow]") {
   // The exact search opens the groups of this step as 1, 2 and 1 ranks.
   test::context_question small{
       .lengths = {8, 6, 3, 4, 5, 5}, .ranks = 4, .options = {.capacity = 8, .degrees = {1, 2, 4}}};

@@ -115,7 +115,7 @@ TEMPLATE_TEST_CASE("improve_packing is sound and never worse", "[slow]",
   }
 }
 
-TEMPLATE_TEST_CASE("improve_packing is sound for floating-point numbers", "",
+TEMPLATE_TEST_CASE("improve_packing is sound for floating-point numbers", "[slow]",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>)) {
   constexpr std::size_t kinds = TestType::value;
