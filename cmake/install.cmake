@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` installs: the headers, the package of CMake and the file of pkg-config. None of
+# What `cmake --install` installs: the headers, the module, the package of CMake and the file of pkg-config. None of
 # it depends on an architecture, so nothing goes into a lib/.
 
 include(CMakePackageConfigHelpers)
@@ -13,6 +13,10 @@ install(
   TARGETS omnibal
   EXPORT omnibal-targets
   FILE_SET HEADERS COMPONENT headers)
+install(
+  FILES "${PROJECT_SOURCE_DIR}/include/omnibal/omnibal.cppm"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/omnibal"
+  COMPONENT headers)
 install(
   EXPORT omnibal-targets
   NAMESPACE omnibal::

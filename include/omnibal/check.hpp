@@ -6,6 +6,7 @@
 /// that exceeds its type is a `std::overflow_error`. The text of the exception names the function,
 /// the argument and the value.
 
+#include <bit>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -94,11 +95,26 @@ inline void check_number(std::string_view function, std::string_view argument, s
       message(function, argument, " is ", value, ", must be at most ", max_index_count));
 }
 
+/// Returns true for a number that is neither infinite nor NaN. With -ffast-math or
+/// -ffinite-math-only a compiler may remove comparisons because it assumes such numbers. Therefore
+/// the bits of the exponent are read, behind a statement that hides their origin from the compiler.
+template <std::floating_point T>
+[[nodiscard]] constexpr bool is_finite(T value) {
+#if defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+  constexpr std::uint64_t exponent = 0x7ff0000000000000U;
+  auto bits = std::bit_cast<std::uint64_t>(static_cast<double>(value));
+  if (!std::is_constant_evaluated()) __asm__("" : "+r"(bits));
+  return (bits & exponent) != exponent;
+#else
+  return (value < T{0} ? -value : value) <= std::numeric_limits<T>::max();
+#endif
+}
+
 /// Returns true for a weight that can be summed and compared: finite and not negative.
 template <class T>
 [[nodiscard]] constexpr bool is_valid_weight(T value) {
   if constexpr (std::floating_point<T>) {
-    return value >= T{0} && value <= std::numeric_limits<T>::max();
+    return value >= T{0} && is_finite(value);
   } else if constexpr (std::unsigned_integral<T>) {
     return true;
   } else {
@@ -129,7 +145,7 @@ constexpr void check_weight(std::string_view function, std::string_view argument
 template <class T>
 [[nodiscard]] constexpr bool is_positive(T value) {
   if constexpr (std::floating_point<T>) {
-    return value > T{0} && value <= std::numeric_limits<T>::max();
+    return value > T{0} && is_finite(value);
   } else {
     return value > T{0};
   }
@@ -175,7 +191,7 @@ template <class T>
 constexpr void checked_add(std::string_view function, std::string_view name, T& sum, T value) {
   if constexpr (std::floating_point<T>) {
     sum += value;
-    if (!(sum <= std::numeric_limits<T>::max())) throw_overflow(function, name);
+    if (!is_finite(sum)) throw_overflow(function, name);
   } else {
     if (__builtin_add_overflow(sum, value, &sum)) throw_overflow(function, name);
   }
@@ -189,7 +205,7 @@ template <class T, class Factor>
   T result{};
   if constexpr (std::floating_point<T>) {
     result = left * static_cast<T>(right);
-    if (!(result <= std::numeric_limits<T>::max())) throw_overflow(function, name);
+    if (!is_finite(result)) throw_overflow(function, name);
   } else {
     if (__builtin_mul_overflow(left, right, &result)) throw_overflow(function, name);
   }

@@ -136,7 +136,8 @@ struct step_spread_fn {
     void set_scale() {
       if (largest == 0 || std::abs(std::ilogb(largest)) <= 200) return;
       exponent = std::ilogb(largest);
-      sum = std::isfinite(sum) ? std::ldexp(sum, -exponent) : std::ldexp(small_sum, 64 - exponent);
+      sum = detail::is_finite(sum) ? std::ldexp(sum, -exponent)
+                                   : std::ldexp(small_sum, 64 - exponent);
     }
     void add_to_step(double amount) {
       double const scaled = exponent == 0 ? amount : std::ldexp(amount, -exponent);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/serial_backend.hpp"
 
+#include "list_order.hpp"
+
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/exclusive_sum.hpp>
 
@@ -76,7 +78,7 @@ struct take_too_much {
 }  // namespace
 
 TEST_CASE("every order visits every index once, and the orders differ") {
-  std::set<std::vector<std::size_t>> different;
+  test::list_set<std::vector<std::size_t>> different;
   for (visit_order const order : orders) {
     serial_backend backend(order, 5);
     std::vector<std::size_t> visited;
@@ -92,7 +94,7 @@ TEST_CASE("every order visits every index once, and the orders differ") {
 }
 
 TEST_CASE("a step whose indices depend on each other is not the same in every order") {
-  std::set<std::vector<std::uint32_t>> different;
+  test::list_set<std::vector<std::uint32_t>> different;
   for (visit_order const order : orders) {
     serial_backend backend(order);
     std::vector<std::uint32_t> values(50);

@@ -9,7 +9,7 @@ folders=()
 for folder in .ci bench cmake examples include scripts tests; do
   [[ -d $folder ]] && folders+=("$folder")
 done
-lacking=$(find "${folders[@]}" -type f \( -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
+lacking=$(find "${folders[@]}" -type f \( -name '*.[ch]pp' -o -name '*.cppm' -o -name '*.cu' -o -name '*.cuh' -o -name '*.h' \
   -o -name '*.py' -o -name '*.pyi' -o -name '*.sh' -o -name '*.awk' -o -name '*.cmake' -o -name '*.cmake.in' \
   -o -name CMakeLists.txt \) -exec awk '
     FNR == 1 && name { print name }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "error_text.hpp"
+#include "list_order.hpp"
 
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/prefix/build_prefix_forest.hpp>
@@ -8,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -125,7 +125,7 @@ TEMPLATE_TEST_CASE("build_prefix_forest equals pairwise comparison", "", std::in
     auto const sequences = random_sequences<TestType>(random);
     auto const forest = build_prefix_forest(sequences);
     require_order(forest);
-    std::set<std::vector<TestType>> prefixes;
+    test::list_set<std::vector<TestType>> prefixes;
     for (std::uint32_t i = 0; i != sequences.size(); ++i) {
       REQUIRE(forest.sequence_tokens(i) == sequences[i].size());
       for (std::uint32_t j = 0; j != i; ++j) {

@@ -3,6 +3,8 @@
 
 // What schedules must satisfy, and the evenest ones by trying all.
 
+#include "list_order.hpp"
+
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/resources.hpp>
@@ -60,8 +62,8 @@ inline std::string schedule_fault(omnibal::steps const& schedule, std::size_t gr
 }
 
 /// The groups of each step without those that repeat, ascending.
-inline std::set<std::vector<std::uint32_t>> step_sets(omnibal::steps const& schedule) {
-  std::set<std::vector<std::uint32_t>> result;
+inline list_set<std::vector<std::uint32_t>> step_sets(omnibal::steps const& schedule) {
+  list_set<std::vector<std::uint32_t>> result;
   for (std::size_t step = 0; step != schedule.size(); ++step) {
     std::vector<std::uint32_t> groups;
     for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {

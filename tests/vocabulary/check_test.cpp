@@ -27,6 +27,10 @@ static_assert(detail::is_valid_weight(0.0) && detail::is_valid_weight(-0.0));
 static_assert(detail::is_valid_weight(std::numeric_limits<double>::max()));
 static_assert(!detail::is_valid_weight(-0.5) && !detail::is_valid_weight(not_a_number));
 static_assert(!detail::is_valid_weight(infinity) && !detail::is_valid_weight(-infinity));
+static_assert(detail::is_finite(-1.0) && detail::is_finite(std::numeric_limits<double>::lowest()));
+static_assert(detail::is_finite(-0.0F) &&
+              !detail::is_finite(-std::numeric_limits<float>::infinity()));
+static_assert(!detail::is_finite(not_a_number) && !detail::is_finite(infinity));
 
 }  // namespace
 

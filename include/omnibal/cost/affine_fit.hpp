@@ -234,7 +234,7 @@ class affine_solver {
     for (std::size_t i = 0; i != sizes_.size(); ++i) {
       result[i] -= coefficients_[R];
       for (std::size_t r = 0; r != R; ++r) result[i] -= coefficients_[r] * sizes_[i][r];
-      if (!(std::abs(result[i]) <= std::numeric_limits<double>::max())) {
+      if (!is_finite(result[i])) {
         throw_overflow(function_, "a residual");
       }
     }
@@ -245,7 +245,7 @@ class affine_solver {
   using system = least_squares<R + 1>;
 
   void check_finite(std::string_view argument, double value) const {
-    if (std::abs(value) <= std::numeric_limits<double>::max()) return;
+    if (is_finite(value)) return;
     throw_invalid(function_, argument, "[", sizes_.size(), "] is ", value, ", must be finite");
   }
 
@@ -312,7 +312,7 @@ class affine_solver {
 
   void check_coefficients() const {
     for (double const coefficient : coefficients_) {
-      if (std::abs(coefficient) <= std::numeric_limits<double>::max()) continue;
+      if (is_finite(coefficient)) continue;
       throw_overflow(function_, "a coefficient");
     }
   }

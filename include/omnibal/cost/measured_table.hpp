@@ -49,7 +49,7 @@ class measured_cost {
       double const run = static_cast<double>(sizes_[right] - sizes_[left]);
       double const part = static_cast<double>(size - sizes_[left]) / run;
       Value const result = values_[left] + part * (values_[right] - values_[left]);
-      if (!(result <= std::numeric_limits<Value>::max())) {
+      if (!detail::is_finite(result)) {
         detail::throw_overflow("measured_table", "the value of a size");
       }
       return std::max(Value{0}, result);

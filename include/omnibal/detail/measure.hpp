@@ -319,7 +319,7 @@ template <std::size_t R, class T>
     if constexpr (std::integral<T>) {
       result &= static_cast<std::uint64_t>(amounts[r]) <= static_cast<std::uint64_t>(capacity[r]);
     } else {
-      result &= amounts[r] >= 0 && amounts[r] <= capacity[r];
+      result &= is_valid_weight(amounts[r]) && amounts[r] <= capacity[r];
     }
   }
   return result;

@@ -13,7 +13,6 @@
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -108,7 +107,7 @@ namespace detail {
 template <class S>
 void check_score(std::string_view function, S score) {
   if constexpr (std::floating_point<S>) {
-    if (std::isfinite(score)) return;
+    if (is_finite(score)) return;
     throw_invalid(function, "a score is " + to_text(score) + ", must be finite");
   }
 }

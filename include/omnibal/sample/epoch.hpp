@@ -66,7 +66,8 @@ inline constexpr std::uint64_t max_samples = (std::uint64_t{1} << 63) - 1;
 
 /// The state of a sampler, the same on all ranks. The future of the sampler depends only on the
 /// state, the data and the options. Trivially copyable, without padding and without pointers, so
-/// that a checkpoint may hold its bytes or its members.
+/// that a checkpoint may hold its bytes or its members. A processor with another order of bytes
+/// refuses the bytes and continues from the members.
 ///
 /// The constructor of a sampler checks the given state and throws if no sampler of the same data
 /// could have that state.

@@ -55,7 +55,7 @@ class context_search {
     buffers_.best.schedule.makespan = std::numeric_limits<double>::infinity();
     buffers_.filling.ranks.windows.prepare(instance_);
     try_micro_steps(0);
-    if (!(best_makespan() <= std::numeric_limits<double>::max())) {
+    if (!is_finite(best_makespan())) {
       throw_overflow(context_groups_name, "the time of all samples");
     }
     try_longer_micro_steps();

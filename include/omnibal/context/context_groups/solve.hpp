@@ -22,7 +22,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 
 namespace omnibal::inline v0::detail {
@@ -83,7 +82,7 @@ inline void solve_context_groups(std::span<std::uint32_t const> lengths, std::si
   context_bound& bound = buffers.bound;
   bound.measure(instance, memory);
   plan.lower_bound = bound.makespan();
-  if (!(plan.lower_bound <= std::numeric_limits<double>::max())) {
+  if (!is_finite(plan.lower_bound)) {
     throw_overflow(context_groups_name, "the time of all samples");
   }
   context_search search(instance, bound, memory, buffers.search);

@@ -494,7 +494,7 @@ class capacity_search {
 
   [[nodiscard]] double value_of(packed_samples<R, T> const& packed) const {
     auto const value = static_cast<double>(std::invoke(objective_, packed));
-    if (std::isfinite(value)) return value;
+    if (is_finite(value)) return value;
     throw_invalid(name, "objective is " + to_text(value) + " for the capacity " +
                             list_text(packed.capacity.amounts) + ", must be finite");
   }

@@ -13,7 +13,6 @@
 #include <omnibal/plan/training_step.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -72,7 +71,7 @@ class staged_step {
     result.seconds.add(slowest_, static_cast<double>(micro_batches_));
     result.seconds.bubble = std::max(0.0, simulated.makespan - result.seconds.total());
     result.seconds.add(after_);
-    if (std::isfinite(result.seconds.total())) return result;
+    if (is_finite(result.seconds.total())) return result;
     throw_overflow(function_, "the seconds of the step");
   }
 
