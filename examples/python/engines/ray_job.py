@@ -8,7 +8,7 @@ On a cluster, submit the folder: `ray job submit --working-dir . -- python ray_j
 
 import pickle
 
-import ray
+import ray.data
 
 import shards
 
@@ -25,7 +25,7 @@ def run(job):
         return {"shard": row["id"], "histogram": pickle.dumps(job.count(row["id"]))}
 
     def place(row, plan):
-        placed = job.place(row["shard"], pickle.loads(row["before"]), ray.get(plan))
+        placed = job.place(row["shard"], pickle.loads(row["before"]), plan)
         return placed._asdict()
 
     numbers = ray.data.range(job.shards, override_num_blocks=job.shards)
@@ -34,7 +34,8 @@ def run(job):
     tasks = ray.data.from_items(
         [{"shard": shard, "before": pickle.dumps(one)} for shard, one in enumerate(before)],
         override_num_blocks=job.shards)
-    placed = tasks.map(place, fn_kwargs={"plan": ray.put(plan)})
+    # Ray puts the function and its arguments into the object store once.
+    placed = tasks.map(place, fn_kwargs={"plan": plan})
     return plan, [shards.Placed(**row) for row in rows_of(placed, "placed", job.shards)]
 
 
