@@ -35,9 +35,9 @@ struct best_patterns_options {
 struct best_patterns_fn {
   /// Packs the samples of a histogram into the fewest groups that are found by patterns and their
   /// prices: `best_patterns(histogram, 4096)`. The result has at most the groups of
-  /// `pack_histogram`, usually the bound or a few groups more, and its bound is at least the bound
-  /// of `pack_histogram`. The number of samples hardly matters; the number of different demands
-  /// does: see `best_patterns_options`.
+  /// `pack_histogram`, with few different demands the bound or a few groups more, and its bound is
+  /// at least the bound of `pack_histogram`. The number of samples hardly matters; the number of
+  /// different demands does: see `best_patterns_options`.
   ///
   /// A linear program finds how many groups of each pattern hold all samples in the fewest
   /// fractions of groups, by column generation as in `packing_bound`. Its prices are the bound. Its
