@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Plans of 10^10 samples from their histograms, compared with best-fit decreasing of 10^7 samples
-/// one by one; and the passes of a shard over its samples: counting, and finding their groups.
+/// one by one; plans by prices compared with plans of best-fit decreasing; and the passes of a
+/// shard over its samples: counting, and finding their groups.
 
 #include "compare.hpp"
 #include "samples.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_patterns.hpp>
 #include <omnibal/pack/pack_histogram.hpp>
 #include <omnibal/pack/place_samples.hpp>
 #include <omnibal/pack/sample_histogram.hpp>
@@ -115,6 +117,64 @@ BENCHMARK_CAPTURE(pack_histogram_images_and_tokens, real_18_6016, bench::real_18
     ->Apply(few_times);
 BENCHMARK_CAPTURE(pack_histogram_images_and_tokens, independent_9_4096, bench::independent_9_4096)
     ->Apply(few_times);
+
+/// Best-fit decreasing of a histogram.
+template <std::size_t R>
+class by_best_fit {
+ public:
+  by_best_fit(omnibal::sample_histogram<R> const& histogram, omnibal::resources<R> const& capacity)
+      : histogram_(histogram), capacity_(capacity) {}
+
+  void prepare() const {}
+  void operator()() {
+    benchmark::DoNotOptimize(omnibal::pack_histogram(histogram_, capacity_).group_count);
+  }
+  [[nodiscard]] std::size_t items() const { return histogram_.entries().size(); }
+
+ private:
+  omnibal::sample_histogram<R> const& histogram_;
+  omnibal::resources<R> capacity_;
+};
+
+template <std::size_t R>
+void compare_patterns(benchmark::State& state, omnibal::sample_histogram<R> const& histogram,
+                      omnibal::resources<R> const& capacity) {
+  bench::compare(
+      state, by_best_fit<R>(histogram, capacity),
+      [&] { return omnibal::best_patterns(histogram, capacity); },
+      [&](auto const&) { return histogram.entries().size(); });
+  auto const first = omnibal::pack_histogram(histogram, capacity);
+  auto const plan = omnibal::best_patterns(histogram, capacity);
+  state.counters["ms"] =
+      1e-6 * state.counters["ns_per_item"] * static_cast<double>(histogram.entries().size());
+  state.counters["entries"] = static_cast<double>(histogram.entries().size());
+  state.counters["groups"] = static_cast<double>(plan.group_count);
+  state.counters["over_bound"] = static_cast<double>(plan.group_count - plan.lower_bound);
+  state.counters["fewer"] = static_cast<double>(first.group_count - plan.group_count);
+}
+
+/// Lengths rounded up to a 256th of the capacity.
+void best_patterns_lengths(benchmark::State& state) {
+  std::int64_t const capacity = state.range(0);
+  std::int64_t const step = capacity / 256;
+  std::vector<omnibal::demand_count<1>> rounded;
+  for (auto const& entry : lengths_up_to(capacity, 1e10).entries()) {
+    rounded.push_back({(entry.demand[0] + step - 1) / step * step, entry.count});
+  }
+  compare_patterns(state, omnibal::sample_histogram<1>(std::move(rounded)),
+                   omnibal::resources<1>{capacity});
+}
+BENCHMARK(best_patterns_lengths)->Arg(4096)->Arg(131072)->Apply(few_times);
+
+void best_patterns_uniform(benchmark::State& state) {
+  std::vector<omnibal::demand_count<1>> entries;
+  for (std::int64_t value = 1000; value <= 5000; value += 4000 / state.range(0)) {
+    entries.push_back({value + value % 7, 30'000'000});
+  }
+  compare_patterns(state, omnibal::sample_histogram<1>(std::move(entries)),
+                   omnibal::resources<1>{10'000});
+}
+BENCHMARK(best_patterns_uniform)->Arg(20)->Arg(100)->Arg(300)->Apply(few_times);
 
 /// One pass over the tokens.
 class sum_of_tokens {

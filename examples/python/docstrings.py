@@ -20,6 +20,7 @@ ALGORITHMS = {
     "pack_padded": "pack/pack_padded",
     "count_samples": "pack/sample_histogram",
     "pack_histogram": "pack/pack_histogram",
+    "best_patterns": "pack/best_patterns",
     "share_of_shard": "pack/share_of_shard",
     "place_samples": "pack/place_samples",
     "best_packing": "pack/best_packing",

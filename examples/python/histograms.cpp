@@ -3,6 +3,7 @@
 #include "results.hpp"
 #include "rows.hpp"
 
+#include <omnibal/pack/best_patterns.hpp>
 #include <omnibal/pack/pack_histogram.hpp>
 #include <omnibal/pack/pattern_plan.hpp>
 #include <omnibal/pack/place_samples.hpp>
@@ -12,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -45,6 +47,8 @@ struct histogram {
 struct plan {
   std::variant<omnibal::pattern_plan<1>, omnibal::pattern_plan<2>, omnibal::pattern_plan<3>> of;
   limit_list capacity;
+  /// The steps of `best_patterns`; empty if the plan is of `pack_histogram`.
+  std::optional<std::int64_t> pattern_steps;
 };
 
 }  // namespace histograms
@@ -135,17 +139,31 @@ py::array counts_of(histogram const& self) {
       self.of);
 }
 
-plan pack_histogram(histogram const& samples, py::object const& capacity) {
-  std::string const name = "pack_histogram";
+plan pack_patterns(std::string const& name, histogram const& samples, py::object const& capacity,
+                   std::optional<std::int64_t> pattern_steps) {
   limit_list limits(name, "capacity", capacity);
   return released([&] {
     return std::visit(
         [&]<std::size_t R>(omnibal::sample_histogram<R> const& of) {
           auto const bounds = arrays::limits_of<R>(name, "capacity", limits.values());
-          return plan{omnibal::pack_histogram(of, bounds), std::move(limits)};
+          if (!pattern_steps) {
+            return plan{omnibal::pack_histogram(of, bounds), std::move(limits), pattern_steps};
+          }
+          std::size_t const steps = count_of(name, "pattern_steps", *pattern_steps);
+          return plan{omnibal::best_patterns(of, bounds, {.pattern_steps = steps}),
+                      std::move(limits), pattern_steps};
         },
         samples.of);
   });
+}
+
+plan pack_histogram(histogram const& samples, py::object const& capacity) {
+  return pack_patterns("pack_histogram", samples, capacity, {});
+}
+
+plan best_patterns(histogram const& samples, py::object const& capacity,
+                   std::int64_t pattern_steps) {
+  return pack_patterns("best_patterns", samples, capacity, pattern_steps);
 }
 
 py::array share_of_shard(plan const& of, std::int64_t shard, std::int64_t shards) {
@@ -313,14 +331,18 @@ void define_plan(py::module_& module) {
       });
   // The same samples and limits have the same plan.
   convert::add_pickle(
-      type, 2,
+      type, 3,
       [](plan const& self) {
         auto const limits = self.capacity.values();
         return py::make_tuple(
             std::visit([](auto const& of) { return histogram{of.histogram}; }, self.of),
-            convert::to_array(std::vector<std::int64_t>(limits.begin(), limits.end())));
+            convert::to_array(std::vector<std::int64_t>(limits.begin(), limits.end())),
+            self.pattern_steps);
       },
-      [](py::tuple const& state) { return pack_histogram(state[0].cast<histogram>(), state[1]); });
+      [](py::tuple const& state) {
+        return pack_patterns("PatternPlan", state[0].cast<histogram>(), state[1],
+                             state[2].cast<std::optional<std::int64_t>>());
+      });
 }
 
 }  // namespace
@@ -332,6 +354,8 @@ void define(py::module_& module) {
   module.def("count_samples", &count_samples, docstrings::count_samples, py::arg("demands"));
   module.def("pack_histogram", &pack_histogram, docstrings::pack_histogram, py::arg("histogram"),
              py::arg("capacity"));
+  module.def("best_patterns", &best_patterns, docstrings::best_patterns, py::arg("histogram"),
+             py::arg("capacity"), py::arg("pattern_steps") = std::int64_t{1} << 28);
   module.def("share_of_shard", &share_of_shard, docstrings::share_of_shard, py::arg("plan"),
              py::arg("shard"), py::arg("shards"));
   module.def("place_samples", &place_samples, docstrings::place_samples, py::arg("plan"),

@@ -91,6 +91,7 @@
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pack/best_patterns.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/demand_count.hpp>

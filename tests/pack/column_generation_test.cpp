@@ -23,13 +23,13 @@ namespace detail = omnibal::detail;
 
 /// What the best pattern is worth, by trying all of them from a type on.
 template <class Sample>
-std::int64_t best_worth(std::vector<Sample> const& types, std::vector<std::uint32_t> const& counts,
+std::int64_t best_worth(std::vector<Sample> const& types, std::vector<std::uint64_t> const& counts,
                         std::vector<std::int64_t> const& prices, Sample const& room,
                         std::size_t type = 0) {
   if (type == types.size()) return 0;
   std::int64_t best = best_worth(types, counts, prices, room, type + 1);
   Sample left = room;
-  for (std::uint32_t count = 1; count <= counts[type]; ++count) {
+  for (std::int64_t count = 1; count <= static_cast<std::int64_t>(counts[type]); ++count) {
     if (!types[type].fits(left)) break;
     left -= types[type];
     best = std::max(best, prices[type] * count + best_worth(types, counts, prices, left, type + 1));
@@ -40,7 +40,7 @@ std::int64_t best_worth(std::vector<Sample> const& types, std::vector<std::uint3
 /// Runs a pricing over random prices and compares what it finds with all patterns.
 template <class Pricing, class Sample>
 void check_pricing(Pricing& pricing, test::random_amounts& random, std::vector<Sample> const& types,
-                   std::vector<std::uint32_t> const& counts, Sample const& capacity) {
+                   std::vector<std::uint64_t> const& counts, Sample const& capacity) {
   constexpr std::int64_t one = detail::pattern_master::one;
   std::vector<std::int64_t> prices(types.size());
   for (auto& price : prices) price = random.between(-one / 8, one);
@@ -80,13 +80,13 @@ TEST_CASE("scalar_pricing finds the pattern that is worth most") {
     std::int64_t const capacity = random.between(1, 60);
     std::vector<omnibal::resources<1>> types;
     std::vector<std::uint64_t> values;
-    std::vector<std::uint32_t> counts;
+    std::vector<std::uint64_t> counts;
     for (std::int64_t value = 0; types.size() != 5;) {
       value += random.between(1, 12);
       if (value > capacity) break;
       types.push_back({value});
       values.push_back(static_cast<std::uint64_t>(value));
-      counts.push_back(static_cast<std::uint32_t>(random.between(1, 7)));
+      counts.push_back(static_cast<std::uint64_t>(random.between(1, 7)));
     }
     if (types.empty()) continue;
     detail::scalar_pricing pricing(values, counts, static_cast<std::uint64_t>(capacity));
@@ -108,8 +108,8 @@ TEMPLATE_TEST_CASE("vector_pricing finds the pattern that is worth most", "",
       std::int64_t const most = capacity[r] / unit;
       return random.between(r == 0 ? 1 : 0, most) * (repeat % 3 == 2 ? 1 : unit);
     });
-    std::vector<std::uint32_t> counts(types.size());
-    for (auto& count : counts) count = static_cast<std::uint32_t>(random.between(1, 5));
+    std::vector<std::uint64_t> counts(types.size());
+    for (auto& count : counts) count = static_cast<std::uint64_t>(random.between(1, 5));
     detail::with_layout(capacity, [&](auto const& layout) {
       using layout_type = std::remove_cvref_t<decltype(layout)>;
       detail::measured<layout_type> const input{layout, capacity, {}, {}, {}};

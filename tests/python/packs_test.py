@@ -462,6 +462,17 @@ class Histograms(unittest.TestCase):
         for shard, share in enumerate(shares):
             self.assertEqual(share.sum(), len(range(shard, plan.group_count, 7)))
 
+    def test_the_best_patterns_need_fewer_groups(self):
+        samples = omnibal.SampleHistogram([3, 4], [12 * 10**9, 6 * 10**9])
+        plan = omnibal.best_patterns(samples, 10)
+        self.assertEqual((plan.group_count, plan.proven), (6 * 10**9, True))
+        self.assertEqual(omnibal.pack_histogram(samples, 10).group_count, 7 * 10**9)
+        self.assertEqual(pickle.loads(pickle.dumps(plan)), plan)
+        self.assertEqual(omnibal.best_patterns(samples, 10, pattern_steps=0),
+                         omnibal.pack_histogram(samples, 10))
+        with self.assertRaisesRegex(ValueError, "best_patterns: pattern_steps is -1"):
+            omnibal.best_patterns(samples, 10, pattern_steps=-1)
+
     def test_entries_and_wrong_arguments(self):
         samples = omnibal.SampleHistogram([3, 6, 3], [2, 10**10, 1])
         self.assertEqual((samples.demands.tolist(), samples.counts.tolist()), ([3, 6], [3, 10**10]))

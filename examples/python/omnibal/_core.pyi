@@ -1513,6 +1513,32 @@ def pack_histogram(histogram: SampleHistogram, capacity: Limits) -> PatternPlan:
         (1250000000, True)
     """
 
+def best_patterns(
+    histogram: SampleHistogram, capacity: Limits, pattern_steps: int = 268435456
+) -> PatternPlan:
+    """Packs counted samples into the fewest groups that are found by patterns and their prices.
+
+    Args:
+        histogram: the samples of all shards, from `count_samples` and `merge`.
+        capacity: what a group holds, one number for each resource.
+        pattern_steps: the maximum number of steps of each linear program. There may be as many
+            different demands as the cube root of 4 * pattern_steps, at most 4,096.
+
+    Returns:
+        Patterns of groups with their multiplicities, with at most the groups of `pack_histogram`.
+        A copy by `pickle` repeats the search where it arrives.
+
+    Raises:
+        ValueError: if the capacity is not positive.
+
+    Example:
+        >>> samples = omnibal.SampleHistogram([3, 4], [1200, 600])
+        >>> omnibal.pack_histogram(samples, 10).group_count
+        700
+        >>> omnibal.best_patterns(samples, 10).group_count
+        600
+    """
+
 def share_of_shard(plan: PatternPlan, shard: int, shards: int) -> npt.NDArray[np.uint64]:
     """Returns how many groups of each pattern a shard gets: group g is of shard g % shards.
 

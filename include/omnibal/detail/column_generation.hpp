@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,7 +44,7 @@ class column_generation {
  public:
   /// Keeps views of the arguments, which must outlive this object. `counts[i]` samples are of type
   /// i.
-  column_generation(std::span<std::uint32_t const> counts, Pricing& pricing)
+  column_generation(std::span<std::uint64_t const> counts, Pricing& pricing)
       : counts_(counts), pricing_(pricing) {}
 
   /// Returns the larger of `bound` and the bound that is found in `steps` steps.
@@ -54,7 +55,7 @@ class column_generation {
     if (*std::max_element(alone.begin(), alone.end()) > max_alone) return bound;
     std::vector<pattern> const packing = greedy_packing();
     if (groups_ <= bound) return bound;
-    pattern_master master(counts_, alone);
+    pattern_master& master = master_.emplace(counts_, alone);
     for (pattern const& next : packing) {
       if (master.worth(next) <= tolerated) continue;
       if (steps < change) return bound;
@@ -65,37 +66,41 @@ class column_generation {
       steps -= change;
       std::span<std::int64_t const> const prices = master.prices();
       // The value of the linear program falls from step to step, except for rounding.
-      if (!is_above(bound, prices, pattern_master::one) || !pricing_.run(prices, steps)) break;
-      while (is_above(bound, prices, pricing_.best_worth())) ++bound;
+      uint128 const worth = worth_of_all(prices);
+      if (worth <= static_cast<uint128>(pattern_master::one) * bound) break;
+      if (!pricing_.run(prices, steps)) break;
+      auto const best = static_cast<uint128>(pricing_.best_worth());
+      bound = std::max(bound, static_cast<std::size_t>((worth + best - 1) / best));
       if (groups_ <= bound || pricing_.best_worth() <= tolerated) break;
       if (!master.enter(pricing_.best())) break;
     }
     return bound;
   }
 
+  /// Returns the linear program at the end of `run`; empty if `run` needed none.
+  [[nodiscard]] std::optional<pattern_master> const& master() const { return master_; }
+
  private:
   /// The worth that a pattern must exceed to enter the basis.
   static constexpr std::int64_t tolerated = pattern_master::one + (pattern_master::one >> 24);
 
-  /// Returns true if all samples are worth more than `bound` groups, each of which is worth
-  /// `worth`.
-  [[nodiscard]] bool is_above(std::size_t bound, std::span<std::int64_t const> prices,
-                              std::int64_t worth) const {
+  /// Returns the worth of all samples.
+  [[nodiscard]] uint128 worth_of_all(std::span<std::int64_t const> prices) const {
     uint128 sum = 0;
     for (std::size_t i = 0; i != counts_.size(); ++i) {
       if (prices[i] > 0) sum += static_cast<uint128>(prices[i]) * counts_[i];
     }
-    return sum > static_cast<uint128>(worth) * bound;
+    return sum;
   }
 
   /// Returns the patterns of first-fit decreasing, each once, and counts its groups in `groups_`.
   [[nodiscard]] std::vector<pattern> greedy_packing() {
     std::vector<pattern> result;
-    std::vector<std::uint32_t> left(counts_.begin(), counts_.end());
+    std::vector<std::uint64_t> left(counts_.begin(), counts_.end());
     for (;;) {
       pattern next = pricing_.greedy(left);
       if (next.empty()) return result;
-      std::uint32_t times = left[next.front().type] / next.front().count;
+      std::uint64_t times = left[next.front().type] / next.front().count;
       for (pattern_entry const entry : next) {
         times = std::min(times, left[entry.type] / entry.count);
       }
@@ -105,8 +110,9 @@ class column_generation {
     }
   }
 
-  std::span<std::uint32_t const> counts_;
+  std::span<std::uint64_t const> counts_;
   Pricing& pricing_;
+  std::optional<pattern_master> master_;
   std::size_t groups_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ class pattern_master {
 
   /// Begins with a basis of one pattern per type. `counts[i]` samples have type i, and `alone[i]`
   /// of them fill a group; all are positive.
-  pattern_master(std::span<std::uint32_t const> counts, std::span<std::uint32_t const> alone)
+  pattern_master(std::span<std::uint64_t const> counts, std::span<std::uint32_t const> alone)
       : types_(counts.size()) {
     std::size_t const types = size();
     inverse_.assign(types * types, 0.0F);
@@ -79,6 +80,46 @@ class pattern_master {
     return sum;
   }
 
+  /// Returns the patterns of the basis.
+  [[nodiscard]] std::span<pattern const> basis() const { return basis_; }
+
+  /// Returns how many whole groups each pattern of the basis fills, rounded to the nearest number
+  /// and such that the groups contain at most `counts[i]` samples of type i. The numbers of groups
+  /// are refined iteratively, with exact residuals. Complexity: types^2.
+  [[nodiscard]] std::vector<std::uint64_t> whole_groups(
+      std::span<std::uint64_t const> counts) const {
+    std::size_t const types = size();
+    std::vector<std::int64_t> groups(types, 0);
+    std::vector<int128> missing(types);
+    for (int round = 0; round != 8; ++round) {
+      for (std::size_t i = 0; i != types; ++i) missing[i] = static_cast<int128>(counts[i]);
+      for (std::size_t row = 0; row != types; ++row) {
+        for (pattern_entry const entry : basis_[row]) {
+          missing[entry.type] -= static_cast<int128>(groups[row]) * entry.count;
+        }
+      }
+      for (std::size_t row = 0; row != types; ++row) {
+        float const* const line = inverse_.data() + row * types;
+        double sum = 0.0;
+        for (std::size_t i = 0; i != types; ++i) {
+          sum += static_cast<double>(line[i]) * static_cast<double>(static_cast<float>(missing[i]));
+        }
+        groups[row] = nearest(groups[row], sum);
+      }
+    }
+    std::vector<std::uint64_t> left(counts.begin(), counts.end());
+    std::vector<std::uint64_t> result(types, 0);
+    for (std::size_t row = 0; row != types; ++row) {
+      std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+      for (pattern_entry const entry : basis_[row]) {
+        most = std::min(most, left[entry.type] / entry.count);
+      }
+      if (groups[row] > 0) result[row] = std::min(most, static_cast<std::uint64_t>(groups[row]));
+      for (pattern_entry const entry : basis_[row]) left[entry.type] -= result[row] * entry.count;
+    }
+    return result;
+  }
+
   /// Replaces a pattern of the basis by `entering`. Returns false if no pattern may leave the
   /// basis.
   bool enter(pattern const& entering) {
@@ -93,13 +134,23 @@ class pattern_master {
   }
 
  private:
-  [[nodiscard]] static float perturbed(std::uint32_t count, std::size_t type) {
+  [[nodiscard]] static float perturbed(std::uint64_t count, std::size_t type) {
     // The high bits of multiples of an odd number of 32 bits are spread evenly.
     std::uint32_t const spread = static_cast<std::uint32_t>(type) * 0x9e3779b9U >> 22;
     // The largest relative increase of a count by the perturbation.
     constexpr float largest_share = 1.0F / 8192;
     float const share = static_cast<float>(spread) * (largest_share / 1024);
     return static_cast<float>(count) * (1.0F + share);
+  }
+
+  /// Returns the integer that is nearest to a sum, within 2^62 of zero and even if the second
+  /// number is not one.
+  [[nodiscard]] static std::int64_t nearest(std::int64_t groups, double more) {
+    constexpr std::int64_t most = std::int64_t{1} << 61;
+    double const rounded = std::floor(more + 0.5);
+    if (!(rounded > static_cast<double>(-most))) return std::max(groups, std::int64_t{0}) - most;
+    if (rounded >= static_cast<double>(most)) return std::min(groups, std::int64_t{0}) + most;
+    return std::clamp(groups + static_cast<std::int64_t>(rounded), -2 * most, 2 * most);
   }
 
   /// Returns the row whose groups reach zero first when the groups of the column grow. Among equal

@@ -128,7 +128,7 @@ class copy_bounds {
     std::size_t const count = last - first;
     if (budget.is_spent() || count < 3 || count > max_paths || bound >= count) return bound;
     path_pricing pricing(ends_, first, last, above, capacity_ - above);
-    std::vector<std::uint32_t> const each(count, 1);
+    std::vector<std::uint64_t> const each(count, 1);
     // One linear program may use half of the remaining steps.
     std::size_t const most = budget.left() / 2;
     std::size_t const result = column_generation<path_pricing>(each, pricing).run(bound, most);

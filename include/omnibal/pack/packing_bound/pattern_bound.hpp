@@ -7,8 +7,8 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/column_generation.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/packing_bound/scalar_pricing.hpp>
-#include <omnibal/pack/packing_bound/vector_pricing.hpp>
+#include <omnibal/pack/detail/scalar_pricing.hpp>
+#include <omnibal/pack/detail/vector_pricing.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -27,11 +27,11 @@ struct sample_types {
   using demand_type = typename Layout::demand_type;
 
   std::vector<demand_type> demands;
-  std::vector<std::uint32_t> counts;
+  std::vector<std::uint64_t> counts;
 
   /// Returns the types of the samples; none if there are more than `most` types.
   [[nodiscard]] static sample_types of(measured<Layout> const& input, std::size_t most) {
-    std::vector<std::pair<demand_type, std::uint32_t>> found;
+    std::vector<std::pair<demand_type, std::uint64_t>> found;
     auto const precedes = [](auto const& entry, demand_type const& demand) {
       if constexpr (std::integral<demand_type>) {
         return entry.first < demand;
@@ -68,7 +68,7 @@ template <class Layout>
   using amounts_type = typename Layout::amounts_type;
   if constexpr (std::integral<typename amounts_type::value_type>) {
     auto const types = sample_types<Layout>::of(input, max_pattern_types(steps));
-    std::span<std::uint32_t const> const counts = types.counts;
+    std::span<std::uint64_t const> const counts = types.counts;
     if constexpr (amounts_type::size() == 1) {
       std::vector<std::uint64_t> values;
       for (auto const& demand : types.demands) {

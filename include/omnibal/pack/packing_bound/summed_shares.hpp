@@ -2,41 +2,15 @@
 #pragma once
 
 /// \file
-/// One kind of demand in place of several.
+/// Bound from one kind of demand in place of several.
 
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/pack/detail/summed_shares.hpp>
 #include <omnibal/pack/packing_bound/dual_feasible.hpp>
-#include <omnibal/pack/score.hpp>
-#include <omnibal/resources.hpp>
 
 #include <cstddef>
-#include <cstdint>
 
 namespace omnibal::inline v0::detail {
-
-/// The sum of the shares that amounts require of all capacities, each rounded down to 2^-24.
-/// Amounts that fit together have sums that fit `whole()` together. The method is surrogate
-/// relaxation (Glover, 1968).
-template <std::size_t R>
-class summed_shares {
- public:
-  explicit constexpr summed_shares(resources<R> const& capacity) {
-    for (std::size_t r = 0; r != R; ++r) scales_[r] = share_scale<std::int64_t>(capacity[r]);
-    whole_ = (*this)(capacity);
-  }
-
-  [[nodiscard]] constexpr std::int64_t whole() const { return whole_; }
-
-  [[nodiscard]] constexpr std::int64_t operator()(resources<R> const& amounts) const {
-    std::int64_t sum = 0;
-    for (std::size_t r = 0; r != R; ++r) sum += scales_[r](amounts[r]);
-    return sum;
-  }
-
- private:
-  share_scale<std::int64_t> scales_[R];
-  std::int64_t whole_ = 0;
-};
 
 /// Returns the bound by dual feasible functions from the sum of the shares of all capacities.
 template <class Layout>

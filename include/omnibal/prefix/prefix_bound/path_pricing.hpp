@@ -56,7 +56,7 @@ class path_pricing {
   [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
 
   /// Returns the next group of a first packing of the paths, or an empty group after the last one.
-  [[nodiscard]] pattern greedy(std::span<std::uint32_t const>) {
+  [[nodiscard]] pattern greedy(std::span<std::uint64_t const>) {
     return next_ == packing_.size() ? pattern() : packing_[next_++];
   }
 

@@ -26,7 +26,7 @@ class scalar_pricing {
  public:
   /// Keeps positive values up to the capacity, which is below 2^32, and the number of times that
   /// each occurs.
-  scalar_pricing(std::span<std::uint64_t const> values, std::span<std::uint32_t const> counts,
+  scalar_pricing(std::span<std::uint64_t const> values, std::span<std::uint64_t const> counts,
                  std::uint64_t capacity)
       : values_(values.begin(), values.end()), capacity_(capacity) {
     for (std::size_t i = 0; i != values.size(); ++i) {
@@ -38,7 +38,7 @@ class scalar_pricing {
   [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
 
   /// Returns a group of the samples that are left, the largest samples first.
-  [[nodiscard]] pattern greedy(std::span<std::uint32_t const> left) const {
+  [[nodiscard]] pattern greedy(std::span<std::uint64_t const> left) const {
     pattern result;
     std::uint64_t room = capacity_;
     for (std::size_t i = values_.size(); i-- != 0;) {

@@ -8,7 +8,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/pattern_master.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/pack/packing_bound/summed_shares.hpp>
+#include <omnibal/pack/detail/summed_shares.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -30,7 +30,7 @@ class vector_pricing {
   /// Keeps different demands and the number of times that each occurs. `input` must outlive this
   /// object.
   vector_pricing(measured<Layout> const& input, std::span<demand_type const> demands,
-                 std::span<std::uint32_t const> counts)
+                 std::span<std::uint64_t const> counts)
       : input_(input), demands_(demands.begin(), demands.end()) {
     summed_shares<amounts_type::size()> const sum(input.capacity);
     whole_ = sum.whole();
@@ -51,7 +51,7 @@ class vector_pricing {
   [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
 
   /// Returns a group of the samples that are left, the largest samples first.
-  [[nodiscard]] pattern greedy(std::span<std::uint32_t const> left) const {
+  [[nodiscard]] pattern greedy(std::span<std::uint64_t const> left) const {
     pattern result;
     auto room = input_.layout.empty_room();
     for (std::uint32_t const i : largest_first_) {
