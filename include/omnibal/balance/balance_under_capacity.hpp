@@ -107,8 +107,8 @@ struct balance_under_capacity_fn {
   /// of the result is the load that the fastest part has at the same time. Integers are rounded up
   /// and are at most 2^63 - 1. Speeds are rounded as in `lpt`.
   ///
-  /// With `oversize_policy::own_group`, each sample that exceeds the capacity has a part of its own,
-  /// and no other part exceeds the capacity.
+  /// With `oversize_policy::own_group`, each sample that exceeds the capacity has a part of its
+  /// own, and no other part exceeds the capacity.
   ///
   /// The status is `infeasible` only if this is proven, by a sample that exceeds the capacity, by
   /// `packing_bound` or by an exhaustive search. If the search fails without a proof, the status is
@@ -123,9 +123,10 @@ struct balance_under_capacity_fn {
   /// `improve_packing`. Memory for R kinds of demand: about 150 + 32R bytes per sample and 200 +
   /// 50R per part, 80 more with different speeds. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if there are no parts, if a capacity is not positive, if a demand or
-  /// cost is negative or not finite, if `max_overload` is negative or not finite, if `options.oversized` is `list`, or if a speed is
-  /// not positive, not finite or below 2^-31 of the largest. `std::overflow_error` if the sum of
-  /// all costs exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
+  /// cost is negative or not finite, if `max_overload` is negative or not finite, if
+  /// `options.oversized` is `list`, or if a speed is not positive, not finite or below 2^-31 of the
+  /// largest. `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error`
+  /// above 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&

@@ -242,8 +242,9 @@ struct micro_batches_fn {
   /// Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism: portable for
   /// integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument` if the
   /// multiple is zero, if there is not one speed for each rank, if a speed is not positive, not
-  /// finite or below 2^-31 of the largest, if `options.oversized` is `list`, or, with `reject`, if a sample
-  /// exceeds the capacity. The text then names the sample and its demand. `std::length_error` above 2^32 - 1 micro-batches.
+  /// finite or below 2^-31 of the largest, if `options.oversized` is `list`, or, with `reject`, if
+  /// a sample exceeds the capacity. The text then names the sample and its demand.
+  /// `std::length_error` above 2^32 - 1 micro-batches.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
@@ -268,8 +269,7 @@ struct micro_batches_fn {
       detail::capped_effort const effort = detail::effort_of(options, levels);
       detail::capped_balancer balancer(input, costs, effort);
       std::size_t const step = checked_cells(ranks, options.multiple_of);
-      std::size_t const least =
-          next_multiple(fewest_batches(own.bound(), speeds), step);
+      std::size_t const least = next_multiple(fewest_batches(own.bound(), speeds), step);
       std::size_t batches =
           std::max(least, next_multiple(balancer.few_groups(least, go_on).size(), step));
       while (batches > least && balancer.search(batches - step) == solve_status::solved) {
