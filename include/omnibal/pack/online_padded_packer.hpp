@@ -6,8 +6,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/pack/detail/padded_count.hpp>
 #include <omnibal/pack/online_packer.hpp>
-#include <omnibal/pack/pack_padded/padded_runs.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

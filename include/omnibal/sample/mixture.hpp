@@ -10,7 +10,7 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/permutation.hpp>
-#include <omnibal/sample/detail/mixture_phase.hpp>
+#include <omnibal/sample/mixture/mixture_phase.hpp>
 #include <omnibal/sample/epoch.hpp>
 
 #include <algorithm>

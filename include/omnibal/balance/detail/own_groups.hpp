@@ -7,7 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/detail/measured_bound.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/place_oversized.hpp>
 
 #include <algorithm>
