@@ -279,10 +279,16 @@ char const* to_text(omnibal::within_reason reason) {
   }
 }
 
+omnibal::oversize_policy to_oversized(std::string const& function, std::string const& name) {
+  bool const is_own = convert::word_of(function, "oversized", name, {"own_group", "reject"}) == 0;
+  return is_own ? omnibal::oversize_policy::own_group : omnibal::oversize_policy::reject;
+}
+
 within balance_under_capacity(py::object const& costs, std::int64_t parts,
                               py::object const& demands, py::object const& capacity,
                               double max_overload, std::string const& effort, std::uint64_t seed,
-                              py::object const& progress, py::object const& speeds) {
+                              py::object const& progress, py::object const& speeds,
+                              std::string const& oversized) {
   cost_array const list("balance_under_capacity", "costs", costs);
   speed_array const given("balance_under_capacity", speeds);
   auto const values = given.list();
@@ -293,6 +299,7 @@ within balance_under_capacity(py::object const& costs, std::int64_t parts,
   options.max_overload = max_overload;
   options.effort = to_effort("balance_under_capacity", effort);
   options.seed = seed;
+  options.oversized = to_oversized("balance_under_capacity", oversized);
   options.speeds = values;
   search_watch watch(progress);
   auto found = released([&] {
@@ -312,7 +319,8 @@ within balance_under_capacity(py::object const& costs, std::int64_t parts,
 results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::object const& demands,
                              py::object const& capacity, std::int64_t multiple_of,
                              double max_overload, std::string const& effort, std::uint64_t seed,
-                             py::object const& progress, py::object const& speeds) {
+                             py::object const& progress, py::object const& speeds,
+                             std::string const& oversized) {
   cost_array const list("micro_batches", "costs", costs);
   speed_array const given("micro_batches", speeds);
   auto const values = given.list();
@@ -324,6 +332,7 @@ results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::ob
   options.max_overload = max_overload;
   options.effort = to_effort("micro_batches", effort);
   options.seed = seed;
+  options.oversized = to_oversized("micro_batches", oversized);
   options.speeds = values;
   search_watch watch(progress);
   return results::to_steps(released([&] {
@@ -748,12 +757,13 @@ void define_balancing(py::module_& module) {
   module.def("balance_under_capacity", &balance_under_capacity, docstrings::balance_under_capacity,
              py::arg("costs"), py::arg("parts"), py::arg("demands"), py::arg("capacity"),
              py::kw_only(), py::arg("max_overload") = 0.01, py::arg("effort") = "normal",
-             py::arg("seed") = 0, py::arg("progress") = py::none(), py::arg("speeds") = py::none());
+             py::arg("seed") = 0, py::arg("progress") = py::none(), py::arg("speeds") = py::none(),
+             py::arg("oversized") = "reject");
   module.def("micro_batches", &micro_batches, docstrings::micro_batches, py::arg("costs"),
              py::arg("ranks"), py::arg("demands"), py::arg("capacity"), py::kw_only(),
              py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,
              py::arg("effort") = "normal", py::arg("seed") = 0, py::arg("progress") = py::none(),
-             py::arg("speeds") = py::none());
+             py::arg("speeds") = py::none(), py::arg("oversized") = "reject");
   module.def("schedule_steps", &schedule_steps, docstrings::schedule_steps, py::arg("loads"),
              py::arg("ranks"), py::kw_only(), py::arg("seed") = 0, py::arg("epoch") = 0,
              py::arg("max_dist_ratio") = 0.005, py::arg("remainder") = "short_step",

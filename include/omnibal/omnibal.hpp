@@ -15,6 +15,7 @@
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/optimizer_steps.hpp>
 #include <omnibal/balance/rebalance.hpp>
 #include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
@@ -101,6 +102,7 @@
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/online_padded_packer.hpp>
 #include <omnibal/pack/pack_histogram.hpp>
 #include <omnibal/pack/pack_padded.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -179,6 +181,7 @@
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/rng/numpy.hpp>
 #include <omnibal/rng/permutation.hpp>
+#include <omnibal/sample/batch_mixture.hpp>
 #include <omnibal/sample/bundles.hpp>
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>

@@ -2237,6 +2237,7 @@ def balance_under_capacity(
     seed: int = 0,
     progress: Optional[Callable[[int, int, int], Optional[bool]]] = None,
     speeds: Optional[npt.ArrayLike] = None,
+    oversized: Literal["own_group", "reject"] = "reject",
 ) -> Within:
     """Balances costs over parts, none of which exceeds a capacity.
 
@@ -2253,6 +2254,8 @@ def balance_under_capacity(
             of groups so far and the lower bound. That search ends if it returns False. Ctrl-C raises
             KeyboardInterrupt.
         speeds: the speed of each part; the largest cost over speed is then small. None for equal speeds.
+        oversized: 'own_group' gives each sample above the capacity a part of its own. With 'reject'
+            such a sample makes the status 'infeasible'.
 
     Returns:
         A `Within`. Its status is 'infeasible' if it is proven that there are no such parts, with the
@@ -2281,6 +2284,7 @@ def micro_batches(
     seed: int = 0,
     progress: Optional[Callable[[int, int, int], Optional[bool]]] = None,
     speeds: Optional[npt.ArrayLike] = None,
+    oversized: Literal["own_group", "reject"] = "reject",
 ) -> Steps:
     """Packs samples into micro-batches, the same number on each rank and with even costs.
 
@@ -2298,12 +2302,14 @@ def micro_batches(
             of groups so far and the lower bound. That search ends if it returns False. Ctrl-C raises
             KeyboardInterrupt.
         speeds: the speed of each rank; the largest cost over speed is then small. None for equal speeds.
+        oversized: 'own_group' gives each sample above the capacity a micro-batch of its own. With
+            'reject' such a sample is an error.
 
     Returns:
         `Steps`: step m has micro-batch m of each rank.
 
     Raises:
-        ValueError: if an argument is wrong or a sample exceeds the capacity; the text names the
+        ValueError: if an argument is wrong, or with 'reject' if a sample exceeds the capacity; the text names the
             argument and its value.
 
     Example:
@@ -2313,6 +2319,8 @@ def micro_batches(
         Steps(2 steps of 2 ranks)
         >>> sorted(int(sample) for step in steps for rank in step for sample in rank)
         [0, 1, 2, 3, 4, 5, 6]
+        >>> omnibal.micro_batches([9, 2, 3], 2, [9, 2, 3], 8, oversized="own_group").cells.tolist()
+        [[0], [1, 2]]
     """
 
 def schedule_steps(

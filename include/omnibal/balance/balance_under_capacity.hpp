@@ -6,6 +6,7 @@
 
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/detail/capped_balancer.hpp>
+#include <omnibal/balance/detail/own_groups.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/check.hpp>
@@ -18,6 +19,7 @@
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/place_oversized.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
@@ -76,6 +78,9 @@ struct balance_under_capacity_options {
   std::optional<std::uint64_t> nodes = {};
   /// The seed of the search; other seeds find other groups.
   std::uint64_t seed = 0;
+  /// The treatment of samples that exceed the capacity by themselves: `reject`, no parts with the
+  /// status `infeasible`, or `own_group`, a part for each of them. `list` is not available.
+  oversize_policy oversized = oversize_policy::reject;
   /// The speed of each part, or one value for all; empty for equal speeds. The array must outlive
   /// the option.
   detail::speed_list speeds = {};
@@ -102,6 +107,9 @@ struct balance_under_capacity_fn {
   /// of the result is the load that the fastest part has at the same time. Integers are rounded up
   /// and are at most 2^63 - 1. Speeds are rounded as in `lpt`.
   ///
+  /// With `oversize_policy::own_group`, each sample that exceeds the capacity has a part of its
+  /// own, and no other part exceeds the capacity.
+  ///
   /// The status is `infeasible` only if this is proven, by a sample that exceeds the capacity, by
   /// `packing_bound` or by an exhaustive search. If the search fails without a proof, the status is
   /// `not_found`. The samples of a part have ascending indices; fewer samples than parts are legal.
@@ -115,9 +123,10 @@ struct balance_under_capacity_fn {
   /// `improve_packing`. Memory for R kinds of demand: about 150 + 32R bytes per sample and 200 +
   /// 50R per part, 80 more with different speeds. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if there are no parts, if a capacity is not positive, if a demand or
-  /// cost is negative or not finite, if `max_overload` is negative or not finite, or if a speed is
-  /// not positive, not finite or below 2^-31 of the largest. `std::overflow_error` if the sum of
-  /// all costs exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
+  /// cost is negative or not finite, if `max_overload` is negative or not finite, if
+  /// `options.oversized` is `list`, or if a speed is not positive, not finite or below 2^-31 of the
+  /// largest. `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error`
+  /// above 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
@@ -128,32 +137,35 @@ struct balance_under_capacity_fn {
                                 GoOn go_on = {}) const {
     detail::check_parts(name, parts);
     detail::check_max_overload(name, options.max_overload);
+    detail::check_oversized(name, options.oversized);
     detail::part_speeds const speeds(name, options.speeds, parts);
     auto const given = detail::given_costs(name, "cost", samples, cost);
     auto const costs = detail::measure_costs(name, given, std::identity{});
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       balance_under_capacity_result<detail::measured_weight<Samples, Cost>> result;
-      if (!input.oversized.empty()) {
+      if (!input.oversized.empty() && options.oversized == oversize_policy::reject) {
         result.status = solve_status::infeasible;
         result.reason = within_reason::sample_above_capacity;
         result.sample = input.oversized.front();
         return result;
       }
-      result.parts_needed = detail::measured_bound(input);
+      detail::own_groups const own(input);
+      result.parts_needed = own.bound();
       if (result.parts_needed > parts) {
         result.status = solve_status::infeasible;
         result.reason = within_reason::too_few_parts;
         return result;
       }
       if (!speeds.are_equal()) {
-        balance_at_speeds(input, costs, given, speeds, options, go_on, result);
+        balance_at_speeds(input, costs, given, speeds, own, options, go_on, result);
         return result;
       }
       detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
       std::int64_t const bound = balancer.lower_bound(parts);
       result.lower_bound = detail::given_bound(bound, costs, given);
-      auto const part_of = find_parts(balancer, parts, go_on, result);
+      auto part_of = find_parts(balancer, parts, go_on, result);
       if (!part_of) return result;
+      own.separate(*part_of, parts, costs);
       result.proven = balancer.largest_of(*part_of, parts) == bound;
       result.parts = detail::collect_parts(*part_of, parts);
       result.largest_load = detail::largest_given_load(result.parts, given);
@@ -190,6 +202,7 @@ struct balance_under_capacity_fn {
   static void balance_at_speeds(detail::measured<Layout> const& input,
                                 detail::integer_costs<1> const& costs,
                                 std::vector<Load> const& given, detail::part_speeds const& speeds,
+                                detail::own_groups const& own,
                                 balance_under_capacity_options const& options, GoOn& go_on,
                                 balance_under_capacity_result<Load>& result) {
     std::size_t const parts = speeds.size();
@@ -203,6 +216,7 @@ struct balance_under_capacity_fn {
     result.lower_bound = detail::given_bound(bound, speeds, costs, given);
     auto part_of = find_parts(balancer, parts, go_on, result);
     if (!part_of) return;
+    own.separate(*part_of, parts, costs);
     result.proven = balancer.largest_of(*part_of, parts) == bound;
     for (std::uint32_t& part : *part_of) part = numbers[part];
     result.parts = detail::collect_parts(*part_of, parts);

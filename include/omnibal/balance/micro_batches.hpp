@@ -5,6 +5,7 @@
 /// Micro-batches under a capacity, the same number on every rank.
 
 #include <omnibal/balance/detail/capped_balancer.hpp>
+#include <omnibal/balance/detail/own_groups.hpp>
 #include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/micro_batches/timed_batches.hpp>
 #include <omnibal/check.hpp>
@@ -21,6 +22,7 @@
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/place_oversized.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 #include <omnibal/steps.hpp>
@@ -48,8 +50,14 @@ class micro_batch_cells {
  public:
   /// Creates the cells. The arguments must outlive this object.
   micro_batch_cells(capped_balancer<Layout> const& balancer, timed_batches<Layout> const& timed,
-                    integer_costs<1> const& costs, rank_lanes const& lanes, std::size_t ranks)
-      : balancer_(balancer), timed_(timed), costs_(costs), lanes_(lanes), ranks_(ranks) {}
+                    own_groups const& own, integer_costs<1> const& costs, rank_lanes const& lanes,
+                    std::size_t ranks)
+      : balancer_(balancer),
+        timed_(timed),
+        own_(own),
+        costs_(costs),
+        lanes_(lanes),
+        ranks_(ranks) {}
 
   /// Arranges the batches in steps. `batch_of` contains the batch of each sample; the number of
   /// batches is a multiple of the ranks.
@@ -58,6 +66,7 @@ class micro_batch_cells {
     if (!lanes_.is_single()) timed_.even_batches(batch_of, batches);
     number_by_cost(batch_of, batches);
     even_steps(batch_of, batches);
+    own_.separate(batch_of, batches, costs_);
     return deal(batch_of, batches);
   }
 
@@ -151,6 +160,7 @@ class micro_batch_cells {
 
   capped_balancer<Layout> const& balancer_;
   timed_batches<Layout> const& timed_;
+  own_groups const& own_;
   integer_costs<1> const& costs_;
   rank_lanes const& lanes_;
   std::size_t ranks_;
@@ -185,6 +195,9 @@ struct micro_batches_options {
   std::optional<std::uint64_t> nodes = {};
   /// The seed of the search; other seeds find other groups.
   std::uint64_t seed = 0;
+  /// The treatment of samples that exceed the capacity by themselves: `reject`, an error, or
+  /// `own_group`, a micro-batch for each of them. `list` is not available.
+  oversize_policy oversized = oversize_policy::reject;
   /// The speed of each rank, or one value for all; empty for equal speeds. The array must outlive
   /// the option.
   detail::speed_list speeds = {};
@@ -214,6 +227,12 @@ struct micro_batches_fn {
   /// share, times remain uneven; a larger `options.multiple_of` makes more room. Speeds are rounded
   /// as in `lpt`.
   ///
+  /// With `oversize_policy::own_group`, each sample that exceeds the capacity has a micro-batch of
+  /// its own, and no other micro-batch exceeds the capacity. A lower bound on the number of
+  /// micro-batches is then `packing_bound` of the other samples plus the number of these samples.
+  /// The number of micro-batches of each rank stays the same on all ranks, and a multiple of
+  /// `options.multiple_of`.
+  ///
   /// `improve_packing` calls `go_on` after each pass. If `go_on` returns false, the search for
   /// fewer micro-batches ends, and the result is still complete.
   ///
@@ -223,8 +242,9 @@ struct micro_batches_fn {
   /// Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism: portable for
   /// integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument` if the
   /// multiple is zero, if there is not one speed for each rank, if a speed is not positive, not
-  /// finite or below 2^-31 of the largest, or if a sample exceeds the capacity. The text then names
-  /// the sample and its demand. `std::length_error` above 2^32 - 1 micro-batches.
+  /// finite or below 2^-31 of the largest, if `options.oversized` is `list`, or, with `reject`, if
+  /// a sample exceeds the capacity. The text then names the sample and its demand.
+  /// `std::length_error` above 2^32 - 1 micro-batches.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
@@ -237,18 +257,19 @@ struct micro_batches_fn {
     detail::check_positive(name, "ranks", ranks);
     detail::check_positive(name, "options.multiple_of", options.multiple_of);
     detail::check_max_overload(name, options.max_overload);
+    detail::check_oversized(name, options.oversized);
     detail::part_speeds const speeds(name, options.speeds, ranks, "ranks");
     auto const costs = detail::measure_costs(name, samples, cost);
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
-      if (!input.oversized.empty()) {
+      if (!input.oversized.empty() && options.oversized == oversize_policy::reject) {
         reject(samples, demand, capacity, input.oversized.front());
       }
+      detail::own_groups const own(input);
       if (input.size() == 0) return micro_batch_steps(ranks);
       detail::capped_effort const effort = detail::effort_of(options, levels);
       detail::capped_balancer balancer(input, costs, effort);
       std::size_t const step = checked_cells(ranks, options.multiple_of);
-      std::size_t const least =
-          next_multiple(fewest_batches(detail::measured_bound(input), speeds), step);
+      std::size_t const least = next_multiple(fewest_batches(own.bound(), speeds), step);
       std::size_t batches =
           std::max(least, next_multiple(balancer.few_groups(least, go_on).size(), step));
       while (batches > least && balancer.search(batches - step) == solve_status::solved) {
@@ -259,7 +280,7 @@ struct micro_batches_fn {
         if (auto batch_of = balancer.balance(batches, go_on)) {
           detail::rank_lanes const lanes(speeds);
           detail::timed_batches timed(input, costs, balancer.order(), effort, speeds);
-          detail::micro_batch_cells cells(balancer, timed, costs, lanes, ranks);
+          detail::micro_batch_cells cells(balancer, timed, own, costs, lanes, ranks);
           return cells.arrange(std::move(*batch_of), batches);
         }
       }

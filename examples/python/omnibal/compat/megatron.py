@@ -11,7 +11,7 @@ its samples; the ranks that share samples are neighbors.
 """
 
 import importlib
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -70,7 +70,30 @@ class _Scheduler:
 class DpBalancedScheduler(_Scheduler):
     """Packs for fixed context-parallel groups with `omnibal.micro_batches`. Megatron packs samples
     in their order; here the packs are the fewest that are found, and the packs of a micro-batch have
-    even work: `length**2 + linear_cost * length` for each sample."""
+    even work: `length**2 + linear_cost * length` for each sample. A sample above the tokens of a
+    group is an error, or with `oversized="own_group"` a pack of its own."""
+
+    @named
+    def __init__(
+        self,
+        max_seqlen_per_dp_cp_rank: int,
+        cp_size: int,
+        dp_size: int,
+        microbatch_group_size_per_vp_stage: Optional[int] = None,
+        max_num_seqs: Optional[int] = None,
+        *,
+        linear_cost: int = LINEAR_COST,
+        oversized: Literal["own_group", "reject"] = "reject",
+    ) -> None:
+        super().__init__(
+            max_seqlen_per_dp_cp_rank,
+            cp_size,
+            dp_size,
+            microbatch_group_size_per_vp_stage,
+            max_num_seqs,
+            linear_cost=linear_cost,
+        )
+        self.oversized = oversized
 
     @named
     def get_groups_and_subsamples(self, sample_id_seqlens: Sequence[Sample]) -> Assignment:
@@ -89,6 +112,7 @@ class DpBalancedScheduler(_Scheduler):
             (lengths, np.ones_like(lengths)),
             (capacity, count),
             multiple_of=self._multiple,
+            oversized=self.oversized,
         )
         packs = steps.cells.tolist()
         if len(packs) > len(ids):

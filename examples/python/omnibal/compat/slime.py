@@ -20,8 +20,10 @@ def _dynamic(
 ) -> List[List[int]]:
     """Micro-batches of at most `cap` tokens, of which each run of `ranks` has even work. A longer
     sample fills its own micro-batch."""
-    demand = np.clip(lengths, 1, cap)
-    return _core.micro_batches(work, ranks, demand, cap, multiple_of=multiple).cells.tolist()
+    steps = _core.micro_batches(
+        work, ranks, lengths, cap, multiple_of=multiple, oversized="own_group"
+    )
+    return steps.cells.tolist()
 
 
 def _static(work: np.ndarray, size: int, ranks: int, multiple: int) -> List[List[int]]:

@@ -100,6 +100,8 @@ def rearrange_micro_batches(
     min_num_micro_batch: Optional[int] = None,
     use_dynamic_bsz_balance: bool = True,
     force_group_size: int = 1,
+    *,
+    oversized: Literal["own_group", "reject"] = "reject",
 ) -> List[List[int]]:
     """The index lists of verl's `rearrange_micro_batches`, of lengths instead of a batch.
 
@@ -107,7 +109,8 @@ def rearrange_micro_batches(
     `use_dynamic_bsz_balance` the small ones come first and last, as in verl. Ranks that must have
     as many pass the largest number of them as `min_num_micro_batch`, or balance the global batch
     at once with `omnibal.micro_batches`. Where more are asked for than there are groups of samples,
-    by it or by `num_batches_divided_by`, some are empty.
+    by it or by `num_batches_divided_by`, some are empty. A sample above the limit is an error, or
+    with `oversized="own_group"` a micro-batch of its own.
     """
     lengths = whole_numbers(seq_len_effective, "seq_len_effective", 0)
     max_token_len = whole_number(max_token_len, "max_token_len")
@@ -129,9 +132,13 @@ def rearrange_micro_batches(
     work = calculate_workload(lengths)
     _check_sum(work)
     work = work.reshape(-1, force_group_size).sum(axis=1)
-    parts = _core.micro_batches(work, 1, tokens, max_token_len, multiple_of=multiple).cells.tolist()
+    parts = _core.micro_batches(
+        work, 1, tokens, max_token_len, multiple_of=multiple, oversized=oversized
+    ).cells.tolist()
     if least > len(parts):
-        within = _core.balance_under_capacity(work, least, tokens, max_token_len)
+        within = _core.balance_under_capacity(
+            work, least, tokens, max_token_len, oversized=oversized
+        )
         if within.status == "solved":
             parts = within.parts.tolist()
         parts += [[] for _ in range(least - len(parts))]

@@ -7,9 +7,9 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/pack/detail/padded_count.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -17,21 +17,6 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// Returns the largest number of samples that a capacity holds if each has this amount, at most
-/// `max_count`. Preconditions: the amount is not negative and at most the capacity.
-template <class T>
-[[nodiscard]] std::size_t padded_count(T amount, T capacity, std::size_t max_count) {
-  if (!(amount > 0)) return max_count;
-  if constexpr (std::integral<T>) {
-    return std::min(max_count, static_cast<std::size_t>(capacity / amount));
-  } else {
-    T const quotient = std::floor(capacity / amount);
-    if (!(quotient <= static_cast<T>(max_count))) return max_count;
-    // The quotient may be rounded up to the next whole number.
-    return static_cast<std::size_t>(quotient * amount > capacity ? quotient - 1 : quotient);
-  }
-}
 
 /// Samples in descending order of size, and their groups, which are runs in this order. The count
 /// of a group is at most the smallest count that one of its samples permits. Some best packing

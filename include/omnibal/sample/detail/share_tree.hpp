@@ -64,6 +64,9 @@ class share_tree {
   /// Returns the share of a source.
   [[nodiscard]] std::uint64_t share(std::size_t source) const { return shares_[source]; }
 
+  /// Returns the shares of all sources.
+  [[nodiscard]] std::vector<std::uint64_t> const& shares() const { return shares_; }
+
   /// Returns the draw at a position.
   [[nodiscard]] source_draw draw(std::uint64_t position) const {
     std::uint64_t const periods = position / period_;
@@ -78,6 +81,22 @@ class share_tree {
       at = is_left ? split.left : split.right;
     }
     return {at, periods * shares_[at] + position};
+  }
+
+  /// Returns the number of draws of each source before a position.
+  [[nodiscard]] std::vector<std::uint64_t> counts(std::uint64_t position) const {
+    std::uint64_t const periods = position / period_;
+    std::vector<std::uint64_t> counts(leaves_ + nodes_.size(), 0);
+    counts[root_] = position % period_;
+    for (std::size_t k = nodes_.size(); k-- != 0;) {
+      node const& split = nodes_[k];
+      std::uint64_t const both = counts[leaves_ + k];
+      counts[split.left] = (both * split.left_share + split.share / 2) / split.share;
+      counts[split.right] = both - counts[split.left];
+    }
+    counts.resize(leaves_);
+    for (std::size_t i = 0; i != leaves_; ++i) counts[i] += periods * shares_[i];
+    return counts;
   }
 
   /// Returns the position of a draw: the inverse of `draw`. Precondition: the position is below
