@@ -49,7 +49,7 @@ struct best_patterns_fn {
   /// `capacity` is a number or resources of R integers up to 2^63 - 1. Complexity: at most eight
   /// times `pattern_steps`, and twice `pack_histogram`. Memory: the memory of `pack_histogram`
   /// twice, and for each linear program 4 bytes for each pair of demands and up to 4 bytes per
-  /// step. There are at most nine times as many patterns as different demands. Determinism:
+  /// step. There are at most ten times as many patterns as different demands. Determinism:
   /// portable. Errors: as `pack_histogram`. Sources: Gilmore, Gomory, "A linear programming
   /// approach to the cutting-stock problem", 1961; Farley, 1990; Waescher, Gau, "Heuristics for the
   /// integer one-dimensional cutting stock problem: a computational study", 1996.
