@@ -12,6 +12,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/optimizer_steps.hpp>
 #include <omnibal/balance/refine_parts.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/context/context_cost.hpp>
@@ -149,6 +150,9 @@ struct within_result {
 [[nodiscard]] omnibal::micro_batch_steps micro_batches(
     cost_list const& costs, std::size_t ranks, demand_table const& demands, integers capacity,
     omnibal::micro_batches_options const& options, pass_watch const& go_on);
+[[nodiscard]] std::vector<omnibal::micro_batch_steps> optimizer_steps(
+    cost_list const& costs, std::size_t steps, std::size_t ranks, demand_table const& demands,
+    integers capacity, omnibal::optimizer_steps_options const& options);
 [[nodiscard]] omnibal::steps schedule_steps(demand_table const& loads, std::size_t ranks,
                                             omnibal::schedule_steps_options const& options);
 

@@ -4,6 +4,7 @@
 
 #include <omnibal/balance/balance_under_capacity.hpp>
 #include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/optimizer_steps.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
@@ -210,6 +211,17 @@ omnibal::micro_batch_steps micro_batches(cost_list const& costs, std::size_t ran
                      [&](auto const& cost, auto const& demand, auto const& limits) {
                        return omnibal::micro_batches(samples, ranks, cost, demand, limits, options,
                                                      std::cref(go_on));
+                     });
+}
+
+std::vector<omnibal::micro_batch_steps> optimizer_steps(
+    cost_list const& costs, std::size_t steps, std::size_t ranks, demand_table const& demands,
+    integers capacity, omnibal::optimizer_steps_options const& options) {
+  auto const samples = indices("optimizer_steps", costs, demands);
+  return with_capped("optimizer_steps", costs, demands, capacity,
+                     [&](auto const& cost, auto const& demand, auto const& limits) {
+                       return omnibal::optimizer_steps(samples, steps, ranks, cost, demand, limits,
+                                                       options);
                      });
 }
 

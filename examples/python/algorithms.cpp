@@ -341,6 +341,31 @@ results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::ob
   }));
 }
 
+py::list optimizer_steps(py::object const& costs, std::int64_t steps, std::int64_t ranks,
+                         py::object const& demands, py::object const& capacity,
+                         std::int64_t multiple_of, double max_overload, std::string const& effort,
+                         std::uint64_t seed, std::string const& oversized) {
+  std::string const name = "optimizer_steps";
+  cost_array const list(name, "costs", costs);
+  demand_list const rows(name, "demands", demands);
+  limit_list const limits(name, "capacity", capacity);
+  auto const step_count = count_of(name, "steps", steps);
+  auto const rank_count = count_of(name, "ranks", ranks);
+  omnibal::optimizer_steps_options const options{
+      .multiple_of = count_of(name, "multiple_of", multiple_of),
+      .max_overload = max_overload,
+      .effort = to_effort(name, effort),
+      .seed = seed,
+      .oversized = to_oversized(name, oversized)};
+  auto found = released([&] {
+    return arrays::optimizer_steps(list.list(), step_count, rank_count, rows.table(),
+                                   limits.values(), options);
+  });
+  py::list result;
+  for (auto& step : found) result.append(results::to_steps(std::move(step)));
+  return result;
+}
+
 omnibal::remainder_policy to_remainder(std::string const& name) {
   if (name == "short_step") return omnibal::remainder_policy::short_step;
   if (name == "repeat") return omnibal::remainder_policy::repeat;
@@ -764,6 +789,10 @@ void define_balancing(py::module_& module) {
              py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,
              py::arg("effort") = "normal", py::arg("seed") = 0, py::arg("progress") = py::none(),
              py::arg("speeds") = py::none(), py::arg("oversized") = "reject");
+  module.def("optimizer_steps", &optimizer_steps, docstrings::optimizer_steps, py::arg("costs"),
+             py::arg("steps"), py::arg("ranks"), py::arg("demands"), py::arg("capacity"),
+             py::kw_only(), py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,
+             py::arg("effort") = "normal", py::arg("seed") = 0, py::arg("oversized") = "reject");
   module.def("schedule_steps", &schedule_steps, docstrings::schedule_steps, py::arg("loads"),
              py::arg("ranks"), py::kw_only(), py::arg("seed") = 0, py::arg("epoch") = 0,
              py::arg("max_dist_ratio") = 0.005, py::arg("remainder") = "short_step",

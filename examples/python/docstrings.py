@@ -48,6 +48,7 @@ ALGORITHMS = {
     "unbundle": "sample/bundles",
     "balance_under_capacity": "balance/balance_under_capacity",
     "micro_batches": "balance/micro_batches",
+    "optimizer_steps": "balance/optimizer_steps",
     "schedule_steps": "balance/schedule_steps",
     "loss_normalizer": "sample/loss_normalizer",
     "unscheduled_groups": "balance/schedule_steps",
@@ -81,11 +82,13 @@ ALGORITHMS = {
 }
 CLASSES = {
     "online_packer": "pack/online_packer",
+    "online_padded_packer": "pack/online_padded_packer",
     "epoch_sampler": "sample/epoch_sampler",
     "step_sampler": "sample/step_sampler",
     "level_sampler": "sample/level_sampler",
     "deferral_queue": "context/deferral_queue",
     "mixture": "sample/mixture",
+    "batch_mixture": "sample/batch_mixture",
     "sample_histogram": "pack/sample_histogram",
 }
 

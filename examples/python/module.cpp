@@ -231,6 +231,7 @@ void replace_all(std::string& text, std::string const& from, std::string const& 
 
 /// A text of the library in the words of Python: its functions and arguments by their names here.
 std::string to_python_text(std::string text) {
+  replace_all(text, "omnibal::batch_mixture: ", "omnibal.BatchMixture: ");
   replace_all(text, "omnibal::deferral_queue: ", "omnibal.DeferralQueue: ");
   replace_all(text, "omnibal::deferral_queue::push: ", "omnibal.DeferralQueue.push: ");
   replace_all(text, "omnibal::epoch_sampler: ", "omnibal.EpochSampler: ");
@@ -242,6 +243,7 @@ std::string to_python_text(std::string text) {
   replace_all(text, "omnibal::listed_schedule: ", "omnibal.ListedSchedule: ");
   replace_all(text, "omnibal::mixture: ", "omnibal.Mixture: ");
   replace_all(text, "omnibal::online_packer: ", "omnibal.OnlinePacker: ");
+  replace_all(text, "omnibal::online_padded_packer: ", "omnibal.OnlinePaddedPacker: ");
   replace_all(text, "omnibal::recompute_lists: ", "omnibal.PipelinePlan.recompute_lists: ");
   replace_all(text, "omnibal::step_sampler: ", "omnibal.StepSampler: ");
   replace_all(text, "omnibal::write_megatron_layout: ", "omnibal.PipelinePlan.megatron_layout: ");

@@ -3,6 +3,8 @@
 #include "states.hpp"
 
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/online_padded_packer.hpp>
+#include <omnibal/sample/batch_mixture.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/loss_normalizer.hpp>
 #include <omnibal/sample/mixture.hpp>
@@ -10,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,21 +36,67 @@ struct online_result {
   bool oversized;
 };
 
+/// Packers by the sums of demands.
+struct summed_groups {
+  static constexpr char const* name = "online_packer";
+  static constexpr char const* title = "OnlinePacker";
+  using options = omnibal::online_packer_options;
+  template <std::size_t R>
+  using packer = omnibal::online_packer<R>;
+  template <std::size_t R>
+  using header = omnibal::online_header<R, std::int64_t>;
+
+  template <std::size_t R>
+  [[nodiscard]] static header<R> header_of(omnibal::online_state<R> const& state) {
+    return state.header;
+  }
+  template <std::size_t R>
+  [[nodiscard]] static omnibal::online_state<R> state_of(header<R> const& from) {
+    return {from, {}};
+  }
+};
+
+/// Packers by padded amounts.
+struct padded_groups {
+  static constexpr char const* name = "online_padded_packer";
+  static constexpr char const* title = "OnlinePaddedPacker";
+  using options = omnibal::online_padded_packer_options;
+  template <std::size_t R>
+  using packer = omnibal::online_padded_packer<R>;
+  /// The members of a state that have a fixed size.
+  template <std::size_t R>
+  struct header {
+    options of;
+    omnibal::resources<R> capacity;
+    std::uint64_t pushes;
+  };
+
+  template <std::size_t R>
+  [[nodiscard]] static header<R> header_of(omnibal::online_padded_state<R> const& state) {
+    return {state.options, state.capacity, state.pushes};
+  }
+  template <std::size_t R>
+  [[nodiscard]] static omnibal::online_padded_state<R> state_of(header<R> const& from) {
+    return {from.of, from.capacity, from.pushes, {}};
+  }
+};
+
 /// An online packer of one to three resources.
+template <class Kind>
 class online {
  public:
-  online(py::object const& capacity, std::int64_t buffer, std::optional<std::uint64_t> longest_wait,
-         std::int64_t candidates)
-      : packer_(make(capacity, options_of(buffer, longest_wait, candidates))) {}
+  online(py::object const& capacity, typename Kind::options const& options)
+      : packer_(make(capacity, options)) {}
 
   explicit online(std::string const& state) : packer_(restore(state)) {}
 
   online_result push(std::int64_t given, py::object const& demand) {
-    std::uint64_t const id = count_of("online_packer", "id", given);
-    limit_list const amounts("online_packer", "demand", demand);
+    std::uint64_t const id = count_of(Kind::name, "id", given);
+    limit_list const amounts(Kind::name, "demand", demand);
     return std::visit(
-        [&]<std::size_t R>(omnibal::online_packer<R>& packer) {
-          return to_python(packer.push(id, to_resources<R>("demand", amounts.values())));
+        [&](auto& packer) {
+          constexpr std::size_t kinds = std::remove_cvref_t<decltype(packer)>::amounts_type::size();
+          return to_python(packer.push(id, to_resources<kinds>("demand", amounts.values())));
         },
         packer_);
   }
@@ -60,15 +109,28 @@ class online {
     return std::visit([](auto const& packer) { return packer.size(); }, packer_);
   }
 
+  [[nodiscard]] py::array waiting() const {
+    return std::visit(
+        [](auto const& packer) {
+          std::vector<std::int64_t> ids;
+          for (auto const& sample : packer.state().waiting) {
+            ids.push_back(static_cast<std::int64_t>(sample.id));
+          }
+          return convert::to_array(std::move(ids));
+        },
+        packer_);
+  }
+
   [[nodiscard]] std::string repr() const {
     return std::visit(
-        []<std::size_t R>(omnibal::online_packer<R> const& packer) {
-          auto const limits = packer.state().header.capacity;
-          std::vector<std::int64_t> const capacity(limits.amounts, limits.amounts + R);
+        [](auto const& packer) {
+          auto const limits = Kind::header_of(packer.state()).capacity;
+          constexpr std::size_t kinds = limits.size();
+          std::vector<std::int64_t> const capacity(limits.amounts, limits.amounts + kinds);
           return convert::repr_text(
-              "OnlinePacker",
-              {"capacity " + std::string(py::str(R == 1 ? py::object(py::cast(capacity.front()))
-                                                        : py::object(py::cast(capacity)))),
+              Kind::title,
+              {"capacity " + std::string(py::str(kinds == 1 ? py::object(py::cast(capacity.front()))
+                                                            : py::object(py::cast(capacity)))),
                "waiting " + convert::count_text(packer.size(), "sample")});
         },
         packer_);
@@ -76,10 +138,11 @@ class online {
 
   [[nodiscard]] py::bytes state() const {
     return std::visit(
-        []<std::size_t R>(omnibal::online_packer<R> const& packer) {
+        [](auto const& packer) {
           auto const state = packer.state();
-          std::string bytes(1, static_cast<char>(R));
-          append(bytes, state.header);
+          auto const header = Kind::header_of(state);
+          std::string bytes(1, static_cast<char>(header.capacity.size()));
+          append(bytes, header);
           for (auto const& sample : state.waiting) append(bytes, sample);
           return py::bytes(bytes);
         },
@@ -87,55 +150,44 @@ class online {
   }
 
  private:
-  using any_packer =
-      std::variant<omnibal::online_packer<1>, omnibal::online_packer<2>, omnibal::online_packer<3>>;
-
-  static omnibal::online_packer_options options_of(std::int64_t buffer,
-                                                   std::optional<std::uint64_t> longest_wait,
-                                                   std::int64_t candidates) {
-    omnibal::online_packer_options options;
-    options.buffer = count_of("online_packer", "buffer", buffer);
-    options.candidates = count_of("online_packer", "candidates", candidates);
-    if (longest_wait) options.longest_wait = *longest_wait;
-    return options;
-  }
+  template <std::size_t R>
+  using packer_of = typename Kind::template packer<R>;
+  using any_packer = std::variant<packer_of<1>, packer_of<2>, packer_of<3>>;
 
   template <std::size_t R>
   static omnibal::resources<R> to_resources(std::string const& name, arrays::integers values) {
     if (values.size() != R) {
-      reject("online_packer", name + " has " + std::to_string(values.size()) +
-                                  " numbers, must have " + std::to_string(R));
+      reject(Kind::name, name + " has " + std::to_string(values.size()) + " numbers, must have " +
+                             std::to_string(R));
     }
     omnibal::resources<R> result{};
     for (std::size_t r = 0; r != R; ++r) result[r] = values[r];
     return result;
   }
 
-  static any_packer make(py::object const& capacity,
-                         omnibal::online_packer_options const& options) {
-    limit_list const limits("online_packer", "capacity", capacity);
+  static any_packer make(py::object const& capacity, typename Kind::options const& options) {
+    limit_list const limits(Kind::name, "capacity", capacity);
     auto const values = limits.values();
     switch (values.size()) {
-      case 1: return omnibal::online_packer<1>(to_resources<1>("capacity", values), options);
-      case 2: return omnibal::online_packer<2>(to_resources<2>("capacity", values), options);
-      case 3: return omnibal::online_packer<3>(to_resources<3>("capacity", values), options);
+      case 1: return packer_of<1>(to_resources<1>("capacity", values), options);
+      case 2: return packer_of<2>(to_resources<2>("capacity", values), options);
+      case 3: return packer_of<3>(to_resources<3>("capacity", values), options);
       default:
-        reject("online_packer", "capacity has " + std::to_string(values.size()) +
-                                    " numbers, must have 1 to " +
-                                    std::to_string(arrays::max_kinds));
+        reject(Kind::name, "capacity has " + std::to_string(values.size()) +
+                               " numbers, must have 1 to " + std::to_string(arrays::max_kinds));
     }
   }
 
   template <std::size_t R>
   static any_packer restore_kinds(std::string const& bytes) {
     std::size_t place = 1;
-    omnibal::online_state<R> state{
-        take<omnibal::online_header<R, std::int64_t>>("online_packer", bytes, place), {}};
+    auto state = Kind::template state_of<R>(
+        take<typename Kind::template header<R>>(Kind::name, bytes, place));
     while (place != bytes.size()) {
       state.waiting.push_back(
-          take<omnibal::waiting_sample<R, std::int64_t>>("online_packer", bytes, place));
+          take<omnibal::waiting_sample<R, std::int64_t>>(Kind::name, bytes, place));
     }
-    return omnibal::online_packer<R>(state);
+    return packer_of<R>(state);
   }
 
   static any_packer restore(std::string const& bytes) {
@@ -143,7 +195,7 @@ class online {
       case 1: return restore_kinds<1>(bytes);
       case 2: return restore_kinds<2>(bytes);
       case 3: return restore_kinds<3>(bytes);
-      default: reject("online_packer", "this is no state of a packer");
+      default: reject(Kind::name, "this is no state of a packer");
     }
   }
 
@@ -158,6 +210,9 @@ class online {
 
   any_packer packer_;
 };
+
+using summed = online<summed_groups>;
+using padded = online<padded_groups>;
 
 omnibal::remainder_policy to_remainder(std::string const& name) {
   if (name == "short_step") return omnibal::remainder_policy::short_step;
@@ -257,31 +312,35 @@ class sampler {
   omnibal::epoch_sampler walker_;
 };
 
-omnibal::mixture make_mixture(py::object const& sizes, py::object const& weights,
-                              std::uint64_t seed, std::string const& end, std::int64_t window) {
-  convert::integer_list const counts("mixture", "sizes", sizes);
+omnibal::source_end to_end(std::string const& end) {
+  return static_cast<omnibal::source_end>(
+      convert::word_of("mixture", "end", end, {"restart", "stop", "stop_after_all", "drop_out"}));
+}
+
+/// Calls `body` with the numbers of the sources and a functor to the weight of each.
+template <class Body>
+auto with_weights(py::object const& weights, std::size_t count, Body const& body) {
   convert::cost_array const shares("mixture", "weights", weights);
-  if (end != "restart" && end != "stop") {
-    reject("mixture", "end is '" + end + "', must be restart or stop");
-  }
-  omnibal::mixture_options const options{
-      .seed = seed,
-      .end = end == "stop" ? omnibal::source_end::stop : omnibal::source_end::restart,
-      .window = count_of("mixture", "window", window)};
-  auto const given = counts.values();
-  std::vector<std::size_t> sources(given.size());
-  for (std::size_t i = 0; i != sources.size(); ++i) sources[i] = i;
+  std::vector<std::size_t> sources(count);
+  for (std::size_t i = 0; i != count; ++i) sources[i] = i;
   return std::visit(
       [&](auto list) {
-        if (list.size() != sources.size()) {
+        if (list.size() != count) {
           reject("mixture", "there are " + std::to_string(list.size()) + " weights, must be " +
-                                std::to_string(sources.size()));
+                                std::to_string(count));
         }
-        return omnibal::mixture(
-            sources, [given](std::size_t i) { return given[i]; },
-            [list](std::size_t i) { return list[i]; }, options);
+        return body(sources, [list](std::size_t i) { return list[i]; });
       },
       shares.list());
+}
+
+std::vector<std::uint64_t> to_draws(py::object const& given) {
+  convert::integer_list const list("mixture", "drawn", given);
+  std::vector<std::uint64_t> draws;
+  for (std::int64_t const count : list.values()) {
+    draws.push_back(count_of("mixture", "an element of drawn", count));
+  }
+  return draws;
 }
 
 /// A mixture with its arguments, which a pickled one needs.
@@ -291,19 +350,94 @@ struct mixed {
   std::uint64_t seed;
   std::string end;
   std::int64_t window;
+  py::object given;
+  /// The positions of new weights, and these weights.
+  py::list changes;
   omnibal::mixture of;
 
   [[nodiscard]] static mixed make(py::object const& sizes, py::object const& weights,
-                                  std::uint64_t seed, std::string const& end, std::int64_t window) {
-    auto mixture = make_mixture(sizes, weights, seed, end, window);
+                                  std::uint64_t seed, std::string const& end, std::int64_t window,
+                                  py::object const& drawn) {
+    convert::integer_list const counts("mixture", "sizes", sizes);
+    omnibal::mixture_options const options{
+        .seed = seed,
+        .end = to_end(end),
+        .window = count_of("mixture", "window", window),
+        .drawn = drawn.is_none() ? std::vector<std::uint64_t>() : to_draws(drawn)};
+    auto const values = counts.values();
+    auto mixture =
+        with_weights(weights, values.size(), [&](auto const& sources, auto const& weight) {
+          return omnibal::mixture(
+              sources, [values](std::size_t i) { return values[i]; }, weight, options);
+        });
     auto const copied = py::module_::import("numpy").attr("array");
-    return {copied(sizes), copied(weights), seed, end, window, std::move(mixture)};
+    return {copied(sizes), copied(weights),
+            seed,          end,
+            window,        drawn.is_none() ? drawn : py::object(copied(drawn)),
+            py::list(),    std::move(mixture)};
+  }
+
+  [[nodiscard]] mixed reweighted(std::uint64_t position, py::object const& given_weights) const {
+    auto mixture = with_weights(given_weights, static_cast<std::size_t>(sizes.size()),
+                                [&](auto const& sources, auto const& weight) {
+                                  return of.reweighted(position, sources, weight);
+                                });
+    py::list all(changes);
+    all.append(py::make_tuple(position, py::module_::import("numpy").attr("array")(given_weights)));
+    return {sizes, weights, seed, end, window, given, all, std::move(mixture)};
+  }
+
+  [[nodiscard]] py::array drawn(std::uint64_t position) const {
+    auto const counts = of.drawn(position);
+    return convert::to_array(std::vector<std::int64_t>(counts.begin(), counts.end()));
   }
 
   [[nodiscard]] std::string repr() const {
     return convert::repr_text(
         "Mixture", {convert::count_text(static_cast<std::size_t>(sizes.size()), "source"),
                     end == "restart" ? "endless" : convert::count_text(of.size(), "draw")});
+  }
+};
+
+/// A mixture of batches with its arguments, which a pickled one needs.
+struct mixed_batches {
+  py::array sizes;
+  py::array weights;
+  std::int64_t batch;
+  std::uint64_t seed;
+  std::string end;
+  std::int64_t window;
+  omnibal::batch_mixture of;
+
+  [[nodiscard]] static mixed_batches make(py::object const& sizes, py::object const& weights,
+                                          std::int64_t batch, std::uint64_t seed,
+                                          std::string const& end, std::int64_t window) {
+    convert::integer_list const counts("batch_mixture", "sizes", sizes);
+    omnibal::mixture_options const options{
+        .seed = seed, .end = to_end(end), .window = count_of("batch_mixture", "window", window)};
+    auto const values = counts.values();
+    auto const wanted = count_of("batch_mixture", "batch", batch);
+    auto mixture =
+        with_weights(weights, values.size(), [&](auto const& sources, auto const& weight) {
+          return omnibal::batch_mixture(
+              sources, [values](std::size_t i) { return values[i]; }, weight, wanted, options);
+        });
+    auto const copied = py::module_::import("numpy").attr("array");
+    return {copied(sizes), copied(weights), batch, seed, end, window, std::move(mixture)};
+  }
+
+  [[nodiscard]] py::tuple draw(std::uint64_t position) const {
+    auto const drawn = of(position);
+    return py::make_tuple(
+        drawn.source, drawn.epoch,
+        convert::to_array(std::vector<std::int64_t>(drawn.samples.begin(), drawn.samples.end())));
+  }
+
+  [[nodiscard]] std::string repr() const {
+    return convert::repr_text(
+        "BatchMixture", {convert::count_text(static_cast<std::size_t>(sizes.size()), "source"),
+                         "batch " + std::to_string(batch),
+                         end == "restart" ? "endless" : convert::count_text(of.size(), "draw")});
   }
 };
 
@@ -345,13 +479,17 @@ py::tuple draws(omnibal::mixture const& from, std::uint64_t first, std::int64_t 
 
 namespace pybind11::detail {
 template <>
-struct type_caster<sampling::online> : convert::value_caster<sampling::online> {};
+struct type_caster<sampling::summed> : convert::value_caster<sampling::summed> {};
+template <>
+struct type_caster<sampling::padded> : convert::value_caster<sampling::padded> {};
 template <>
 struct type_caster<sampling::online_result> : convert::value_caster<sampling::online_result> {};
 template <>
 struct type_caster<sampling::sampler> : convert::value_caster<sampling::sampler> {};
 template <>
 struct type_caster<sampling::mixed> : convert::value_caster<sampling::mixed> {};
+template <>
+struct type_caster<sampling::mixed_batches> : convert::value_caster<sampling::mixed_batches> {};
 }  // namespace pybind11::detail
 
 namespace sampling {
@@ -373,6 +511,24 @@ struct sampler_iteration {
   }
 };
 
+template <class Online>
+void define_packer(py::class_<Online>& type, char const* push, char const* flush, char const* state,
+                   char const* restore) {
+  type.def("push", &Online::push, py::arg("id"), py::arg("demand"), push)
+      .def("flush", &Online::flush, flush)
+      .def("__len__", &Online::size, "The number of samples that wait.")
+      .def_property_readonly("waiting", &Online::waiting,
+                             "The samples that wait, in the order of their pushes, int64.")
+      .def("__repr__", &Online::repr)
+      .def("state", &Online::state, state)
+      .def_static(
+          "restore", [](py::bytes const& bytes) { return Online(std::string(bytes)); },
+          py::arg("state"), restore);
+  convert::add_pickle(
+      type, 1, [](Online const& self) { return py::make_tuple(self.state()); },
+      [](py::tuple const& bytes) { return Online(std::string(bytes[0].cast<py::bytes>())); });
+}
+
 void define_online(py::module_& module) {
   py::class_<online_result> result(module, "OnlineResult", docstrings::OnlineResult);
   result.def_readonly("ids", &online_result::ids, "The samples of the group, int64.")
@@ -390,22 +546,31 @@ void define_online(py::module_& module) {
       });
   convert::add_pickle_of(result, &online_result::ids, &online_result::load,
                          &online_result::oversized);
-  py::class_<online> type(module, "OnlinePacker", docstrings::OnlinePacker);
-  type.def(py::init<py::object const&, std::int64_t, std::optional<std::uint64_t>, std::int64_t>(),
+  py::class_<summed> type(module, "OnlinePacker", docstrings::OnlinePacker);
+  type.def(py::init([](py::object const& capacity, std::int64_t buffer,
+                       std::optional<std::uint64_t> longest_wait, std::int64_t candidates) {
+             return summed(capacity,
+                           {.buffer = count_of("online_packer", "buffer", buffer),
+                            .longest_wait = longest_wait.value_or(UINT64_MAX),
+                            .candidates = count_of("online_packer", "candidates", candidates)});
+           }),
            py::arg("capacity"), py::kw_only(), py::arg("buffer") = 256,
            py::arg("longest_wait") = py::none(), py::arg("candidates") = 6,
-           docstrings::OnlinePacker_init)
-      .def("push", &online::push, py::arg("id"), py::arg("demand"), docstrings::OnlinePacker_push)
-      .def("flush", &online::flush, docstrings::OnlinePacker_flush)
-      .def("__len__", &online::size, "The number of samples that wait.")
-      .def("__repr__", &online::repr)
-      .def("state", &online::state, docstrings::OnlinePacker_state)
-      .def_static(
-          "restore", [](py::bytes const& state) { return online(std::string(state)); },
-          py::arg("state"), docstrings::OnlinePacker_restore);
-  convert::add_pickle(
-      type, 1, [](online const& self) { return py::make_tuple(self.state()); },
-      [](py::tuple const& state) { return online(std::string(state[0].cast<py::bytes>())); });
+           docstrings::OnlinePacker_init);
+  define_packer(type, docstrings::OnlinePacker_push, docstrings::OnlinePacker_flush,
+                docstrings::OnlinePacker_state, docstrings::OnlinePacker_restore);
+  py::class_<padded> padded_type(module, "OnlinePaddedPacker", docstrings::OnlinePaddedPacker);
+  padded_type.def(py::init([](py::object const& capacity, std::int64_t buffer,
+                              std::optional<std::uint64_t> longest_wait) {
+                    return padded(capacity,
+                                  {.buffer = count_of("online_padded_packer", "buffer", buffer),
+                                   .longest_wait = longest_wait.value_or(UINT64_MAX)});
+                  }),
+                  py::arg("capacity"), py::kw_only(), py::arg("buffer") = 256,
+                  py::arg("longest_wait") = py::none(), docstrings::OnlinePaddedPacker_init);
+  define_packer(padded_type, docstrings::OnlinePaddedPacker_push,
+                docstrings::OnlinePaddedPacker_flush, docstrings::OnlinePaddedPacker_state,
+                docstrings::OnlinePaddedPacker_restore);
 }
 
 void define_sampler(py::module_& module) {
@@ -484,13 +649,22 @@ void define_mixture(py::module_& module) {
   py::class_<mixed> type(module, "Mixture", docstrings::Mixture);
   type.def(py::init(&mixed::make), py::arg("sizes"), py::arg("weights"), py::kw_only(),
            py::arg("seed") = 0, py::arg("end") = "restart", py::arg("window") = 1,
-           docstrings::Mixture_init)
+           py::arg("drawn") = py::none(), docstrings::Mixture_init)
       .def(
           "draws",
           [](mixed const& self, std::uint64_t first, std::int64_t count) {
             return draws(self.of, first, count);
           },
           py::arg("first"), py::arg("count"), docstrings::Mixture_draws)
+      .def("reweighted", &mixed::reweighted, py::arg("position"), py::arg("weights"),
+           docstrings::Mixture_reweighted)
+      .def("drawn", &mixed::drawn, py::arg("position"), docstrings::Mixture_drawn)
+      .def(
+          "seek",
+          [](mixed const& self, py::object const& counts) {
+            return self.of.seek(to_draws(counts));
+          },
+          py::arg("drawn"), docstrings::Mixture_seek)
       .def(
           "__len__", [](mixed const& self) { return static_cast<std::size_t>(self.of.size()); },
           "The number of draws until the mixture ends; 2**63 - 1 with end='restart', the default.")
@@ -502,13 +676,54 @@ void define_mixture(py::module_& module) {
           "digest", [](mixed const& self) { return self.of.digest(); },
           "Identifies sizes, weights and options.");
   convert::add_pickle(
-      type, 5,
+      type, 7,
       [](mixed const& self) {
-        return py::make_tuple(self.sizes, self.weights, self.seed, self.end, self.window);
+        return py::make_tuple(self.sizes, self.weights, self.seed, self.end, self.window,
+                              self.given, self.changes);
       },
       [](py::tuple const& state) {
-        return mixed::make(state[0], state[1], state[2].cast<std::uint64_t>(),
-                           state[3].cast<std::string>(), state[4].cast<std::int64_t>());
+        auto result =
+            mixed::make(state[0], state[1], state[2].cast<std::uint64_t>(),
+                        state[3].cast<std::string>(), state[4].cast<std::int64_t>(), state[5]);
+        for (py::handle const change : state[6]) {
+          auto const pair = change.cast<py::tuple>();
+          result = result.reweighted(pair[0].cast<std::uint64_t>(), pair[1]);
+        }
+        return result;
+      });
+}
+
+void define_batches(py::module_& module) {
+  py::class_<mixed_batches> type(module, "BatchMixture", docstrings::BatchMixture);
+  type.def(py::init(&mixed_batches::make), py::arg("sizes"), py::arg("weights"), py::arg("batch"),
+           py::kw_only(), py::arg("seed") = 0, py::arg("end") = "restart", py::arg("window") = 1,
+           docstrings::BatchMixture_init)
+      .def("draw", &mixed_batches::draw, py::arg("position"), docstrings::BatchMixture_draw)
+      .def(
+          "__len__",
+          [](mixed_batches const& self) { return static_cast<std::size_t>(self.of.size()); },
+          "The number of batches until the mixture ends; 2**63 - 1 with end='restart'.")
+      .def("__repr__", &mixed_batches::repr)
+      .def_property_readonly(
+          "skipped",
+          [](mixed_batches const& self) {
+            auto const& skipped = self.of.skipped();
+            return convert::to_array(std::vector<std::int64_t>(skipped.begin(), skipped.end()));
+          },
+          "The sources that have a weight but fewer samples than a batch, int64.")
+      .def_property_readonly(
+          "digest", [](mixed_batches const& self) { return self.of.digest(); },
+          "Identifies sizes, weights and options.");
+  convert::add_pickle(
+      type, 6,
+      [](mixed_batches const& self) {
+        return py::make_tuple(self.sizes, self.weights, self.batch, self.seed, self.end,
+                              self.window);
+      },
+      [](py::tuple const& state) {
+        return mixed_batches::make(state[0], state[1], state[2].cast<std::int64_t>(),
+                                   state[3].cast<std::uint64_t>(), state[4].cast<std::string>(),
+                                   state[5].cast<std::int64_t>());
       });
 }
 
@@ -518,6 +733,7 @@ void define(py::module_& module) {
   define_online(module);
   define_sampler(module);
   define_mixture(module);
+  define_batches(module);
   module.def("loss_normalizer", &loss_normalizer, docstrings::loss_normalizer,
              py::arg("loss_tokens"));
 }

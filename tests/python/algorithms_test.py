@@ -580,6 +580,60 @@ class Sampling(unittest.TestCase):
         self.assertEqual(epochs.max(), 4)
         self.assertRaises(ValueError, omnibal.Mixture, [1, 2], [1])
 
+    def test_other_weights_in_mid_run_lose_and_repeat_nothing(self):
+        before = omnibal.Mixture([1000, 1000], [1, 1], seed=7, window=8)
+        after = before.reweighted(603, [2, 1])
+        for mixture in (after, pickle.loads(pickle.dumps(after)), copy.copy(after)):
+            sources, epochs, samples = mixture.draws(0, 1400)
+            self.assertEqual(samples[:603].tolist(), before.draws(0, 603)[2].tolist())
+            for s in range(2):
+                of = samples[(sources == s) & (epochs == 0)]
+                self.assertEqual(len(set(of.tolist())), len(of))
+            self.assertEqual(mixture.drawn(1400).tolist(), np.bincount(sources).tolist())
+            self.assertEqual(mixture.seek(mixture.drawn(1203)), 1203)
+            self.assertEqual(mixture.digest, after.digest)
+        gained = after.drawn(1203) - after.drawn(603)
+        self.assertEqual(gained.tolist(), [400, 200])
+        with self.assertRaisesRegex(ValueError, "omnibal.Mixture: .*source 0 has never 2000 draws"):
+            omnibal.Mixture([10, 10], [1, 1], end="stop").seek([2000, 0])
+        with self.assertRaisesRegex(ValueError, "there are 3 weights, must be 2"):
+            before.reweighted(3, [1, 1, 1])
+
+    def test_a_mixture_continues_after_other_draws(self):
+        whole = omnibal.Mixture([50, 40], [2, 1], seed=3)
+        rest = omnibal.Mixture([50, 40], [2, 1], seed=3, drawn=whole.drawn(30))
+        for mixture in (rest, pickle.loads(pickle.dumps(rest))):
+            self.assertEqual([a.tolist() for a in mixture.draws(0, 60)],
+                             [a.tolist() for a in whole.draws(30, 60)])
+
+    def test_ends_of_a_mixture(self):
+        sizes, weights = [3, 4, 3], [1, 1, 1]
+        lengths = {end: len(omnibal.Mixture(sizes, weights, end=end))
+                   for end in ("stop", "stop_after_all", "drop_out")}
+        self.assertEqual((lengths["stop"], lengths["drop_out"]), (9, 10))
+        self.assertIn(lengths["stop_after_all"], (10, 11, 12))
+        sources, _, samples = omnibal.Mixture(sizes, weights, end="drop_out").draws(0, 10)
+        self.assertEqual(sorted(zip(sources.tolist(), samples.tolist())),
+                         [(s, i) for s, size in enumerate(sizes) for i in range(size)])
+        with self.assertRaisesRegex(ValueError, "end is 'all', must be restart, stop, stop_after_all or"):
+            omnibal.Mixture(sizes, weights, end="all")
+
+    def test_batches_of_one_source_skip_small_ones(self):
+        mixture = omnibal.BatchMixture([100, 3, 50], [3, 1, 1], 8, seed=2, window=4)
+        self.assertEqual(mixture.skipped.tolist(), [1])
+        seen = set()
+        for position in range(18):
+            source, epoch, samples = mixture.draw(position)
+            self.assertEqual(len(samples), 8)
+            for sample in samples.tolist():
+                self.assertLess(sample, [100, 3, 50][source])
+                self.assertNotIn((source, epoch, sample), seen)
+                seen.add((source, epoch, sample))
+        again = pickle.loads(pickle.dumps(mixture))
+        self.assertEqual((again.draw(5)[2].tolist(), again.digest),
+                         (mixture.draw(5)[2].tolist(), mixture.digest))
+        with self.assertRaisesRegex(ValueError, "no source with a weight has 8 samples"):
+            omnibal.BatchMixture([3], [1], 8)
 
     def test_iteration_yields_epoch_after_epoch(self):
         # A training loop has one `for` per epoch; a resume in the middle yields the rest.
@@ -635,6 +689,74 @@ class Sampling(unittest.TestCase):
             self.assertEqual((again.digest, len(again)), (mixture.digest, len(mixture)))
             self.assertEqual([a.tolist() for a in again.draws(0, 5)],
                              [a.tolist() for a in mixture.draws(0, 5)])
+
+
+class SoftCapacity(unittest.TestCase):
+    def check(self, groups, lengths, capacity):
+        self.assertEqual(sorted(i for group in groups for i in group), list(range(len(lengths))))
+        for group in groups:
+            if len(group) != 1:
+                self.assertLessEqual(sum(lengths[i] for i in group), capacity)
+
+    def test_a_longer_sample_is_alone_and_ranks_keep_the_same_number(self):
+        lengths = [9000, 500, 700, 4096, 8000, 100, 300, 4000, 5000, 20]
+        for ranks, multiple in ((1, 1), (2, 1), (3, 2)):
+            steps = omnibal.micro_batches(
+                lengths, ranks, lengths, 4096, multiple_of=multiple, oversized="own_group")
+            self.assertEqual(len(steps) % multiple, 0)
+            self.check(steps.cells.tolist(), lengths, 4096)
+        within = omnibal.balance_under_capacity(lengths, 6, lengths, 4096, oversized="own_group")
+        self.assertEqual(within.status, "solved")
+        self.check(within.parts.tolist(), lengths, 4096)
+        self.assertEqual(omnibal.balance_under_capacity(lengths, 6, lengths, 4096).reason,
+                         "sample_above_capacity")
+        self.assertRaises(ValueError, omnibal.micro_batches, lengths, 2, lengths, 4096)
+        with self.assertRaisesRegex(ValueError, "oversized is 'list', must be own_group or reject"):
+            omnibal.micro_batches(lengths, 2, lengths, 4096, oversized="list")
+
+    def test_optimizer_steps_have_even_work_and_mixed_lengths(self):
+        lengths = np.random.RandomState(5).pareto(1.1, 256) * 200 + 20
+        lengths = np.minimum(lengths.astype(int), 20000)
+        steps = omnibal.optimizer_steps(lengths, 4, 2, lengths, 16384, oversized="own_group")
+        self.assertEqual(len(steps), 4)
+        self.check([cell for step in steps for cell in step.cells.tolist()], lengths, 16384)
+        loads = [sum(int(lengths[step[m, r]].sum()) for m in range(len(step)))
+                 for step in steps for r in range(2)]
+        self.assertLess(max(loads), max(1.02 * np.mean(loads), max(lengths) + 1))
+        counts = [sum(map(len, step.cells.tolist())) for step in steps]
+        self.assertLess(max(counts) - min(counts), 20)
+        self.assertRaises(ValueError, omnibal.optimizer_steps, lengths, 0, 2, lengths, 16384)
+
+
+class PaddedStream(unittest.TestCase):
+    def test_groups_keep_the_padded_budget_and_resume(self):
+        for capacity in (3000, (3000, 60)):
+            rows = np.random.RandomState(1).randint(1, 800, (400, 2))
+            rows[:, 1] = rows[:, 1] % 9 + 1
+            packer = omnibal.OnlinePaddedPacker(capacity, buffer=32)
+            seen = []
+
+            def take(group):
+                if not group:
+                    return
+                of = rows[group.ids]
+                padded = of.max(axis=0) * len(of)
+                self.assertTrue((padded[: np.size(capacity)] <= capacity).all())
+                self.assertEqual(np.ravel(group.load).tolist(), padded[: np.size(capacity)].tolist())
+                seen.extend(group.ids.tolist())
+
+            for i, row in enumerate(rows.tolist()):
+                take(packer.push(i, row[0] if capacity == 3000 else row))
+                if i == 200:
+                    self.assertEqual(sorted(packer.waiting.tolist() + seen), list(range(201)))
+                    packer = pickle.loads(pickle.dumps(packer))
+            while len(packer):
+                take(packer.flush())
+            self.assertEqual(sorted(seen), list(range(400)))
+        self.assertTrue(omnibal.OnlinePaddedPacker(9).push(0, 10).oversized)
+        self.assertRaises(ValueError, omnibal.OnlinePaddedPacker.restore, b"x")
+        with self.assertRaisesRegex(ValueError, "omnibal.OnlinePaddedPacker: capacity"):
+            omnibal.OnlinePaddedPacker(0)
 
 
 class Texts(unittest.TestCase):

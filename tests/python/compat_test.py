@@ -621,6 +621,16 @@ class Verl(unittest.TestCase):
             dict(max_token_len=400, force_group_size=3),
         ):
             self.assertRaises(ValueError, verl.rearrange_micro_batches, lengths, **arguments)
+        # A longer sample is an error, or alone.
+        lengths = [900, 100, 50, 700, 30]
+        self.assertRaises(ValueError, verl.rearrange_micro_batches, lengths, 400)
+        for least in (None, 5):
+            parts = verl.rearrange_micro_batches(
+                lengths, 400, min_num_micro_batch=least, oversized="own_group")
+            self.assertIn([0], parts)
+            self.assertIn([3], parts)
+            self.assertEqual(sorted(i for part in parts for i in part), [0, 1, 2, 3, 4])
+            self.assertEqual(len(parts), least or 3)
         self.assertRaises(ValueError, verl.get_seqlen_balanced_partitions, [1], 2, False)
         self.assertRaises(ValueError, verl.get_seqlen_balanced_partitions, [1, 2, 3], 2, True)
 
@@ -663,6 +673,17 @@ class Megatron(unittest.TestCase):
             [(i, 1) for i in range(12)])
         self.assertEqual(len(found), 2)
         self.assertTrue(all(len(pack) == 3 for micro_batch in found for pack in micro_batch))
+
+    def test_a_sample_above_the_tokens_of_a_group(self):
+        samples = [(i, length) for i, length in enumerate([900, 60, 40, 30, 20, 10])]
+        scheduler = megatron.DpBalancedScheduler(100, 1, 2)
+        self.assertRaises(ValueError, scheduler.get_groups_and_subsamples, samples)
+        found = megatron.DpBalancedScheduler(
+            100, 1, 2, oversized="own_group").get_groups_and_subsamples(samples)
+        packs = [pack for micro_batch in found for pack in micro_batch]
+        self.assertIn([0], packs)
+        self.assertEqual(sorted(flat(packs)), list(range(6)))
+        self.assertTrue(all(packs))
 
     def check_dynamic(self, ranks, lengths, capacity, multiple, most=None):
         samples = list(enumerate(lengths))

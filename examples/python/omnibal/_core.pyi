@@ -1051,11 +1051,68 @@ class OnlinePacker:
         """
     def flush(self) -> OnlineResult:
         """Returns a group of the samples that wait, or none if no sample waits."""
+    @property
+    def waiting(self) -> npt.NDArray[np.int64]: ...
     def __len__(self) -> int: ...
     def state(self) -> bytes:
         """Returns the state for a checkpoint as bytes."""
     @staticmethod
     def restore(state: bytes) -> OnlinePacker:
+        """Returns the packer that has this state."""
+
+class OnlinePaddedPacker:
+    """Packs a stream into padded batches: count times longest is within the capacity.
+
+    Args:
+        capacity: the limit of the padded amount of a group: a number, or one for each resource.
+        buffer: the largest number of samples that wait.
+        longest_wait: a sample leaves at the latest with this number of further pushes. Default: no
+            limit.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> packer = omnibal.OnlinePaddedPacker(150, buffer=4)
+        >>> for sample, length in enumerate([100, 10, 10, 10, 100]):
+        ...     group = packer.push(sample, length)
+        >>> print(group.ids.tolist(), group.load)
+        [0] 100
+        >>> packer
+        OnlinePaddedPacker(capacity 150, waiting 4 samples)
+        >>> omnibal.OnlinePaddedPacker.restore(packer.state()).flush().ids.tolist()
+        [1, 2, 3]
+    """
+
+    def __init__(
+        self,
+        capacity: Limits,
+        *,
+        buffer: int = 256,
+        longest_wait: Optional[int] = None,
+    ) -> None: ...
+    def push(self, id: int, demand: Limits) -> OnlineResult:
+        """Adds a sample and returns at most one group.
+
+        Args:
+            id: a number that names the sample, at least 0.
+            demand: a number, or one for each resource.
+
+        Returns:
+            An `OnlineResult`: the group that leaves, or no samples. Its load is the padded amount.
+
+        Raises:
+            ValueError: if an argument is wrong; the text names the argument and its value.
+        """
+    def flush(self) -> OnlineResult:
+        """Returns a group of the samples that wait, or none if no sample waits."""
+    @property
+    def waiting(self) -> npt.NDArray[np.int64]: ...
+    def __len__(self) -> int: ...
+    def state(self) -> bytes:
+        """Returns the state for a checkpoint as bytes."""
+    @staticmethod
+    def restore(state: bytes) -> OnlinePaddedPacker:
         """Returns the packer that has this state."""
 
 class EpochSampler:
@@ -1346,9 +1403,11 @@ class Mixture:
         weights: the weight of each source: integers or floating-point numbers.
         seed: another seed gives another order.
         end: 'restart' if a source without samples left begins again, so that the mixture is endless;
-            'stop' if the mixture then ends.
+            'stop' if the mixture then ends; 'stop_after_all' if sources begin again until each has
+            given all its samples; 'drop_out' if the others go on without it.
         window: the number of consecutive draws that come in random order, such as the draws of a
             step. With 1 the sources alternate as evenly as possible.
+        drawn: how many draws each source gave before position 0. Default: none.
 
     Raises:
         ValueError: if an argument is wrong; the text names the argument and its value.
@@ -1360,6 +1419,11 @@ class Mixture:
         >>> sources, epochs, samples = mixture.draws(0, 8)
         >>> sources.tolist().count(0)
         6
+        >>> mixture = mixture.reweighted(8, [1, 1])
+        >>> mixture.drawn(16).tolist()
+        [10, 6]
+        >>> mixture.seek([10, 6])
+        16
     """
 
     def __init__(
@@ -1368,16 +1432,83 @@ class Mixture:
         weights: Costs,
         *,
         seed: int = 0,
-        end: Literal["restart", "stop"] = "restart",
+        end: Literal["restart", "stop", "stop_after_all", "drop_out"] = "restart",
         window: int = 1,
+        drawn: Optional[Integers] = None,
     ) -> None: ...
     def draws(
         self, first: int, count: int
     ) -> Tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Returns the draws at `count` positions from `first` on: sources, epochs and samples, int64."""
+    def reweighted(self, position: int, weights: Costs) -> Mixture:
+        """Returns a mixture with the same draws before `position`, and other weights from it on.
+
+        The sources continue with the samples that they have not given: none is lost or repeated.
+
+        Args:
+            position: the first position with other weights, such as the number of draws so far.
+            weights: the weight of each source: integers or floating-point numbers.
+
+        Raises:
+            ValueError: if an argument is wrong; the text names the argument and its value.
+        """
+    def drawn(self, position: int) -> npt.NDArray[np.int64]:
+        """Returns how many draws each source gave before a position."""
+    def seek(self, drawn: Integers) -> int:
+        """Returns the position before which each source gave these draws: the inverse of `drawn`.
+
+        Args:
+            drawn: the number of draws of each source.
+
+        Raises:
+            ValueError: if there is no such position; the text names a source.
+        """
     def __len__(self) -> int: ...
     @property
     def period(self) -> int: ...
+    @property
+    def digest(self) -> int: ...
+
+class BatchMixture:
+    """Mixes data sets by weights in batches of one data set; small data sets are skipped.
+
+    Args:
+        sizes: the number of samples of each source.
+        weights: the weight of each source, as shares of the batches.
+        batch: the number of samples of a batch.
+        seed: another seed gives another order.
+        end: as for `Mixture`.
+        window: the number of consecutive batches that come in random order.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> mixture = omnibal.BatchMixture([100, 3, 50], [3, 1, 1], 8)
+        >>> mixture
+        BatchMixture(3 sources, batch 8, endless)
+        >>> mixture.skipped.tolist()
+        [1]
+        >>> source, epoch, samples = mixture.draw(0)
+        >>> source, epoch, len(samples)
+        (0, 0, 8)
+    """
+
+    def __init__(
+        self,
+        sizes: Integers,
+        weights: Costs,
+        batch: int,
+        *,
+        seed: int = 0,
+        end: Literal["restart", "stop", "stop_after_all", "drop_out"] = "restart",
+        window: int = 1,
+    ) -> None: ...
+    def draw(self, position: int) -> Tuple[int, int, npt.NDArray[np.int64]]:
+        """Returns the source, the epoch and the samples of the batch at a position."""
+    def __len__(self) -> int: ...
+    @property
+    def skipped(self) -> npt.NDArray[np.int64]: ...
     @property
     def digest(self) -> int: ...
 
@@ -2321,6 +2452,50 @@ def micro_batches(
         [0, 1, 2, 3, 4, 5, 6]
         >>> omnibal.micro_batches([9, 2, 3], 2, [9, 2, 3], 8, oversized="own_group").cells.tolist()
         [[0], [1, 2]]
+    """
+
+def optimizer_steps(
+    costs: Costs,
+    steps: int,
+    ranks: int,
+    demands: Demands,
+    capacity: Limits,
+    *,
+    multiple_of: int = 1,
+    max_overload: float = 0.01,
+    effort: Effort = "normal",
+    seed: int = 0,
+    oversized: Literal["own_group", "reject"] = "reject",
+) -> List[Steps]:
+    """Divides a batch into optimizer steps with even costs and mixed lengths, and into micro-batches.
+
+    Args:
+        costs: an integer or a floating-point number for each sample.
+        steps: the number of optimizer steps.
+        ranks: the number of data-parallel ranks.
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a micro-batch: a number, or one for each resource.
+        multiple_of: the number of micro-batches of a rank in a step is a multiple of this number.
+        max_overload: how far the largest cost may be above the lower bound before a search ends.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+        seed: another seed gives another search.
+        oversized: 'own_group' gives each sample above the capacity a micro-batch of its own. With
+            'reject' such a sample is an error.
+
+    Returns:
+        `Steps` for each optimizer step: step m has micro-batch m of each rank.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> lengths = np.array([1500, 1000, 2800, 3000, 1500, 2000, 2100, 1000, 800])
+        >>> steps = omnibal.optimizer_steps(lengths, 2, 2, lengths, 3072)
+        >>> steps
+        [Steps(2 steps of 2 ranks), Steps(2 steps of 2 ranks)]
+        >>> max(sum(int(lengths[step[m, r]].sum()) for m in range(2)) for step in steps for r in (0, 1))
+        4100
     """
 
 def schedule_steps(
