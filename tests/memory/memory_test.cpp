@@ -93,7 +93,7 @@ void check_memory(test::sample_set<R> const& set) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("packers take at most 24 + 8R bytes per sample", "[slow]",
+TEMPLATE_TEST_CASE("packers take at most 24 + 8R bytes per sample", "",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>)) {
   constexpr std::size_t count = 150'000;
