@@ -2490,6 +2490,7 @@ def optimizer_steps(
         ValueError: if an argument is wrong; the text names the argument and its value.
 
     Example:
+        >>> import numpy as np
         >>> lengths = np.array([1500, 1000, 2800, 3000, 1500, 2000, 2100, 1000, 800])
         >>> steps = omnibal.optimizer_steps(lengths, 2, 2, lengths, 3072)
         >>> steps
