@@ -160,6 +160,10 @@ class placed_layer {
     set(slot, expert);
     add_to_holders(before, share(before));
     add_to_holders(expert, share(expert));
+    changed_ranks_.push_back(slot / shape_.slots);
+    auto const append = [&](std::size_t rank) { changed_ranks_.push_back(rank); };
+    holders_.for_each(before, append);
+    holders_.for_each(expert, append);
   }
 
   /// Exchanges the experts of two slots. Precondition: neither rank has the other expert.
@@ -171,7 +175,13 @@ class placed_layer {
     rank_loads_[other / shape_.slots] += difference;
     set(one, to);
     set(other, from);
+    changed_ranks_.insert(changed_ranks_.end(), {one / shape_.slots, other / shape_.slots});
   }
+
+  /// Returns the ranks whose loads have changed since the last call of `forget_changed_ranks`, some
+  /// of them repeatedly.
+  [[nodiscard]] std::span<std::size_t const> changed_ranks() const { return changed_ranks_; }
+  void forget_changed_ranks() { changed_ranks_.clear(); }
 
   [[nodiscard]] std::span<slot_change const> changes() const { return changes_; }
   /// Undoes all changes after the first `count` changes. An undo appends a change itself, so two
@@ -228,6 +238,7 @@ class placed_layer {
   rank_sets holders_;
   rank_sets old_holders_;
   std::vector<std::int64_t> rank_loads_;
+  std::vector<std::size_t> changed_ranks_;
   std::ptrdiff_t moved_ = 0;
   std::vector<slot_change> changes_;
 };

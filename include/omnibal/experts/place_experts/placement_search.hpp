@@ -56,13 +56,20 @@ struct placement_point {
 class placement_search {
  public:
   placement_search(placed_layer& layer, placement_effort const& limits, copy_price price)
-      : layer_(layer), limits_(limits), price_(price), ranks_(layer.shape().node_ranks()) {}
+      : layer_(layer), limits_(limits), price_(price), ranks_(layer.shape().node_ranks()) {
+    auto const loads = layer.rank_loads();
+    for (std::size_t r = 0; r != loads.size(); ++r) order_.push_back({loads[r], r});
+    std::sort(order_.begin(), order_.end());
+    places_.resize(loads.size());
+    for (std::size_t i = 0; i != order_.size(); ++i) places_[order_[i].rank] = i;
+    sort_ranks();
+  }
 
   /// Makes moves until the largest load is at most `goal`, until no move helps, or until more than
   /// `max_moved` copies are moved. Calls `reached()` after each move.
   template <class Reached>
   void descend(std::int64_t goal, std::size_t max_moved, Reached const& reached) {
-    while (layer_.rank_loads()[layer_.heaviest_rank()] > goal && layer_.moved() <= max_moved) {
+    while (top_ > goal && layer_.moved() <= max_moved) {
       if (!move()) return;
       reached();
     }
@@ -79,9 +86,11 @@ class placement_search {
       for (std::uint64_t i = 0, count = 1 + rng::below(random, 3); i != count; ++i) {
         change_at_random(random);
       }
+      sort_ranks();
       descend(goal, slots, [] {});
       if (largest_load() > least) {
         layer_.undo_to(best);
+        sort_ranks();
         continue;
       }
       best = layer_.changes().size();
@@ -89,9 +98,7 @@ class placement_search {
     }
   }
 
-  [[nodiscard]] std::int64_t largest_load() const {
-    return layer_.rank_loads()[layer_.heaviest_rank()];
-  }
+  [[nodiscard]] std::int64_t largest_load() const { return top_; }
 
  private:
   /// A move: the exchange of the experts of two slots, or a slot that takes another expert.
@@ -121,19 +128,42 @@ class placement_search {
 
   /// Makes the best move; returns false if there is none.
   [[nodiscard]] bool move() {
-    sort_ranks();
     list_slots(heavy_, given_);
     best_ = {};
     needed_ = 0;
+    first_rank_ = heavy_ / ranks_ * ranks_;
+    auto const loads = layer_.rank_loads().subspan(first_rank_, ranks_);
+    auto const sum = std::accumulate(loads.begin(), loads.end(), std::int64_t{0});
+    most_gain_ = std::max<std::int64_t>(top_ - sum / static_cast<std::int64_t>(ranks_), 1);
+    auto next = order_.begin();
+    auto const next_rank = [&] {
+      while (!is_in_node(next->rank)) ++next;
+      return next++->rank;
+    };
     std::size_t const light = std::min(limits_.light_ranks, ranks_);
-    for (std::size_t i = 0; i != light; ++i) evaluate_rank(order_[i].rank);
+    for (std::size_t i = 0; i != light; ++i) evaluate_rank(next_rank());
     evaluate_own_slots();
     // If no move with these ranks helps, the next rank with a move that helps decides.
     std::size_t const last = limits_.may_widen ? ranks_ : light;
-    for (std::size_t i = light; i != last && best_.score == 0; ++i) evaluate_rank(order_[i].rank);
+    for (std::size_t i = light; i != last && best_.score == 0; ++i) evaluate_rank(next_rank());
     if (best_.score == 0) return false;
     apply(best_);
+    sort_ranks();
     return true;
+  }
+
+  /// Returns true if a rank is in the node of the heaviest rank.
+  [[nodiscard]] bool is_in_node(std::size_t rank) const { return rank - first_rank_ < ranks_; }
+
+  /// Restores the order of the ranks by ascending loads.
+  void sort_ranks() {
+    auto const loads = layer_.rank_loads();
+    for (std::size_t const rank : layer_.changed_ranks()) {
+      place_again(places_[rank], {loads[rank], rank});
+    }
+    layer_.forget_changed_ranks();
+    heavy_ = order_.back().rank;
+    top_ = order_.back().load;
   }
 
   void apply(candidate const& move) {
@@ -168,30 +198,17 @@ class placement_search {
     }
   };
 
-  /// Orders the ranks of the node of the heaviest rank by ascending loads.
-  void sort_ranks() {
-    auto const loads = layer_.rank_loads();
-    heavy_ = layer_.heaviest_rank();
-    std::size_t const first = heavy_ / ranks_ * ranks_;
-    if (order_.empty() || first != first_rank_) {
-      first_rank_ = first;
-      order_.clear();
-      for (std::size_t r = first; r != first + ranks_; ++r) order_.push_back({0, r});
-    }
-    // A move changes few loads, so insertion sort requires about one comparison for each rank.
-    std::int64_t sum = 0;
-    for (ranked& own : order_) {
-      own.load = loads[own.rank];
-      sum += own.load;
-    }
-    for (std::size_t i = 1; i != order_.size(); ++i) {
-      ranked const own = order_[i];
-      std::size_t place = i;
-      for (; place != 0 && own < order_[place - 1]; --place) order_[place] = order_[place - 1];
-      order_[place] = own;
-    }
-    top_ = loads[heavy_];
-    most_gain_ = std::max<std::int64_t>(top_ - sum / static_cast<std::int64_t>(ranks_), 1);
+  /// Moves a rank from its place in the order to the place of its new load.
+  void place_again(std::size_t place, ranked const& own) {
+    auto const fill = [&](std::size_t from) {
+      order_[place] = order_[from];
+      places_[order_[place].rank] = place;
+      place = from;
+    };
+    while (place != 0 && own < order_[place - 1]) fill(place - 1);
+    while (place + 1 != order_.size() && order_[place + 1] < own) fill(place + 1);
+    order_[place] = own;
+    places_[own.rank] = place;
   }
 
   void list_slots(std::size_t rank, std::vector<movable>& result) const {
@@ -254,11 +271,12 @@ class placement_search {
   /// heaviest rank.
   void evaluate_own_slots() {
     if (ranks_ == 1) return;
-    std::size_t const second = order_[ranks_ - 2].rank;
+    auto second = order_.rbegin() + 1;
+    while (!is_in_node(second->rank)) ++second;
     for (movable const& before : given_) {
       if (layer_.copies(before.expert) == 1 || before.share <= needed_) continue;
       holder_limit const limit = limit_of(heavy_, before);
-      for (std::uint32_t const expert : layer_.slots_of(second)) {
+      for (std::uint32_t const expert : layer_.slots_of(second->rank)) {
         std::int64_t const gain = before.share - layer_.share_with_more(expert);
         if (gain <= needed_ || layer_.has(heavy_, expert)) continue;
         evaluate_replacement(heavy_, before, limit, expert, gain);
@@ -348,6 +366,8 @@ class placement_search {
   /// copies.
   std::int64_t needed_ = 0;
   std::vector<ranked> order_;
+  /// The place of each rank of the node in the order.
+  std::vector<std::size_t> places_;
   std::vector<movable> given_;
   std::vector<movable> taken_;
 };
