@@ -59,6 +59,15 @@ function(omnibal_runs_briefly target)
   endif()
 endfunction()
 
+# omnibal_runs_long(target): it runs for longer than optimizing it takes. Optimized in a debug build too, and
+# a little in a release build without optimization.
+function(omnibal_runs_long target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O2>)
+  if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O0")
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+endfunction()
+
 # omnibal_bundle(variable name files...): sets the variable to what compiles the files, with
 # OMNIBAL_BUNDLE_TESTS six at a time, for less than half of what each alone costs. Each file is included in
 # a namespace of its own, so that their names do not meet, after all headers of the six.

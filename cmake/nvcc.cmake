@@ -57,3 +57,19 @@ endif()
 if(NOT OMNIBAL_NVCC_STATUS EQUAL 0)
   set(nvcc_missing "${OMNIBAL_NVCC} cannot compile C++20 here")
 endif()
+
+# Where there is no device to run on, OMNIBAL_BUNDLE_TESTS has nvcc translate the code of the device alone, in
+# a third of the time: the code of the host around it is compiled over the stand-in.
+set(nvcc_stops_early OFF)
+if(OMNIBAL_BUNDLE_TESTS)
+  execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+  if(NOT status EQUAL 0)
+    set(nvcc_stops_early ON)
+  endif()
+endif()
+
+# test_device_code(test source options...): nvcc translates the code of the source for a device.
+function(test_device_code test source)
+  string(MAKE_C_IDENTIFIER "${test}" name)
+  add_test(NAME "${test}" COMMAND ${nvcc_command} ${ARGN} -ptx "${source}" -o "${CMAKE_CURRENT_BINARY_DIR}/${name}.ptx")
+endfunction()
