@@ -6,6 +6,7 @@
 #include "readers.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -148,6 +149,47 @@ record_fields::record_fields(field_names const& fields) : fields_(fields) {
     names_ = {fields.images};
   }
   names_.push_back(fields.tokens);
+  are_plain_ =
+      !fields.is_list && fields.token_scale.empty() &&
+      std::ranges::none_of(names_, [](auto const& name) { return name.find('.') != name.npos; });
+  if (fields.token_scale.empty()) return;
+  scale_ = parse_decimal(fields.token_scale);
+  if (scale_ && scale_->digits != 0) return;
+  throw input_error("--token-scale is " + fields.token_scale +
+                    ", must be a number above 0 of at most 19 digits");
+}
+
+std::int64_t record_fields::scaled(position const& where, std::string_view field,
+                                   std::string_view text) const {
+  if (!scale_) return parse_count(where, field, text);
+  auto const number = parse_decimal(text);
+  auto const product = number ? rounded_up_product(*number, *scale_) : std::nullopt;
+  if (product) return *product;
+  std::string_view problem = text.starts_with('[') ? "begins a list" : "is not a number";
+  if (number) {
+    problem = "is too large";
+  } else if (is_json_number(text)) {
+    problem = text.front() == '-' ? "is negative" : "has more than 19 digits";
+  }
+  fail_value(where, field, text, problem,
+             "a number from 0 whose product with the " + fields_.token_scale +
+                 " of --token-scale is at most 9223372036854775807");
+}
+
+std::int64_t record_fields::count(position const& where, std::size_t place,
+                                  field_value const& value) const {
+  std::string const& name = names_[place];
+  bool const are_tokens = place + 1 == names_.size();
+  bool const must_be_list = are_tokens && fields_.is_list;
+  if (must_be_list && !value.elements) {
+    fail_value(where, name, value.text, "", "a list, whose elements --length-of counts");
+  }
+  if (must_be_list) return scaled(where, name, std::to_string(*value.elements));
+  return are_tokens ? scaled(where, name, value.text) : parse_count(where, name, value.text);
+}
+
+std::int64_t record_fields::tokens(position const& where, std::string_view text) const {
+  return scaled(where, {}, text);
 }
 
 void record_fields::check_nameless(position const& where, std::string_view kind) const {
@@ -163,7 +205,15 @@ void record_fields::check_nameless(position const& where, std::string_view kind)
   if (!fields_.images.empty() && fields_.images != usual.images) {
     refuse("--image-field", in_quotation_marks(fields_.images));
   }
+  if (fields_.is_list) refuse("--length-of", in_quotation_marks(fields_.tokens));
   if (fields_.tokens != usual.tokens) refuse("--token-field", in_quotation_marks(fields_.tokens));
+}
+
+void record_fields::check_no_list(position const& where, std::string_view kind) const {
+  if (!fields_.is_list) return;
+  fail(where, "is " + std::string(kind) + " without lists, and --length-of names " +
+                  in_quotation_marks(fields_.tokens) +
+                  ", whose elements it counts; --token-field names a field of numbers");
 }
 
 std::size_t record_fields::find(std::string_view name) const {
@@ -208,10 +258,11 @@ void read_lengths(std::filesystem::path const& path, input_format format, field_
   try {
     read_file(path, format, record_fields(fields), shown, data);
   } catch (missing_field const& error) {
-    throw input_error(std::string(error.what()) +
-                      (error.name() == fields.tokens
-                           ? " (--token-field names another)"
-                           : " (--image-field names another, --text says that there is none)"));
+    throw input_error(
+        std::string(error.what()) +
+        (error.name() == fields.tokens
+             ? fields.is_list ? " (--length-of names another)" : " (--token-field names another)"
+             : " (--image-field names another, --text says that there is none)"));
   }
 }
 

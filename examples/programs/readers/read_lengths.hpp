@@ -34,7 +34,8 @@ enum class input_format {
   npy
 };
 
-/// The fields, or columns, that hold the counts. Others are ignored.
+/// The fields, or columns, that hold the counts. Others are ignored. In JSON, a name that no field
+/// has may be a path: `stats.tokens` is the field `tokens` of the object in the field `stats`.
 struct field_names {
   /// Empty: no field; no sample has images.
   std::string images = "vit_num";
@@ -46,6 +47,11 @@ struct field_names {
   tile_rule tiles{};
   /// What each tile adds to the tokens of the field.
   std::int64_t tokens_per_tile = 0;
+  /// True: the tokens are the elements of the list in the field `tokens`.
+  bool is_list = false;
+  /// Where it is not empty, a factor of the number in the field `tokens`, which may have a
+  /// fraction. The exact product is rounded up.
+  std::string token_scale{};
 };
 
 /// Appends the samples of a file, or of the files of a manifest, to `data`. `-` is the standard

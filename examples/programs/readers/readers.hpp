@@ -5,6 +5,7 @@
 /// The readers of one file each, behind `read_lengths`.
 
 #include "dataset.hpp"
+#include "decimal.hpp"
 #include "file_text.hpp"
 #include "input_error.hpp"
 #include "progress.hpp"
@@ -13,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,20 +22,46 @@
 
 namespace examples {
 
+/// A value as it stands in a file: the text at which it begins, or the number of elements of a
+/// list.
+struct field_value {
+  std::string_view text;
+  std::optional<std::size_t> elements{};
+};
+
 /// The fields that a record must have, and the sample that their counts make.
 class record_fields {
  public:
   static constexpr std::size_t most = 3;
   using counts = std::array<std::int64_t, most>;
 
+  /// Errors: `input_error` for a scale that is no number above 0.
   explicit record_fields(field_names const& fields);
 
   [[nodiscard]] std::span<std::string const> names() const { return names_; }
   [[nodiscard]] bool has_images() const { return names_.size() > 1; }
 
+  /// True if no name has a dot and every value is the count itself, so that a record needs no
+  /// search.
+  [[nodiscard]] bool are_plain() const { return are_plain_; }
+
+  [[nodiscard]] bool has_scale() const { return scale_.has_value(); }
+
+  /// The count that the value of the field at a place among `names()` means: a nonnegative integer,
+  /// or for tokens a nonnegative number times the scale, rounded up, or the elements of a list.
+  /// Errors: `input_error` for another value.
+  [[nodiscard]] std::int64_t count(position const& where, std::size_t place,
+                                   field_value const& value) const;
+
+  /// The tokens of a number that is no field, times the scale. Errors: as `count`.
+  [[nodiscard]] std::int64_t tokens(position const& where, std::string_view text) const;
+
   /// Errors: `input_error` where a name was chosen, which samples without names cannot have; `kind`
   /// says what they are.
   void check_nameless(position const& where, std::string_view kind) const;
+
+  /// Errors: `input_error` where elements of a list are to be counted; `kind` has no lists.
+  void check_no_list(position const& where, std::string_view kind) const;
 
   /// The place of a field among `names()`, or their number where it is none of them.
   [[nodiscard]] std::size_t find(std::string_view name) const;
@@ -43,8 +71,13 @@ class record_fields {
   [[nodiscard]] sample make(position const& where, counts const& values) const;
 
  private:
+  [[nodiscard]] std::int64_t scaled(position const& where, std::string_view field,
+                                    std::string_view text) const;
+
   field_names const& fields_;
   std::vector<std::string> names_;
+  std::optional<decimal> scale_;
+  bool are_plain_ = true;
 };
 
 void read_json_list(file_text const& text, record_fields const& fields, progress& shown,
