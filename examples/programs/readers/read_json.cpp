@@ -489,6 +489,22 @@ void read_json_columns(file_text const& text, record_fields const& fields, datas
   }
 }
 
+sample read_json_object(file_text const& text, std::string_view object, position const& where,
+                        record_fields const& fields) {
+  std::string_view const body = trimmed(object);
+  if (!body.starts_with('{')) fail(where, "must be a JSON object");
+  auto const before = static_cast<std::size_t>(body.data() - text.view().data());
+  json::parser parser;
+  json::document document;
+  simdjson::padded_string_view const padded(body.data(), body.size(), text.readable() - before);
+  check(where, parser.iterate(padded).get(document));
+  json::object fields_of_object;
+  check(where, document.get_object().get(fields_of_object));
+  sample const result = read_record(where, fields_of_object, fields);
+  check_end(where, document);
+  return result;
+}
+
 void read_json_lines(file_text const& text, record_fields const& fields, progress& shown,
                      dataset& data) {
   if (fields.has_images()) data.kind = sample_kind::images_and_text;

@@ -42,7 +42,7 @@ input_format detected_object(std::string_view body) {
   return first == '[' ? input_format::columns : input_format::manifest;
 }
 
-/// The extension of a file, of what gzip has compressed if it did, in lower case.
+/// The extension of a file, of what gzip or zstd has compressed if they did, in lower case.
 std::string extension_of(std::filesystem::path name) {
   auto const lower = [&] {
     std::string result = name.extension().string();
@@ -52,15 +52,33 @@ std::string extension_of(std::filesystem::path name) {
     return result;
   };
   std::string const last = lower();
-  if (last != ".gz" && last != ".gzip") return last;
+  if (last != ".gz" && last != ".gzip" && last != ".zst") return last;
   name.replace_extension();
   return lower();
 }
 
 std::string in_quotation_marks(std::string const& name) { return '"' + name + '"'; }
 
-/// Fails for files of other programs.
-void refuse_foreign(file_text const& text) {
+/// A format with first bytes of its own, as messages name it.
+std::string_view name_of(input_format format) {
+  if (format == input_format::npy) return "a NumPy array";
+  return format == input_format::tar ? "a tar archive" : "an index of Megatron";
+}
+
+/// The format that the first bytes of a file tell, or `detect`.
+input_format binary_format(std::string_view bytes) {
+  if (bytes.starts_with("\x93NUMPY")) return input_format::npy;
+  if (bytes.starts_with(std::string_view("MMIDIDX\0\0", 9))) return input_format::megatron;
+  bool const is_tar = bytes.size() >= 262 && bytes.substr(257).starts_with("ustar");
+  return is_tar ? input_format::tar : input_format::detect;
+}
+
+/// Fails for files of other programs, and for those with first bytes that another format has.
+void refuse_foreign(file_text const& text, input_format format) {
+  input_format const told = binary_format(text.view());
+  if (told != input_format::detect && format != input_format::detect && format != told) {
+    fail({text.name()}, "is " + std::string(name_of(told)) + "; --format names another format");
+  }
   std::string_view const kind = foreign_kind(text.view());
   if (kind.empty()) return;
   fail({text.name()}, "is " + std::string(kind) +
@@ -76,7 +94,8 @@ void refuse_binary(file_text const& text) {
 }
 
 input_format detected(file_text const& text) {
-  if (text.view().starts_with("\x93NUMPY")) return input_format::npy;
+  input_format const told = binary_format(text.view());
+  if (told != input_format::detect) return told;
   refuse_binary(text);
   std::string const extension = extension_of(text.name());
   if (extension == ".jsonl" || extension == ".ndjson") return input_format::jsonl;
@@ -98,6 +117,7 @@ void read_samples(file_text const& text, input_format format, record_fields cons
   if (text.view().find_first_not_of(blank) == std::string_view::npos) {
     fail({text.name()}, "the file is empty");
   }
+  fields.check_format({text.name()}, format);
   shown.begin("reading " + text.name());
   switch (format) {
     case input_format::jsonl: read_json_lines(text, fields, shown, data); break;
@@ -105,6 +125,8 @@ void read_samples(file_text const& text, input_format format, record_fields cons
     case input_format::csv: read_csv(text, fields, shown, data); break;
     case input_format::numbers: read_numbers(text, fields, shown, data); break;
     case input_format::npy: read_npy(text, fields, data); break;
+    case input_format::tar: read_tar(text, fields, data); break;
+    case input_format::megatron: read_megatron(text, fields, data); break;
     default: read_json_list(text, fields, shown, data);
   }
   std::size_t const records = data.samples.size() - before;
@@ -130,7 +152,7 @@ void read_manifest_files(file_text const& manifest, record_fields const& fields,
   if (entries.empty()) fail({manifest.name()}, "has no entries");
   for (manifest_entry const& entry : entries) {
     file_text const text(resolved(manifest, entry), shown);
-    refuse_foreign(text);
+    refuse_foreign(text, input_format::detect);
     input_format const format = detected(text);
     if (format == input_format::manifest) {
       fail({manifest.name()},
@@ -209,6 +231,15 @@ void record_fields::check_nameless(position const& where, std::string_view kind)
   if (fields_.tokens != usual.tokens) refuse("--token-field", in_quotation_marks(fields_.tokens));
 }
 
+void record_fields::check_format(position const& where, input_format format) const {
+  if (fields_.are_documents && format != input_format::megatron) {
+    fail(where, "is no index of Megatron, and --megatron-documents is given");
+  }
+  if (fields_.tar_member.empty() || format == input_format::tar) return;
+  fail(where,
+       "is no tar archive, and --tar-member names " + in_quotation_marks(fields_.tar_member));
+}
+
 void record_fields::check_no_list(position const& where, std::string_view kind) const {
   if (!fields_.is_list) return;
   fail(where, "is " + std::string(kind) + " without lists, and --length-of names " +
@@ -242,7 +273,7 @@ void read_file(std::filesystem::path const& path, input_format format, record_fi
                progress& shown, dataset& data) {
   shown.begin("loading " + path.string());
   file_text const text(path, shown);
-  refuse_foreign(text);
+  refuse_foreign(text, format);
   input_format const actual = format == input_format::detect ? detected(text) : format;
   if (actual == input_format::manifest) {
     read_manifest_files(text, fields, shown, data);

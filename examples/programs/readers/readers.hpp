@@ -45,6 +45,8 @@ class record_fields {
   /// search.
   [[nodiscard]] bool are_plain() const { return are_plain_; }
 
+  [[nodiscard]] bool are_documents() const { return fields_.are_documents; }
+  [[nodiscard]] std::string const& tar_member() const { return fields_.tar_member; }
   [[nodiscard]] bool has_scale() const { return scale_.has_value(); }
 
   /// The count that the value of the field at a place among `names()` means: a nonnegative integer,
@@ -59,6 +61,9 @@ class record_fields {
   /// Errors: `input_error` where a name was chosen, which samples without names cannot have; `kind`
   /// says what they are.
   void check_nameless(position const& where, std::string_view kind) const;
+
+  /// Errors: `input_error` where an option is for files of another format.
+  void check_format(position const& where, input_format format) const;
 
   /// Errors: `input_error` where elements of a list are to be counted; `kind` has no lists.
   void check_no_list(position const& where, std::string_view kind) const;
@@ -96,6 +101,20 @@ void read_numbers(file_text const& text, record_fields const& fields, progress& 
 /// Of two columns the first are images, the second tokens, to which `fields` apply as to those of
 /// records. Errors: `input_error` also where `fields` name what an array does not have.
 void read_npy(file_text const& text, record_fields const& fields, dataset& data);
+
+/// The sequences, or the documents, of the index of a Megatron corpus. Errors: `input_error` where
+/// lengths, places and documents do not fit to each other and to the size of the file, for
+/// sequences with modes, which may be images, and where `fields` name what an index does not have.
+void read_megatron(file_text const& text, record_fields const& fields, dataset& data);
+
+/// The samples of a shard of WebDataset: the fields of the member `.json` of each, or the bytes of
+/// the member that `fields` name. Errors: `input_error` for an archive that is damaged, truncated
+/// or has sparse files, and for a sample without the member.
+void read_tar(file_text const& text, record_fields const& fields, dataset& data);
+
+/// The sample of a JSON object, which is a part of the view of `text`. Errors: `input_error`.
+[[nodiscard]] sample read_json_object(file_text const& text, std::string_view object,
+                                      position const& where, record_fields const& fields);
 
 struct manifest_entry {
   std::string name;
