@@ -4,6 +4,7 @@
 import contextlib
 import doctest
 import io
+import json
 import pathlib
 import subprocess
 import sys
@@ -105,6 +106,78 @@ class Megatron(Folder):
         )
         with tempfile.NamedTemporaryFile() as file:
             subprocess.run([sys.executable, "-c", code, file.name], check=True)
+
+
+def shard(columns, samples):
+    """A shard of MDS: name, encoding, fixed size or None for each column, and the bytes of each value."""
+    fixed = [size for _, _, size in columns]
+    bodies = []
+    for sample in samples:
+        sizes = [len(value) for value, size in zip(sample, fixed) if size is None]
+        bodies.append(np.array(sizes, "<u4").tobytes() + b"".join(sample))
+    config = b'{"format": "mds"}'
+    begin = 4 * (len(samples) + 2) + len(config)
+    ends = np.cumsum([begin] + [len(body) for body in bodies])
+    head = np.array([len(samples), *ends], "<u4").tobytes()
+    return head + config + b"".join(bodies)
+
+
+class Mosaic(Folder):
+    COLUMNS = [("any", "ndarray", None), ("f", "float32", 4), ("n", "int", 8), ("s", "str", None),
+               ("t", "ndarray:int32", None), ("v", "ndarray:int8:2,3", 6)]
+
+    def write(self, counts, **changes):
+        samples = [
+            [bytes([33, 2 << 2, t, 2]) + bytes(8 * t), np.float32(t / 8).tobytes(),
+             np.int64(t).tobytes(), b"x" * t,
+             bytes([1 << 2 | 1]) + np.uint16(t).tobytes() + bytes(4 * t), bytes(6)]
+            for t in counts
+        ]
+        data = shard(self.COLUMNS, samples)
+        (self.folder / "s.mds").write_bytes(data)
+        about = {"column_names": [c[0] for c in self.COLUMNS], "format": "mds", "version": 2,
+                 "column_encodings": [c[1] for c in self.COLUMNS], "samples": len(counts),
+                 "column_sizes": [c[2] for c in self.COLUMNS], "compression": None,
+                 "raw_data": {"basename": "s.mds", "bytes": len(data)}, "zip_data": None}
+        about.update(changes)
+        (self.folder / "index.json").write_text(json.dumps({"shards": [about], "version": 2}))
+        return data, about
+
+    def test_numbers_and_arrays(self):
+        self.write([100, 30, 200])
+        for path in (self.folder, self.folder / "index.json"):
+            for column, expected in (("n", [100, 30, 200]), ("t", [100, 30, 200]),
+                                     ("any", [100, 30, 200]), ("v", [2, 2, 2])):
+                found = read_lengths(path, column)
+                self.assertEqual((found.dtype, found.tolist()), (np.int64, expected), column)
+            self.assertEqual(read_lengths(path, "f", scale="8").tolist(), [100, 30, 200])
+
+    def test_what_is_not_understood_is_refused(self):
+        self.write([3, 4])
+        self.refuses(self.folder, "'str'", column="s")
+        self.refuses(self.folder, "float32", "scale", column="f")
+        self.refuses(self.folder, "no column 'x'", column="x")
+        for change, word in (({"samples": None}, "'samples'"), ({"column_sizes": 3}, "'column_sizes'"),
+                             ({"raw_data": {}}, "its size"), ({"format": "json"}, "'json'"), ({"version": 1}, "version 1"),
+                             ({"samples": 3}, "3 samples"),
+                             ({"column_sizes": [None, 4, 4, None, None, 6]}, "do not fit")):
+            self.write([3, 4], **change)
+            self.refuses(self.folder, word, column="n")
+        self.write([3], compression="zstd")
+        (self.folder / "s.mds").unlink()
+        self.refuses(self.folder, "compressed", column="n")
+        (self.folder / "index.json").write_text(json.dumps({"chunks": [], "config": {}}))
+        self.refuses(self.folder, "litData", "StreamingDataset", "'n'", column="n")
+
+    def test_every_cut_is_refused(self):
+        data, about = self.write([2, 1])
+        for size in range(len(data)):
+            (self.folder / "s.mds").write_bytes(data[:size])
+            self.refuses(self.folder, "s.mds", column="t")
+            # The same where the index does not know the size.
+            about["raw_data"]["bytes"] = size
+            (self.folder / "index.json").write_text(json.dumps({"shards": [about], "version": 2}))
+            self.refuses(self.folder, "s.mds", column="t")
 
 
 ROWS = {

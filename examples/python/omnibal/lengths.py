@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths of samples from files: Parquet, Arrow, folders of `save_to_disk`, and Megatron's index.
+"""Lengths of samples from files: Parquet, Arrow, folders of `save_to_disk`, MosaicML's shards (MDS),
+and Megatron's index.
 
 `python3 -m omnibal.lengths FILE [COLUMN]` prints one length per line, for the programs in C++.
 """
@@ -26,14 +27,15 @@ def read_lengths(
     scale: Any = None,
     documents: bool = False,
 ) -> np.ndarray:
-    """Returns the lengths of all samples of a file, or of a folder of `save_to_disk`, in order.
+    """Returns the lengths of all samples of a file or folder, in order.
 
     The first bytes of a file tell its format: Parquet, Arrow (file or stream), or Megatron's index
-    (.idx). All but the last one need pyarrow.
+    (.idx). A folder is one of `save_to_disk`, or of MosaicML's shards with an index.json, none of them
+    compressed. Parquet, Arrow and `save_to_disk` need pyarrow.
 
     Args:
         path: the file or the folder.
-        column: the column of numbers or of lists, which are counted. A name that no column has may be
+        column: the column of numbers, or of lists or arrays, whose `len` counts. A name that no column has may be
             a path: `stats.tokens` is the field `tokens` of the column `stats`. An index has none.
         scale: a factor of the numbers, which may then have fractions, such as seconds. The exact
             product is rounded up. Default: the numbers are integers.
@@ -76,8 +78,16 @@ def read_lengths(
         raise ValueError("read_lengths: column is None, must name a column of %s" % path)
     parts: List[np.ndarray] = [np.zeros(0, np.int64)]
     row = 0
+    what = "column %r of %s" % (column, path)
+    index = path / "index.json" if path.is_dir() else path
+    if index.name == "index.json" and index.exists():
+        for values in _shard_columns(index, column, factor is not None):
+            to_int = _checked(values, what, row) if factor is None else _scaled(values, factor, what, row)
+            parts.append(to_int)
+            row += len(values)
+        return np.concatenate(parts)
     for part in _columns(path, column):
-        parts.append(_row_lengths(part, "column %r of %s" % (column, path), row, factor))
+        parts.append(_row_lengths(part, what, row, factor))
         row += len(part)
     return np.concatenate(parts)
 
@@ -254,6 +264,134 @@ def _scaled(array: np.ndarray, factor: Decimal, what: str, first: int) -> np.nda
             )
         result[i] = product
     return result
+
+
+_LITDATA = """import litdata
+for row in litdata.StreamingDataset(%r):
+    print(len(row[%r]))"""
+
+
+def _shard_columns(index: pathlib.Path, column: str, floats: bool) -> Iterator[np.ndarray]:
+    """The numbers or the lengths of the arrays in each shard of MosaicML's format MDS."""
+    content = json.loads(index.read_text())
+    if isinstance(content, dict) and "chunks" in content:
+        raise ValueError(
+            "read_lengths: %s is of litData, whose chunks are not read; this prints lengths:\n%s"
+            % (index, _LITDATA % (str(index.parent), column))
+        )
+    if not isinstance(content, dict) or not isinstance(content.get("shards"), list):
+        raise ValueError("read_lengths: %s lists no shards" % index)
+    for shard in content["shards"]:
+        _check_shard(index, shard)
+        if shard.get("format") != "mds" or shard.get("version") != 2:
+            raise ValueError(
+                "read_lengths: %s has a shard of format %r and version %r, must be 'mds' and 2"
+                % (index, shard.get("format"), shard.get("version"))
+            )
+        if column not in shard["column_names"]:
+            raise ValueError(
+                "read_lengths: there is no column %r in %s, which has %s"
+                % (column, index, shard["column_names"])
+            )
+        file = index.parent / shard["raw_data"]["basename"]
+        if not file.exists() and shard.get("compression"):
+            raise ValueError("read_lengths: %s is compressed; decompress the shards first" % file)
+        yield _Shard(file, shard).lengths(column, floats)
+
+
+def _check_shard(index: pathlib.Path, shard: Any) -> None:
+    """The fields of a shard of an index have the types that are read."""
+    fields = (("column_names", list), ("column_encodings", list), ("column_sizes", list),
+              ("raw_data", dict), ("samples", int))  # fmt: skip
+    for name, kind in fields:
+        if not isinstance(shard, dict) or not isinstance(shard.get(name), kind):
+            raise ValueError("read_lengths: %s has a shard without a good %r" % (index, name))
+    if not {"basename", "bytes"} <= set(shard["raw_data"]):
+        raise ValueError("read_lengths: %s has a shard without a file and its size" % index)
+
+
+class _Shard:
+    """A shard: the number of samples and the end of each (4 bytes each), then the samples: the sizes
+    of the columns without a fixed one (4 bytes each), and the columns."""
+
+    def __init__(self, file: pathlib.Path, shard: Any) -> None:
+        self.file = file
+        self.names = shard["column_names"]
+        self.encodings = shard["column_encodings"]
+        self.fixed = shard["column_sizes"]
+        self.data = file.read_bytes()
+        if len(self.data) != shard["raw_data"]["bytes"]:
+            self.refuse("has %d bytes, must have %d" % (len(self.data), shard["raw_data"]["bytes"]))
+        count = shard["samples"]
+        start = 4 * (count + 2)
+        if len(self.data) < start or np.frombuffer(self.data, "<u4", 1)[0] != count:
+            self.refuse("does not have the %d samples of its index" % count)
+        self.ends = np.frombuffer(self.data, "<u4", count + 1, 4).tolist()
+        if self.ends[0] < start or self.ends[-1] != len(self.data) or sorted(self.ends) != self.ends:
+            self.refuse("has samples that are not in order")
+
+    def refuse(self, problem: str) -> None:
+        raise ValueError("read_lengths: the shard %s %s" % (self.file, problem))
+
+    def value(self, sample: int, column: int) -> bytes:
+        """The bytes of a column of a sample."""
+        begin, end = self.ends[sample], self.ends[sample + 1]
+        head = 4 * self.fixed.count(None)
+        if end - begin < head:
+            self.refuse("has a sample %d that is too short" % sample)
+        own = iter(np.frombuffer(self.data, "<u4", head // 4, begin).tolist())
+        sizes = [next(own) if size is None else size for size in self.fixed]
+        if head + sum(sizes) != end - begin:
+            self.refuse("has columns of sample %d that do not fit to its size" % sample)
+        first = begin + head + sum(sizes[:column])
+        return self.data[first : first + sizes[column]]
+
+    def array_length(self, encoding: str, value: bytes) -> int:
+        """The first extent of an array."""
+        kinds = {8: "u1", 9: "i1", 16: "u2", 17: "i2", 18: "f2", 32: "u4", 33: "i4", 34: "f4",
+                 64: "u8", 65: "i8", 66: "f8"}  # fmt: skip
+        words = encoding.split(":")
+        place = 0
+        if len(words) > 1:
+            width = np.dtype(words[1]).itemsize
+        else:
+            if not value or value[0] not in kinds:
+                self.refuse("has an array of an unknown type")
+            width = np.dtype(kinds[value[0]]).itemsize
+            place = 1
+        if len(words) > 2:
+            shape = [int(extent) for extent in words[2].split(",")]
+        else:
+            code = value[place] if place < len(value) else 0
+            shape_bytes = (code >> 2) << (code & 3)
+            if code >> 2 == 0 or place + 1 + shape_bytes > len(value):
+                self.refuse("has a damaged array")
+            kind = "<u%d" % (1 << (code & 3))
+            shape = np.frombuffer(value, kind, code >> 2, place + 1).tolist()
+            place += 1 + shape_bytes
+        elements = 1
+        for extent in shape:
+            elements *= extent
+        if place + elements * width != len(value):
+            self.refuse("has an array of shape %s in %d bytes" % (shape, len(value)))
+        return shape[0]
+
+    def lengths(self, name: str, floats: bool) -> np.ndarray:
+        column = self.names.index(name)
+        encoding = self.encodings[column]
+        values = [self.value(sample, column) for sample in range(len(self.ends) - 1)]
+        if encoding.split(":")[0] == "ndarray":
+            return np.array([self.array_length(encoding, value) for value in values], np.int64)
+        kind = "int64" if encoding == "int" else encoding
+        integers = ["%s%d" % (sign, bits) for sign in ("int", "uint") for bits in (8, 16, 32, 64)]
+        if kind not in integers and not (floats and kind in ("float16", "float32", "float64")):
+            self.refuse(
+                "has the encoding %r of column %r, must be integers or arrays%s"
+                % (encoding, name, " or floats" if floats else "; scale accepts floats")
+            )
+        if any(len(value) != np.dtype(kind).itemsize for value in values):
+            self.refuse("has values of column %r of another size than %s" % (name, kind))
+        return np.frombuffer(b"".join(values), np.dtype(kind).newbyteorder("<"))
 
 
 def _index_lengths(path: pathlib.Path, documents: bool) -> np.ndarray:
