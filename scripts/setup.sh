@@ -84,6 +84,7 @@ look() {
   [[ $purpose != main_job && $purpose != wheel && $purpose != training ]] || return 0
 
   needs catch2 has_header catch2
+  wants libzstd-dev has_header zstd.h
   wants libopenmpi-dev has_tool mpicxx
   wants openmpi-bin has_tool mpirun
   [[ $purpose == test && -n ${CXX:-} ]] || needs clang has_tool clang++

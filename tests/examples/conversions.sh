@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Files of other programs are named, and what docs/reference/files.md says converts each of them. One
-# whose tool or package is not here is skipped by its name. Exit status 77: there is no python3.
+# Files of other programs are read, or they are named and what docs/reference/files.md says converts
+# each of them. One whose tool or package is not here is skipped by its name. Exit status 77: there is no python3.
 #
 # usage: conversions.sh PROGRAM PAGE
 set -eu
@@ -134,10 +134,39 @@ def raw():
     write("lengths.bin", array.array("H", tokens).tobytes())
 
 
-def fields():
+def samples():
     with open("samples.jsonl", "w") as out:
         for i, t in zip(images, tokens):
-            out.write(json.dumps({"stats": {"tiles": i}, "input_ids": list(range(t))}) + "\n")
+            sample = {"stats": {"tiles": i}, "input_ids": list(range(t)), "seconds": t / 8}
+            out.write(json.dumps(sample) + "\n")
+
+
+def webdataset_shard():
+    import webdataset
+    with webdataset.TarWriter("written.tar") as sink:
+        for number, record in enumerate(records):
+            sink.write({"__key__": "a/%d" % number,
+                        "json": record, "txt": "x" * record["token_num"]})
+
+
+def mds():
+    index = {"shards": [{"column_encodings": ["int"], "format": "mds"}], "version": 2}
+    os.makedirs("folder", exist_ok=True)
+    write("folder/index.json", json.dumps(index).encode())
+
+
+def litdata_chunks():
+    os.makedirs("folder", exist_ok=True)
+    write("folder/index.json", json.dumps({"chunks": [{"chunk_bytes": 9}], "config": {}}).encode())
+    if importlib.util.find_spec("litdata") is None:
+        return
+    import litdata.streaming.writer, numpy
+    shutil.rmtree("folder")
+    writer = litdata.streaming.writer.BinaryWriter("folder", chunk_size=3)
+    for i, t in enumerate(tokens):
+        writer[i] = {"input_ids": numpy.arange(t)}
+    writer.done()
+    writer.merge()
 
 
 # How the row of the page begins; the file, what its error must say, what makes it, and the package that the
@@ -146,20 +175,29 @@ conversions = [
     ("Parquet", "lengths.parquet", "is a Parquet file", parquet, "pyarrow"),
     ("Arrow file (Feather)", "lengths.feather", "is an Arrow (Feather) file", arrow_file, "pyarrow"),
     ("Arrow stream", "lengths.arrow", "is an Arrow stream", arrow_stream, "pyarrow"),
-    ("Megatron", "corpus.idx", "is an index of Megatron", megatron, "numpy"),
     ("NPZ", "lengths.npz", "is a zip file", npz, "numpy"),
     *(("Pickle", "lengths.pkl", "is a Python pickle", pickled(p), None) for p in range(6)),
     ("HDF5", "lengths.h5", "is an HDF5 file", hdf5, "h5py"),
     ("SQLite", "lengths.db", "is an SQLite database", sqlite, None),
-    ("tar", "shard.tar", "is a tar archive", tar, None),
+    ("litData", "folder/index.json", "is an index of litData", litdata_chunks, "litdata"),
     ("TFRecord", "lengths.tfrecord", "is a TFRecord file", tfrecord, "tensorflow"),
     ("raw numbers", "lengths.bin", "holds a zero byte, so it is no text", raw, None),
-    ("counts", "samples.jsonl", "no field", fields, None),
 ]
-made_without_package = {"Megatron", "NPZ", "TFRecord"}
+made_without_package = {"NPZ", "TFRecord", "litData"}
+# What is read as it is: the file, what makes it, its package, the options, and the plan it must have.
+readable = [
+    ("corpus.idx", megatron, None, [], "plain.txt.plan"),
+    ("corpus.idx", megatron, None, ["--megatron-documents"], "plain.txt.plan"),
+    ("shard.tar", tar, None, [], "plain.csv.plan"),
+    ("written.tar", webdataset_shard, "webdataset", [], "plain.csv.plan"),
+    ("written.tar", webdataset_shard, "webdataset", ["--tar-member", "txt"], "plain.txt.plan"),
+    ("samples.jsonl", samples, None, ["--image-field", "stats.tiles", "--length-of", "input_ids"],
+     "plain.csv.plan"),
+    ("samples.jsonl", samples, None, ["--text", "--token-field", "seconds", "--token-scale", "8"],
+     "plain.txt.plan"),
+]
 tools = [("xz", "lengths.jsonl.xz", lzma.compress, "is an xz file"),
          ("bzip2", "lengths.jsonl.bz2", bz2.compress, "is a bzip2 file"),
-         ("zstd", "lengths.jsonl.zst", by_tool("zstd", "-qc"), "is a zstd file"),
          ("lz4", "lengths.jsonl.lz4", by_tool("lz4", "-qc"), "is an lz4 file"),
          ("iconv", "lengths16.jsonl", lambda data: data.decode().encode("utf-16"), "is a text in UTF-16")]
 
@@ -228,6 +266,8 @@ for title, name, message, fixture, package in conversions:
     elif plan_of("plan") not in (plan_of("plain.csv.plan"), plan_of("plain.txt.plan")):
         complain(title + ": another plan")
 
+mds()
+check_named("folder/index.json", "is an index of MosaicML (MDS)")
 commands = commands.strip().split("\n")
 assert [command.split()[0] for command in commands] == [tool[0] for tool in tools]
 for (tool, name, compress, message), command in zip(tools, commands):
@@ -239,6 +279,30 @@ for (tool, name, compress, message), command in zip(tools, commands):
     done = subprocess.run(command, shell=True, capture_output=True, text=True)
     if done.returncode != 0 or plan_of("plan") != plan_of("plain.csv.plan"):
         complain("%s: %s" % (command, done.stderr))
+
+for name, fixture, package, options, expected in readable:
+    if package is not None and importlib.util.find_spec(package) is None:
+        skipped.append("%s (no %s)" % (name, package))
+        continue
+    fixture()
+    done = pack(name, *options, "--output", "plan")
+    if done.returncode != 0 or plan_of("plan") != plan_of(expected):
+        complain("%s %s: %s" % (name, options, done.stderr or "another plan"))
+    if name != "samples.jsonl":
+        done = pack(name, "--format", "csv", "--output", "never")
+        if "--format names another format" not in done.stderr:
+            complain("%s as csv: %s" % (name, done.stderr))
+
+# Expanded, or the command is named.
+if compressed("zstd", "lengths.jsonl.zst", by_tool("zstd", "-qc")):
+    done = pack("lengths.jsonl.zst", "--output", "plan")
+    if done.returncode != 0 and "zstd -dc lengths.jsonl.zst" in done.stderr:
+        skipped.append("zstd without libzstd")
+        done = subprocess.run("zstd -dc lengths.jsonl.zst | pack_dataset -", shell=True, capture_output=True)
+    if done.returncode != 0 or plan_of("plan") != plan_of("plain.csv.plan"):
+        complain("zstd: %s" % done.stderr)
+else:
+    skipped.append("zstd")
 
 print("skipped:", ", ".join(skipped) if skipped else "nothing")
 sys.exit(failures != 0)

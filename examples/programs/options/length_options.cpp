@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "length_options.hpp"
 
+#include "decimal.hpp"
 #include "option_checks.hpp"
 
 #include <algorithm>
@@ -21,10 +22,20 @@ struct format_name {
 };
 
 constexpr format_name formats[]{
-    {"detect", input_format::detect},   {"json", input_format::json},
-    {"columns", input_format::columns}, {"manifest", input_format::manifest},
-    {"jsonl", input_format::jsonl},     {"csv", input_format::csv},
-    {"numbers", input_format::numbers}, {"npy", input_format::npy}};
+    {"detect", input_format::detect},     {"json", input_format::json},
+    {"columns", input_format::columns},   {"manifest", input_format::manifest},
+    {"jsonl", input_format::jsonl},       {"csv", input_format::csv},
+    {"numbers", input_format::numbers},   {"npy", input_format::npy},
+    {"megatron", input_format::megatron}, {"tar", input_format::tar}};
+
+CLI::Validator positive_decimal() {
+  auto const check = [](std::string const& text) -> std::string {
+    auto const factor = parse_decimal(text);
+    if (factor && factor->digits != 0) return {};
+    return "is " + text + ", must be a number above 0 of at most 19 digits";
+  };
+  return CLI::Validator(check, "");
+}
 
 /// Without files nothing is read, and none of these would act.
 void add_image_options(CLI::App& app, length_options& options, CLI::Option* files) {
@@ -75,18 +86,43 @@ CLI::Option* add_length_options(CLI::App& app, length_options& options, image_op
   for (auto const& one : formats) names.emplace_back(one.name);
   bool const has_images = images == image_options::offered;
   auto* const files =
-      app.add_option("files", options.files,
-                     "Read the samples from these files; - is the standard input. Formats: JSON (a "
-                     "list of records or numbers, columns, a manifest of files, JSON lines), CSV "
-                     "with a header, one number per line, NPY; also compressed by gzip. Samples "
-                     "are numbered from 0 through all files. Default: a synthetic data set")
+      app.add_option(
+             "files", options.files,
+             "Read the samples from these files; - is the standard input. Formats: JSON (a "
+             "list of records or numbers, columns, a manifest of files, JSON lines), CSV "
+             "with a header, one number per line, NPY, a Megatron index, tar (WebDataset); also "
+             "compressed by gzip. Samples "
+             "are numbered from 0 through all files. Default: a synthetic data set")
           ->type_name("FILE");
-  app.add_option("--token-field", options.fields.tokens,
-                 has_images ? "Read the number of tokens, including those of the images, from this "
-                              "field"
-                            : "Read the number of tokens from this field")
+  auto* const tokens =
+      app.add_option("--token-field", options.fields.tokens,
+                     has_images ? "Read the number of tokens, including those of the images, from "
+                                  "this field; a.b is field b of field a"
+                                : "Read the number of tokens from this field; a.b is field b of "
+                                  "field a")
+          ->type_name("NAME")
+          ->capture_default_str()
+          ->needs(files);
+  app.add_option("--length-of", options.list_field,
+                 "Count the elements of the list in this field as tokens. Default: read a number "
+                 "from the token field")
       ->type_name("NAME")
-      ->capture_default_str()
+      ->excludes(tokens)
+      ->needs(files);
+  app.add_option("--token-scale", options.fields.token_scale,
+                 "Multiply the number of the token field, which may have a fraction, and round up, "
+                 "as for seconds or bytes. Default: the number is an integer of tokens")
+      ->type_name("FACTOR")
+      ->check(positive_decimal())
+      ->needs(files);
+  app.add_flag("--megatron-documents", options.fields.are_documents,
+               "Read the documents of a Megatron index as samples. Default: its sequences")
+      ->needs(files);
+  app.add_option(
+         "--tar-member", options.fields.tar_member,
+         "Count the bytes of the member with this extension of each sample of a tar archive "
+         "as tokens; see --token-scale. Default: read the fields of the member .json")
+      ->type_name("EXTENSION")
       ->needs(files);
   if (has_images) {
     add_image_options(app, options, files);
@@ -104,6 +140,10 @@ CLI::Option* add_length_options(CLI::App& app, length_options& options, image_op
 
 dataset read_lengths(length_options const& options, progress& shown) {
   field_names fields = options.fields;
+  if (!options.list_field.empty()) {
+    fields.tokens = options.list_field;
+    fields.is_list = true;
+  }
   if (!options.size_fields.empty()) {
     fields.width = options.size_fields[0];
     fields.height = options.size_fields[1];
@@ -111,9 +151,13 @@ dataset read_lengths(length_options const& options, progress& shown) {
       throw std::runtime_error("--image-size-fields are both " + fields.width);
     }
   }
+  for (char& c : fields.tar_member) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  if (fields.tar_member.starts_with('.')) fields.tar_member.erase(0, 1);
   for (std::string const* name : {&fields.images, &fields.width, &fields.height}) {
     if (name->empty() || *name != fields.tokens) continue;
-    throw std::runtime_error("--token-field is " + *name +
+    throw std::runtime_error((fields.is_list ? "--length-of is " : "--token-field is ") + *name +
                              ", which is a field of images too; --text says that there is none");
   }
   auto const format = std::ranges::find(formats, options.format, &format_name::name)->format;

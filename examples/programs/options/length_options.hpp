@@ -23,6 +23,8 @@ struct length_options {
   std::vector<std::string> files;
   std::string format = "detect";
   field_names fields;
+  /// The field of a list whose elements are the tokens; empty: a field has their number.
+  std::string list_field;
   /// The names of the fields with width and height of an image; empty where they are not given.
   std::vector<std::string> size_fields;
 };

@@ -14,6 +14,9 @@
 
 #include <unistd.h>
 #include <zlib.h>
+#ifdef OMNIBAL_EXAMPLE_HAS_ZSTD
+#include <zstd.h>
+#endif
 
 namespace examples {
 
@@ -23,6 +26,7 @@ constexpr std::size_t padding_bytes = 64;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 22;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view gzip_magic = "\x1F\x8B";
+constexpr std::string_view zstd_magic = "\x28\xB5\x2F\xFD";
 
 struct close_file {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -48,14 +52,16 @@ std::string read_bytes(std::string const& name, std::filesystem::path const& pat
   open_file const file(open(path));
   if (!file) fail({name}, std::string("cannot open: ") + std::strerror(errno));
   std::size_t const expected = expected_bytes(path);
-  std::string bytes(expected + chunk_bytes, '\0');
+  // A small file needs no large buffer.
+  std::size_t const chunk = expected == 0 ? chunk_bytes : std::min(expected + 1, chunk_bytes);
+  std::string bytes(expected + chunk, '\0');
   std::size_t size = 0;
   while (true) {
-    if (bytes.size() - size < chunk_bytes) bytes.resize(2 * bytes.size());
-    std::size_t const got = std::fread(bytes.data() + size, 1, chunk_bytes, file.get());
+    if (bytes.size() - size < chunk) bytes.resize(2 * bytes.size());
+    std::size_t const got = std::fread(bytes.data() + size, 1, chunk, file.get());
     size += got;
     shown.update(size, expected);
-    if (got == chunk_bytes) continue;
+    if (got == chunk) continue;
     if (std::ferror(file.get()) != 0) {
       fail({name}, std::string("cannot read: ") + std::strerror(errno));
     }
@@ -120,12 +126,58 @@ std::string expanded(std::string const& name, std::string const& packed) {
   return result;
 }
 
+#ifdef OMNIBAL_EXAMPLE_HAS_ZSTD
+
+struct free_stream {
+  void operator()(ZSTD_DCtx* stream) const { ZSTD_freeDCtx(stream); }
+};
+
+/// What zstd has compressed in one frame after another. Errors: `input_error` for one that is
+/// damaged or cut, needs a window above 128 MiB or a dictionary, and for other bytes behind the
+/// last one.
+std::string expanded_zstd(std::string const& name, std::string const& packed) {
+  std::unique_ptr<ZSTD_DCtx, free_stream> const stream(ZSTD_createDCtx());
+  if (!stream) fail({name}, "cannot read: no memory for zstd");
+  std::string result(std::min(4 * packed.size(), chunk_bytes) + ZSTD_DStreamOutSize(), '\0');
+  ZSTD_inBuffer input{packed.data(), packed.size(), 0};
+  std::size_t size = 0;
+  std::size_t left = 1;
+  while (input.pos != input.size || left != 0) {
+    if (result.size() - size < ZSTD_DStreamOutSize()) result.resize(2 * result.size());
+    ZSTD_outBuffer output{result.data() + size, result.size() - size, 0};
+    std::size_t const before = input.pos;
+    left = ZSTD_decompressStream(stream.get(), &output, &input);
+    if (ZSTD_isError(left) != 0) {
+      fail({name}, std::string("cannot read what zstd compressed: ") + ZSTD_getErrorName(left));
+    }
+    size += output.pos;
+    if (output.pos == 0 && input.pos == before && left != 0) {
+      fail({name}, "cannot read: unexpected end of what zstd compressed");
+    }
+  }
+  result.resize(size);
+  return result;
+}
+
+#else
+
+[[noreturn]] std::string expanded_zstd(std::string const& name, std::string const&) {
+  fail({name}, "is a zstd file, and the program is built without libzstd; give it `zstd -dc " +
+                   name + "` on the standard input");
+}
+
+#endif
+
 }  // namespace
 
 file_text::file_text(std::filesystem::path const& path, progress& shown)
     : name_(path == "-" ? "standard input" : path.string()) {
   bytes_ = read_bytes(name_, path, shown);
-  if (bytes_.starts_with(gzip_magic)) bytes_ = expanded(name_, bytes_);
+  if (bytes_.starts_with(gzip_magic)) {
+    bytes_ = expanded(name_, bytes_);
+  } else if (bytes_.starts_with(zstd_magic)) {
+    bytes_ = expanded_zstd(name_, bytes_);
+  }
   size_ = bytes_.size();
   bytes_.append(padding_bytes, ' ');
   if (view().starts_with(byte_order_mark)) {

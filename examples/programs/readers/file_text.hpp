@@ -16,9 +16,9 @@ namespace examples {
 /// The bytes of a file and, behind them, the spaces that a vectorized parser may read.
 class file_text {
  public:
-  /// Reads a file or a pipe, `-` being the standard input; what gzip has compressed is expanded,
-  /// and a byte order mark dropped. Errors: `input_error`, also for other bytes behind those that
-  /// gzip has compressed.
+  /// Reads a file or a pipe, `-` being the standard input; what gzip or, where libzstd is
+  /// installed, zstd has compressed is expanded, and a byte order mark dropped. Errors:
+  /// `input_error`, also for other bytes behind those that were compressed.
   file_text(std::filesystem::path const& path, progress& shown);
 
   [[nodiscard]] std::string_view view() const {

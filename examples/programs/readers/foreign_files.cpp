@@ -22,13 +22,11 @@ struct foreign {
 /// A longer beginning stands before its own beginning.
 constexpr foreign kinds[]{{"ARROW1\0\0"sv, "an Arrow (Feather) file"},
                           {"\xFF\xFF\xFF\xFF"sv, "an Arrow stream"},
-                          {"MMIDIDX\0\0"sv, "an index of Megatron (.idx)"},
                           {"PK\x03\x04"sv, "a zip file (.npz, .zip)"},
                           {"PK\x05\x06"sv, "a zip file (.npz, .zip)"},
                           {"\xFD"
                            "7zXZ\0"sv,
                            "an xz file"},
-                          {"\x28\xB5\x2F\xFD"sv, "a zstd file"},
                           {"\x04\x22\x4D\x18"sv, "an lz4 file"},
                           {"\x89HDF\r\n\x1A\n"sv, "an HDF5 file"},
                           {"SQLite format 3\0"sv, "an SQLite database"},
@@ -49,10 +47,6 @@ bool is_bzip2(std::string_view bytes) {
   return bytes.size() >= 4 && bytes.starts_with("BZh") && is_digit(bytes[3]) &&
          (bytes.size() == 4 || bytes.substr(4).starts_with("1AY&SY"sv) ||
           bytes.substr(4).starts_with("\x17\x72\x45\x38\x50\x90"sv));
-}
-
-bool is_tar(std::string_view bytes) {
-  return bytes.size() >= 262 && bytes.substr(257).starts_with("ustar");
 }
 
 /// Protocols 0 and 1 have no magic number: these are the opcodes with which lists, dictionaries,
@@ -101,15 +95,28 @@ bool is_tfrecord(std::string_view bytes) {
   return masked_checksum(bytes.substr(0, 8)) == stored;
 }
 
+/// The index of a data set in shards, whose lengths are in the shards: a list of objects, in the
+/// first of which a field of that format stands.
+bool is_index(std::string_view bytes, std::string_view list, std::string_view field) {
+  std::size_t const first = bytes.find_first_not_of(" \t\r\n");
+  if (first == bytes.npos || bytes[first] != '{') return false;
+  constexpr std::size_t looked_at = 1 << 16;
+  bytes = bytes.substr(first, looked_at);
+  std::size_t const found = bytes.find(list);
+  return found != bytes.npos && bytes.find(field, found) != bytes.npos;
+}
+
 }  // namespace
 
 std::string_view foreign_kind(std::string_view bytes) {
   for (auto const& [magic, name] : kinds) {
     if (bytes.starts_with(magic)) return name;
   }
+  if (is_index(bytes, "\"shards\": [{", "\"column_encodings\""))
+    return "an index of MosaicML (MDS)";
+  if (is_index(bytes, "\"chunks\": [{", "\"chunk_bytes\"")) return "an index of litData";
   if (is_parquet(bytes)) return "a Parquet file";
   if (is_bzip2(bytes)) return "a bzip2 file";
-  if (is_tar(bytes)) return "a tar archive";
   if (is_pickle(bytes)) return "a Python pickle";
   if (is_tfrecord(bytes)) return "a TFRecord file";
   return {};

@@ -75,11 +75,15 @@ void fail(position const& where, std::string_view problem) {
 }
 
 void fail_value(position const& where, std::string_view field, std::string_view text) {
-  std::string problem = field.empty() ? "" : "field " + in_quotes(field) + " ";
-  problem += "is " + (text.empty() ? "empty" : excerpt(text));
-  if (std::string_view const why = complaint(text); !why.empty())
-    problem.append(", which ").append(why);
-  fail(where, problem + "; it must be an integer from 0 to 9223372036854775807");
+  fail_value(where, field, text, complaint(text), "an integer from 0 to 9223372036854775807");
+}
+
+void fail_value(position const& where, std::string_view field, std::string_view text,
+                std::string_view problem, std::string_view rule) {
+  std::string whole = field.empty() ? "" : "field " + in_quotes(field) + " ";
+  whole += "is " + (text.empty() ? "empty" : excerpt(text));
+  if (!problem.empty()) whole.append(", which ").append(problem);
+  fail(where, whole.append("; it must be ").append(rule));
 }
 
 void fail_missing(position const& where, std::string_view field,

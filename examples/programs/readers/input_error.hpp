@@ -46,6 +46,10 @@ struct position {
 /// `field` is empty the record is the value.
 [[noreturn]] void fail_value(position const& where, std::string_view field, std::string_view text);
 
+/// The same for another rule: `problem` says what is wrong with the text, `rule` what it must be.
+[[noreturn]] void fail_value(position const& where, std::string_view field, std::string_view text,
+                             std::string_view problem, std::string_view rule);
+
 /// Throws `missing_field` for `field`; points to the name in `present` that was probably meant.
 [[noreturn]] void fail_missing(position const& where, std::string_view field,
                                std::span<std::string const> present);

@@ -29,12 +29,13 @@ char separator_of(std::string_view text) {
 }  // namespace
 
 void read_csv(file_text const& text, record_fields const& fields, progress& shown, dataset& data) {
+  fields.check_no_list({text.name()}, "CSV");
   if (fields.has_images()) data.kind = sample_kind::images_and_text;
   auto const& names = fields.names();
   auto const take = [&](position const& where, auto const& values) {
     record_fields::counts counts{};
     for (std::size_t i = 0; i != values.size(); ++i) {
-      counts[i] = parse_count(where, names[i], values[i]);
+      counts[i] = fields.count(where, i, {values[i]});
     }
     data.samples.push_back(fields.make(where, counts));
     shown.update(where.record, 0);

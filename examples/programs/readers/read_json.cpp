@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "decimal.hpp"
 #include "input_error.hpp"
 #include "readers.hpp"
 #include "text_lines.hpp"
@@ -56,34 +57,6 @@ void check(position const& where, simdjson::error_code error) {
 
 /// The token at which a value begins, as it stands in the file.
 std::string_view token_text(json::value value) { return trimmed(value.raw_json_token()); }
-
-/// Whether these are the digits, one at least, with which `text` begins; removes them.
-bool skip_digits(std::string_view& text) {
-  std::size_t const end = std::min(text.find_first_not_of("0123456789"), text.size());
-  text.remove_prefix(end);
-  return end != 0;
-}
-
-/// Whether a text is a number of JSON, of whatever size.
-bool is_number(std::string_view text) {
-  if (text.starts_with('-')) text.remove_prefix(1);
-  bool const is_zero = text.starts_with('0');
-  if (is_zero) {
-    text.remove_prefix(1);
-  } else if (!skip_digits(text)) {
-    return false;
-  }
-  if (text.starts_with('.')) {
-    text.remove_prefix(1);
-    if (!skip_digits(text)) return false;
-  }
-  if (text.starts_with('e') || text.starts_with('E')) {
-    text.remove_prefix(1);
-    if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
-    if (!skip_digits(text)) return false;
-  }
-  return text.empty();
-}
 
 /// Numbers that JSON does not have and Python writes.
 bool is_non_finite(std::string_view text) {
@@ -150,7 +123,7 @@ void check_ignored(position const& where, json::value value, std::size_t depth) 
     return check_escapes(where, string);
   }
   bool const is_word = token == "null" || token == "true" || token == "false";
-  if (is_word || is_non_finite(token) || is_number(token)) return;
+  if (is_word || is_non_finite(token) || is_json_number(token)) return;
   constexpr std::size_t longest = 60;
   fail(where, "is not valid JSON: it has `" + std::string(token.substr(0, longest)) +
                   "` where a value must be");
@@ -213,7 +186,133 @@ void for_each_wanted(position const& where, json::object object, record_fields c
   }
 }
 
+/// Checks a value, and returns what counts are made of.
+field_value value_of(position const& where, json::value value) {
+  field_value result{token_text(value)};
+  if (!result.text.starts_with('[')) {
+    check_ignored(where, value);
+    return result;
+  }
+  json::array list;
+  check(where, value.get_array().get(list));
+  result.elements = 0;
+  for (auto item : list) {
+    json::value element;
+    check(where, std::move(item).get(element));
+    check_ignored(where, element);
+    ++*result.elements;
+  }
+  return result;
+}
+
+/// Finds the fields of one record by name or by path. Among several ways along a path the one with
+/// the longest first name counts, so that a field with the whole name comes first.
+class field_search {
+ public:
+  field_search(position const& where, record_fields const& fields)
+      : where_(where), fields_(fields) {}
+
+  sample read(json::object object) {
+    auto const names = fields_.names();
+    std::vector<target> targets;
+    for (std::size_t place = 0; place != names.size(); ++place) {
+      targets.push_back({place, names[place]});
+    }
+    search(object, targets);
+    record_fields::counts counts{};
+    for (std::size_t place = 0; place != names.size(); ++place) {
+      if (found_[place].steps.empty()) {
+        std::vector<std::string> present;
+        object.reset();
+        add_names(object, "", names[place], present);
+        fail_missing(where_, names[place], present);
+      }
+      counts[place] = fields_.count(where_, place, found_[place].value);
+    }
+    return fields_.make(where_, counts);
+  }
+
+ private:
+  /// The names that lead on to the field at a place among those of the fields.
+  struct target {
+    std::size_t place;
+    std::string_view rest;
+  };
+
+  struct found_field {
+    /// The sizes of the names that lead to the value; none if it was not found.
+    std::vector<std::size_t> steps;
+    field_value value;
+  };
+
+  void search(json::object object, std::vector<target> const& targets) {
+    for (auto item : object) {
+      json::field field;
+      check(where_, std::move(item).get(field));
+      json::raw_json_string const raw_key = field.key();
+      std::string_view key;
+      bool const has_meaning = key_of(field).get(key) == simdjson::SUCCESS;
+      if (!has_meaning) check_escapes(where_, raw_key);
+      std::vector<target> inner;
+      target const* exact = nullptr;
+      for (target const& one : targets) {
+        if (!has_meaning || !one.rest.starts_with(key)) continue;
+        if (one.rest.size() == key.size()) {
+          exact = &one;
+        } else if (one.rest[key.size()] == '.') {
+          inner.push_back({one.place, one.rest.substr(key.size() + 1)});
+        }
+      }
+      json::value value = field.value();
+      steps_.push_back(key.size());
+      if (exact != nullptr) {
+        keep(exact->place, value_of(where_, value));
+      } else if (!inner.empty() && token_text(value).starts_with('{')) {
+        json::object nested;
+        check(where_, value.get_object().get(nested));
+        search(nested, inner);
+      } else {
+        check_ignored(where_, value);
+      }
+      steps_.pop_back();
+    }
+  }
+
+  void keep(std::size_t place, field_value const& value) {
+    found_field& found = found_[place];
+    if (found.steps == steps_) {
+      fail(where_, "field \"" + fields_.names()[place] + "\" occurs twice");
+    }
+    if (found.steps < steps_) found = {steps_, value};
+  }
+
+  /// The names of an object, and the paths on the way to a field.
+  void add_names(json::object object, std::string const& before, std::string_view wanted,
+                 std::vector<std::string>& names) const {
+    for (auto item : object) {
+      json::field field;
+      check(where_, std::move(item).get(field));
+      std::string const path = before + key_text(field);
+      json::value value = field.value();
+      bool const leads_on = wanted.starts_with(path + '.') && token_text(value).starts_with('{');
+      if (!leads_on) {
+        names.push_back(path);
+        continue;
+      }
+      json::object nested;
+      check(where_, value.get_object().get(nested));
+      add_names(nested, path + '.', wanted, names);
+    }
+  }
+
+  position const& where_;
+  record_fields const& fields_;
+  std::vector<std::size_t> steps_;
+  std::array<found_field, record_fields::most> found_;
+};
+
 sample read_record(position const& where, json::object object, record_fields const& fields) {
+  if (!fields.are_plain()) return field_search(where, fields).read(object);
   record_fields::counts counts{};
   for_each_wanted(where, object, fields, [&](std::size_t place, json::value value) {
     counts[place] = count_of(where, fields.names()[place], value);
@@ -224,10 +323,12 @@ sample read_record(position const& where, json::object object, record_fields con
 /// What to do about an object that was taken for something else than a record.
 constexpr std::string_view record_hint = "; if the object is a record, give --format jsonl";
 
-std::vector<std::int64_t> read_column(position where, std::string_view field, json::value value) {
+std::vector<std::int64_t> read_column(position where, record_fields const& fields,
+                                      std::size_t place, json::value value) {
+  std::string const& field = fields.names()[place];
   json::array list;
   if (value.get_array().get(list) != simdjson::SUCCESS) {
-    fail(where, "field \"" + std::string(field) + "\" is " + std::string(token_text(value)) +
+    fail(where, "field \"" + field + "\" is " + std::string(token_text(value)) +
                     ", must be a list as the first field is" + std::string(record_hint));
   }
   std::vector<std::int64_t> column;
@@ -235,7 +336,8 @@ std::vector<std::int64_t> read_column(position where, std::string_view field, js
     ++where.record;
     json::value element;
     check(where, std::move(item).get(element));
-    column.push_back(count_of(where, field, element));
+    column.push_back(fields.are_plain() ? count_of(where, field, element)
+                                        : fields.count(where, place, value_of(where, element)));
   }
   return column;
 }
@@ -343,7 +445,8 @@ void read_json_list(file_text const& text, record_fields const& fields, progress
     }
     json::object object;
     if (first == json::json_type::number) {
-      data.samples.push_back({0, count_of(where, {}, value)});
+      data.samples.push_back({0, fields.has_scale() ? fields.tokens(where, token_text(value))
+                                                    : count_of(where, {}, value)});
     } else if (value.get_object().get(object) == simdjson::SUCCESS) {
       data.samples.push_back(read_record(where, object, fields));
     } else {
@@ -368,7 +471,7 @@ void read_json_columns(file_text const& text, record_fields const& fields, datas
   std::array<std::vector<std::int64_t>, record_fields::most> columns;
   auto const names = fields.names();
   for_each_wanted(where, object, fields, [&](std::size_t place, json::value value) {
-    columns[place] = read_column(where, names[place], value);
+    columns[place] = read_column(where, fields, place, value);
   });
   check_end(where, document);
   for (std::size_t place = 1; place != names.size(); ++place) {
@@ -384,6 +487,22 @@ void read_json_columns(file_text const& text, record_fields const& fields, datas
     for (std::size_t place = 0; place != names.size(); ++place) counts[place] = columns[place][i];
     data.samples.push_back(fields.make(where, counts));
   }
+}
+
+sample read_json_object(file_text const& text, std::string_view object, position const& where,
+                        record_fields const& fields) {
+  std::string_view const body = trimmed(object);
+  if (!body.starts_with('{')) fail(where, "must be a JSON object");
+  auto const before = static_cast<std::size_t>(body.data() - text.view().data());
+  json::parser parser;
+  json::document document;
+  simdjson::padded_string_view const padded(body.data(), body.size(), text.readable() - before);
+  check(where, parser.iterate(padded).get(document));
+  json::object fields_of_object;
+  check(where, document.get_object().get(fields_of_object));
+  sample const result = read_record(where, fields_of_object, fields);
+  check_end(where, document);
+  return result;
 }
 
 void read_json_lines(file_text const& text, record_fields const& fields, progress& shown,

@@ -6,6 +6,7 @@
 #include "readers.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -41,7 +42,7 @@ input_format detected_object(std::string_view body) {
   return first == '[' ? input_format::columns : input_format::manifest;
 }
 
-/// The extension of a file, of what gzip has compressed if it did, in lower case.
+/// The extension of a file, of what gzip or zstd has compressed if they did, in lower case.
 std::string extension_of(std::filesystem::path name) {
   auto const lower = [&] {
     std::string result = name.extension().string();
@@ -51,15 +52,33 @@ std::string extension_of(std::filesystem::path name) {
     return result;
   };
   std::string const last = lower();
-  if (last != ".gz" && last != ".gzip") return last;
+  if (last != ".gz" && last != ".gzip" && last != ".zst") return last;
   name.replace_extension();
   return lower();
 }
 
 std::string in_quotation_marks(std::string const& name) { return '"' + name + '"'; }
 
-/// Fails for files of other programs.
-void refuse_foreign(file_text const& text) {
+/// A format with first bytes of its own, as messages name it.
+std::string_view name_of(input_format format) {
+  if (format == input_format::npy) return "a NumPy array";
+  return format == input_format::tar ? "a tar archive" : "an index of Megatron";
+}
+
+/// The format that the first bytes of a file tell, or `detect`.
+input_format binary_format(std::string_view bytes) {
+  if (bytes.starts_with("\x93NUMPY")) return input_format::npy;
+  if (bytes.starts_with(std::string_view("MMIDIDX\0\0", 9))) return input_format::megatron;
+  bool const is_tar = bytes.size() >= 262 && bytes.substr(257).starts_with("ustar");
+  return is_tar ? input_format::tar : input_format::detect;
+}
+
+/// Fails for files of other programs, and for those with first bytes that another format has.
+void refuse_foreign(file_text const& text, input_format format) {
+  input_format const told = binary_format(text.view());
+  if (told != input_format::detect && format != input_format::detect && format != told) {
+    fail({text.name()}, "is " + std::string(name_of(told)) + "; --format names another format");
+  }
   std::string_view const kind = foreign_kind(text.view());
   if (kind.empty()) return;
   fail({text.name()}, "is " + std::string(kind) +
@@ -75,7 +94,8 @@ void refuse_binary(file_text const& text) {
 }
 
 input_format detected(file_text const& text) {
-  if (text.view().starts_with("\x93NUMPY")) return input_format::npy;
+  input_format const told = binary_format(text.view());
+  if (told != input_format::detect) return told;
   refuse_binary(text);
   std::string const extension = extension_of(text.name());
   if (extension == ".jsonl" || extension == ".ndjson") return input_format::jsonl;
@@ -97,6 +117,7 @@ void read_samples(file_text const& text, input_format format, record_fields cons
   if (text.view().find_first_not_of(blank) == std::string_view::npos) {
     fail({text.name()}, "the file is empty");
   }
+  fields.check_format({text.name()}, format);
   shown.begin("reading " + text.name());
   switch (format) {
     case input_format::jsonl: read_json_lines(text, fields, shown, data); break;
@@ -104,6 +125,8 @@ void read_samples(file_text const& text, input_format format, record_fields cons
     case input_format::csv: read_csv(text, fields, shown, data); break;
     case input_format::numbers: read_numbers(text, fields, shown, data); break;
     case input_format::npy: read_npy(text, fields, data); break;
+    case input_format::tar: read_tar(text, fields, data); break;
+    case input_format::megatron: read_megatron(text, fields, data); break;
     default: read_json_list(text, fields, shown, data);
   }
   std::size_t const records = data.samples.size() - before;
@@ -129,7 +152,7 @@ void read_manifest_files(file_text const& manifest, record_fields const& fields,
   if (entries.empty()) fail({manifest.name()}, "has no entries");
   for (manifest_entry const& entry : entries) {
     file_text const text(resolved(manifest, entry), shown);
-    refuse_foreign(text);
+    refuse_foreign(text, input_format::detect);
     input_format const format = detected(text);
     if (format == input_format::manifest) {
       fail({manifest.name()},
@@ -148,6 +171,47 @@ record_fields::record_fields(field_names const& fields) : fields_(fields) {
     names_ = {fields.images};
   }
   names_.push_back(fields.tokens);
+  are_plain_ =
+      !fields.is_list && fields.token_scale.empty() &&
+      std::ranges::none_of(names_, [](auto const& name) { return name.find('.') != name.npos; });
+  if (fields.token_scale.empty()) return;
+  scale_ = parse_decimal(fields.token_scale);
+  if (scale_ && scale_->digits != 0) return;
+  throw input_error("--token-scale is " + fields.token_scale +
+                    ", must be a number above 0 of at most 19 digits");
+}
+
+std::int64_t record_fields::scaled(position const& where, std::string_view field,
+                                   std::string_view text) const {
+  if (!scale_) return parse_count(where, field, text);
+  auto const number = parse_decimal(text);
+  auto const product = number ? rounded_up_product(*number, *scale_) : std::nullopt;
+  if (product) return *product;
+  std::string_view problem = text.starts_with('[') ? "begins a list" : "is not a number";
+  if (number) {
+    problem = "is too large";
+  } else if (is_json_number(text)) {
+    problem = text.front() == '-' ? "is negative" : "has more than 19 digits";
+  }
+  fail_value(where, field, text, problem,
+             "a number from 0 whose product with the " + fields_.token_scale +
+                 " of --token-scale is at most 9223372036854775807");
+}
+
+std::int64_t record_fields::count(position const& where, std::size_t place,
+                                  field_value const& value) const {
+  std::string const& name = names_[place];
+  bool const are_tokens = place + 1 == names_.size();
+  bool const must_be_list = are_tokens && fields_.is_list;
+  if (must_be_list && !value.elements) {
+    fail_value(where, name, value.text, "", "a list, whose elements --length-of counts");
+  }
+  if (must_be_list) return scaled(where, name, std::to_string(*value.elements));
+  return are_tokens ? scaled(where, name, value.text) : parse_count(where, name, value.text);
+}
+
+std::int64_t record_fields::tokens(position const& where, std::string_view text) const {
+  return scaled(where, {}, text);
 }
 
 void record_fields::check_nameless(position const& where, std::string_view kind) const {
@@ -163,7 +227,24 @@ void record_fields::check_nameless(position const& where, std::string_view kind)
   if (!fields_.images.empty() && fields_.images != usual.images) {
     refuse("--image-field", in_quotation_marks(fields_.images));
   }
+  if (fields_.is_list) refuse("--length-of", in_quotation_marks(fields_.tokens));
   if (fields_.tokens != usual.tokens) refuse("--token-field", in_quotation_marks(fields_.tokens));
+}
+
+void record_fields::check_format(position const& where, input_format format) const {
+  if (fields_.are_documents && format != input_format::megatron) {
+    fail(where, "is no index of Megatron, and --megatron-documents is given");
+  }
+  if (fields_.tar_member.empty() || format == input_format::tar) return;
+  fail(where,
+       "is no tar archive, and --tar-member names " + in_quotation_marks(fields_.tar_member));
+}
+
+void record_fields::check_no_list(position const& where, std::string_view kind) const {
+  if (!fields_.is_list) return;
+  fail(where, "is " + std::string(kind) + " without lists, and --length-of names " +
+                  in_quotation_marks(fields_.tokens) +
+                  ", whose elements it counts; --token-field names a field of numbers");
 }
 
 std::size_t record_fields::find(std::string_view name) const {
@@ -192,7 +273,7 @@ void read_file(std::filesystem::path const& path, input_format format, record_fi
                progress& shown, dataset& data) {
   shown.begin("loading " + path.string());
   file_text const text(path, shown);
-  refuse_foreign(text);
+  refuse_foreign(text, format);
   input_format const actual = format == input_format::detect ? detected(text) : format;
   if (actual == input_format::manifest) {
     read_manifest_files(text, fields, shown, data);
@@ -208,10 +289,11 @@ void read_lengths(std::filesystem::path const& path, input_format format, field_
   try {
     read_file(path, format, record_fields(fields), shown, data);
   } catch (missing_field const& error) {
-    throw input_error(std::string(error.what()) +
-                      (error.name() == fields.tokens
-                           ? " (--token-field names another)"
-                           : " (--image-field names another, --text says that there is none)"));
+    throw input_error(
+        std::string(error.what()) +
+        (error.name() == fields.tokens
+             ? fields.is_list ? " (--length-of names another)" : " (--token-field names another)"
+             : " (--image-field names another, --text says that there is none)"));
   }
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// Lengths of samples from files: records of JSON or CSV, columns, plain lists, NumPy's arrays.
+/// Lengths of samples from files: records of JSON or CSV, columns, plain lists, NumPy's arrays,
+/// indexes of data sets.
 
 #include "dataset.hpp"
 #include "image_tiles.hpp"
@@ -31,10 +32,15 @@ enum class input_format {
   /// One number of tokens per line.
   numbers,
   /// Integers of shape (n,), tokens, or (n, 2), images and tokens.
-  npy
+  npy,
+  /// The index of a Megatron corpus.
+  megatron,
+  /// A shard of WebDataset.
+  tar
 };
 
-/// The fields, or columns, that hold the counts. Others are ignored.
+/// The fields, or columns, that hold the counts. Others are ignored. In JSON, a name that no field
+/// has may be a path: `stats.tokens` is the field `tokens` of the object in the field `stats`.
 struct field_names {
   /// Empty: no field; no sample has images.
   std::string images = "vit_num";
@@ -46,6 +52,16 @@ struct field_names {
   tile_rule tiles{};
   /// What each tile adds to the tokens of the field.
   std::int64_t tokens_per_tile = 0;
+  /// True: the tokens are the elements of the list in the field `tokens`.
+  bool is_list = false;
+  /// Where it is not empty, a factor of the number in the field `tokens`, which may have a
+  /// fraction. The exact product is rounded up.
+  std::string token_scale{};
+  /// True: the samples of a Megatron corpus are its documents, else its sequences.
+  bool are_documents = false;
+  /// Where it is not empty, the extension of the members of a tar archive whose bytes are the
+  /// tokens, in small letters. Else the members `.json` have the fields.
+  std::string tar_member{};
 };
 
 /// Appends the samples of a file, or of the files of a manifest, to `data`. `-` is the standard

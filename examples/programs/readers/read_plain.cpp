@@ -163,7 +163,7 @@ void read_numbers(file_text const& text, record_fields const& fields, progress& 
     if (first == line.npos) continue;
     ++where.record;
     line = line.substr(first, line.find_last_not_of(blank) + 1 - first);
-    data.samples.push_back({0, parse_count(where, {}, line)});
+    data.samples.push_back({0, fields.tokens(where, line)});
     shown.update(end, all.size());
   }
 }
@@ -190,7 +190,9 @@ void read_npy(file_text const& text, record_fields const& fields, dataset& data)
       counts[column - first] =
           read_integer(where, body.data() + row * row_bytes + column * type.bytes, type);
     }
-    data.samples.push_back(has_images ? fields.make(where, counts) : sample{0, counts[0]});
+    std::int64_t& tokens = counts[has_images ? 1 : 0];
+    if (fields.has_scale()) tokens = fields.tokens(where, std::to_string(tokens));
+    data.samples.push_back(has_images ? fields.make(where, counts) : sample{0, tokens});
   }
 }
 

@@ -5,6 +5,7 @@
 /// The readers of one file each, behind `read_lengths`.
 
 #include "dataset.hpp"
+#include "decimal.hpp"
 #include "file_text.hpp"
 #include "input_error.hpp"
 #include "progress.hpp"
@@ -13,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,20 +22,51 @@
 
 namespace examples {
 
+/// A value as it stands in a file: the text at which it begins, or the number of elements of a
+/// list.
+struct field_value {
+  std::string_view text;
+  std::optional<std::size_t> elements{};
+};
+
 /// The fields that a record must have, and the sample that their counts make.
 class record_fields {
  public:
   static constexpr std::size_t most = 3;
   using counts = std::array<std::int64_t, most>;
 
+  /// Errors: `input_error` for a scale that is no number above 0.
   explicit record_fields(field_names const& fields);
 
   [[nodiscard]] std::span<std::string const> names() const { return names_; }
   [[nodiscard]] bool has_images() const { return names_.size() > 1; }
 
+  /// True if no name has a dot and every value is the count itself, so that a record needs no
+  /// search.
+  [[nodiscard]] bool are_plain() const { return are_plain_; }
+
+  [[nodiscard]] bool are_documents() const { return fields_.are_documents; }
+  [[nodiscard]] std::string const& tar_member() const { return fields_.tar_member; }
+  [[nodiscard]] bool has_scale() const { return scale_.has_value(); }
+
+  /// The count that the value of the field at a place among `names()` means: a nonnegative integer,
+  /// or for tokens a nonnegative number times the scale, rounded up, or the elements of a list.
+  /// Errors: `input_error` for another value.
+  [[nodiscard]] std::int64_t count(position const& where, std::size_t place,
+                                   field_value const& value) const;
+
+  /// The tokens of a number that is no field, times the scale. Errors: as `count`.
+  [[nodiscard]] std::int64_t tokens(position const& where, std::string_view text) const;
+
   /// Errors: `input_error` where a name was chosen, which samples without names cannot have; `kind`
   /// says what they are.
   void check_nameless(position const& where, std::string_view kind) const;
+
+  /// Errors: `input_error` where an option is for files of another format.
+  void check_format(position const& where, input_format format) const;
+
+  /// Errors: `input_error` where elements of a list are to be counted; `kind` has no lists.
+  void check_no_list(position const& where, std::string_view kind) const;
 
   /// The place of a field among `names()`, or their number where it is none of them.
   [[nodiscard]] std::size_t find(std::string_view name) const;
@@ -43,8 +76,13 @@ class record_fields {
   [[nodiscard]] sample make(position const& where, counts const& values) const;
 
  private:
+  [[nodiscard]] std::int64_t scaled(position const& where, std::string_view field,
+                                    std::string_view text) const;
+
   field_names const& fields_;
   std::vector<std::string> names_;
+  std::optional<decimal> scale_;
+  bool are_plain_ = true;
 };
 
 void read_json_list(file_text const& text, record_fields const& fields, progress& shown,
@@ -63,6 +101,20 @@ void read_numbers(file_text const& text, record_fields const& fields, progress& 
 /// Of two columns the first are images, the second tokens, to which `fields` apply as to those of
 /// records. Errors: `input_error` also where `fields` name what an array does not have.
 void read_npy(file_text const& text, record_fields const& fields, dataset& data);
+
+/// The sequences, or the documents, of the index of a Megatron corpus. Errors: `input_error` where
+/// lengths, places and documents do not fit to each other and to the size of the file, for
+/// sequences with modes, which may be images, and where `fields` name what an index does not have.
+void read_megatron(file_text const& text, record_fields const& fields, dataset& data);
+
+/// The samples of a shard of WebDataset: the fields of the member `.json` of each, or the bytes of
+/// the member that `fields` name. Errors: `input_error` for an archive that is damaged, truncated
+/// or has sparse files, and for a sample without the member.
+void read_tar(file_text const& text, record_fields const& fields, dataset& data);
+
+/// The sample of a JSON object, which is a part of the view of `text`. Errors: `input_error`.
+[[nodiscard]] sample read_json_object(file_text const& text, std::string_view object,
+                                      position const& where, record_fields const& fields);
 
 struct manifest_entry {
   std::string name;

@@ -3,7 +3,8 @@
 
 The module does not import torch. `PackedBatchSampler` is a `batch_sampler`, `collate_packed` is a
 `collate_fn` for variable-length attention, `StatefulLoader` counts the batches of a loader for a
-checkpoint, and `column_lengths` reads lengths from a data set of Hugging Face.
+checkpoint, `column_lengths` reads lengths from a data set of Hugging Face, and `read_lengths` from a
+file.
 """
 
 import sys
@@ -13,8 +14,15 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 import numpy as np
 
 from . import Groups, best_packing, group_loads, loss_normalizer, lpt, schedule_steps
+from .lengths import read_lengths
 
-__all__ = ["PackedBatchSampler", "StatefulLoader", "collate_packed", "column_lengths"]
+__all__ = [
+    "PackedBatchSampler",
+    "StatefulLoader",
+    "collate_packed",
+    "column_lengths",
+    "read_lengths",
+]
 
 
 def _columns(samples: Any, what: str) -> np.ndarray:
