@@ -8,6 +8,7 @@
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/communicator_ref.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 
 #include <memory>
 #include <optional>
@@ -59,7 +60,7 @@ class communicator : private communicator_ref {
     if (std::uncaught_exceptions() > exceptions_ || !finalize()) {
       abort();
     } else {
-      static_cast<void>(ncclCommDestroy(forget()));
+      static_cast<void>(detail::calls().comm_destroy(forget()));
     }
   }
 
@@ -103,7 +104,7 @@ class communicator : private communicator_ref {
     int const order = key.value_or(static_cast<int>(rank()));
     auto const part = std::make_shared<ncclComm_t>(nullptr);
     try {
-      check(ncclCommSplit(get(), color, order, part.get(), nullptr), get(), where);
+      check(detail::calls().comm_split(get(), color, order, part.get(), nullptr), get(), where);
       wait_for_nccl(where);
     } catch (...) {
       abort_alive(part);
@@ -128,8 +129,8 @@ class communicator : private communicator_ref {
     ncclConfig_t config = options.config;
     if (config.blocking == NCCL_CONFIG_UNDEF_INT) config.blocking = 0;
     ncclComm_t comm = nullptr;
-    check(ncclCommInitRankConfig(&comm, static_cast<int>(place.size), id,
-                                 static_cast<int>(place.rank), &config),
+    check(detail::calls().comm_init_rank_config(&comm, static_cast<int>(place.size), id,
+                                                static_cast<int>(place.rank), &config),
           comm);
     return finish_start(comm, options, "communicator", gpu::location::here());
   }
@@ -158,7 +159,7 @@ class communicator : private communicator_ref {
   /// Finalizes the communicator. Returns false if the other ranks do not arrive in time.
   [[nodiscard]] bool finalize() noexcept {
     try {
-      check(ncclCommFinalize(get()), get());
+      check(detail::calls().comm_finalize(get()), get());
       wait_for_nccl(gpu::location::here());
       return true;
     } catch (...) {
