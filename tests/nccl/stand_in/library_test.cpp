@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of the functions of NCCL: the checks of a library, and which library a process uses.
-// The stand-in is the library of this program, which exports it.
+// The stand-in is the library of this program, as if it were linked statically.
 
 #include "boot_bodies.hpp"
 #include "catch.hpp"
@@ -9,7 +9,7 @@
 #include <omnibal/cuda/nccl/library.hpp>
 
 #include <cstddef>
-#include <set>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,19 +38,38 @@ std::string refusal_of_version(int version) {
   return text;
 }
 
-TEST_CASE("the functions of a program are found by their names", "[nccl][library]") {
-  nccl::library_functions const found = nccl::detail::functions_of(RTLD_DEFAULT);
-  CHECK(found == nccl::linked_functions());
-  std::set<std::string> names;
-  std::set<void const*> addresses;
-  nccl::detail::for_each_function(found, [&](char const* name, auto* function) {
-    names.insert(name);
-    addresses.insert(reinterpret_cast<void const*>(function));
-  });
-  std::size_t const count = sizeof(found) / sizeof(found.send);
-  CHECK(names.size() == count);
-  CHECK(addresses.size() == count);
-  CHECK(addresses.count(nullptr) == 0);
+template <class Function>
+void const* address_of(Function* function) {
+  return reinterpret_cast<void const*>(function);
+}
+
+TEST_CASE("each name stands for its function", "[nccl][library]") {
+  std::map<std::string, void const*> const expected = {
+      {"ncclGetVersion", address_of(&::ncclGetVersion)},
+      {"ncclGetErrorString", address_of(&::ncclGetErrorString)},
+      {"ncclGetLastError", address_of(&::ncclGetLastError)},
+      {"ncclGetUniqueId", address_of(&::ncclGetUniqueId)},
+      {"ncclCommInitRankConfig", address_of(&::ncclCommInitRankConfig)},
+      {"ncclCommSplit", address_of(&::ncclCommSplit)},
+      {"ncclCommFinalize", address_of(&::ncclCommFinalize)},
+      {"ncclCommDestroy", address_of(&::ncclCommDestroy)},
+      {"ncclCommAbort", address_of(&::ncclCommAbort)},
+      {"ncclCommGetAsyncError", address_of(&::ncclCommGetAsyncError)},
+      {"ncclCommCount", address_of(&::ncclCommCount)},
+      {"ncclCommCuDevice", address_of(&::ncclCommCuDevice)},
+      {"ncclCommUserRank", address_of(&::ncclCommUserRank)},
+      {"ncclGroupStart", address_of(&::ncclGroupStart)},
+      {"ncclGroupEnd", address_of(&::ncclGroupEnd)},
+      {"ncclAllGather", address_of(&::ncclAllGather)},
+      {"ncclSend", address_of(&::ncclSend)},
+      {"ncclRecv", address_of(&::ncclRecv)}};
+  std::map<std::string, void const*> found;
+  nccl::library_functions const linked = nccl::linked_functions();
+  nccl::detail::for_each_function(
+      linked, [&](char const* name, auto* function) { found[name] = address_of(function); });
+  CHECK(found == expected);
+  // All members have a name.
+  CHECK(found.size() == sizeof(linked) / sizeof(linked.send));
 }
 
 TEST_CASE("all calls use the library that the program has chosen", "[nccl][library]") {

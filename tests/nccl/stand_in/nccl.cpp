@@ -42,8 +42,7 @@ state& all() {
 thread_local int version = NCCL_VERSION_CODE;
 thread_local bool gives_ids = true;
 
-/// Like NCCL that is linked statically: the process cannot find it by name unless the program
-/// exports its functions.
+/// Like NCCL that is linked statically: the process cannot find its functions by name.
 [[maybe_unused]] bool const is_used = [] {
   omnibal::nccl::use_library(omnibal::nccl::linked_functions());
   return true;

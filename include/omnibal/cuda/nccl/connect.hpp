@@ -364,7 +364,7 @@ struct connect_by_environment_fn {
   /// the variable `NCCL_COMM_ID` contains the `host:port` of rank 0. A world of one rank does not
   /// require the variable. Makes the chosen device the current one. Errors: the errors of
   /// `read_environment` and of `communicator`; `std::invalid_argument` if `NCCL_COMM_ID` is
-  /// missing; `gpu::error` if there is no driver or no device.
+  /// missing; `library_error` if there is no NCCL; `gpu::error` if there is no driver or no device.
   [[nodiscard]] communicator operator()(communicator_options const& options = {},
                                         device_choice device = device_choice::of_local_rank) const {
     environment const found = read_environment();

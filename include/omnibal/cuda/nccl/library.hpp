@@ -166,11 +166,10 @@ template <class Function>
 }
 
 /// Returns the functions of a library that is open. Missing functions are null.
-[[nodiscard]] inline library_functions functions_of(void* open_library) {
+[[nodiscard]] inline library_functions functions_of(void* opened) {
   library_functions result;
   for_each_function(result, [&](char const* name, auto& function) {
-    function =
-        reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(open_library, name));
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(opened, name));
   });
   return result;
 }
@@ -202,7 +201,7 @@ template <class Function>
     library_functions const found = functions_of(RTLD_DEFAULT);
     return checked_library(loaded_library_name, found, file_of(found.get_version));
   }
-  // What Python has loaded is not visible by the names of its functions.
+  // Python hides the functions of the libraries that it loads.
   if (void* const present = ::dlopen(usual_library, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD)) {
     library_functions const found = functions_of(present);
     return checked_library(loaded_library_name, found, file_of(found.get_version));
@@ -228,9 +227,8 @@ namespace omnibal::inline v0::nccl {
 /// Returns the NCCL that this process uses, as every call of this folder does. The first call finds
 /// it, in this order: the functions of `use_library`; a library that the process has loaded
 /// already, such as the library that the program is linked with or that PyTorch has loaded; the
-/// file that the variable `OMNIBAL_NCCL_LIBRARY` names; `libnccl.so.2` where the system looks for
-/// libraries. A program that chooses the file itself opens it first, by `dlopen` with
-/// `RTLD_GLOBAL`.
+/// file that the variable `OMNIBAL_NCCL_LIBRARY` names; `libnccl.so.2` of the system. A program
+/// that chooses the file itself opens it first, by `dlopen` with `RTLD_GLOBAL`.
 ///
 /// The library must have all functions of `library_functions`, the major version of the header that
 /// the program was compiled with, and at least version 2.18. It stays loaded until the process
@@ -240,7 +238,8 @@ namespace omnibal::inline v0::nccl {
 
 /// Uses the functions of the program, such as `linked_functions()` of a NCCL that is linked
 /// statically, whose functions the process cannot find by name. Call it before all other functions
-/// of this folder. A second call with the same functions does nothing. Errors: `library_error` if a
+/// of this folder. A second call with the same functions does nothing. A shared library with hidden
+/// symbols has its own table, and makes this call itself. Errors: `library_error` if a
 /// function is null, the version does not fit, or the process already uses another library.
 inline void use_library(library_functions const& functions) {
   constexpr std::string_view name = "nccl::use_library";
