@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds NCCL, NVIDIA's library of collectives: the target NCCL::nccl, and NCCL_VERSION from its header.
+# Finds NCCL, NVIDIA's library of collectives: its header with NCCL_VERSION and the target NCCL::headers, and
+# where the library is there too, which is not required, the target NCCL::nccl to link.
 # NCCL_ROOT, or CUDAToolkit_ROOT, names the folder of an installation; a package of Python has one too,
 # nvidia/nccl, whose library has no name without a version.
 
@@ -24,10 +25,16 @@ endif()
 
 find_package_handle_standard_args(
   NCCL
-  REQUIRED_VARS NCCL_LIBRARY NCCL_INCLUDE_DIR
+  REQUIRED_VARS NCCL_INCLUDE_DIR
   VERSION_VAR NCCL_VERSION)
 
-if(NCCL_FOUND AND NOT TARGET NCCL::nccl)
+if(NCCL_FOUND AND NOT TARGET NCCL::headers)
+  add_library(NCCL::headers INTERFACE IMPORTED GLOBAL)
+  set_target_properties(NCCL::headers PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${NCCL_INCLUDE_DIR}")
+endif()
+if(NCCL_FOUND
+   AND NCCL_LIBRARY
+   AND NOT TARGET NCCL::nccl)
   add_library(NCCL::nccl UNKNOWN IMPORTED GLOBAL)
   set_target_properties(NCCL::nccl PROPERTIES IMPORTED_LOCATION "${NCCL_LIBRARY}"
                                               INTERFACE_INCLUDE_DIRECTORIES "${NCCL_INCLUDE_DIR}")

@@ -113,7 +113,7 @@ if(OMNIBAL_WITH_CUDA)
   omnibal_offer(cuda "CUDAToolkit_ROOT names the folder of a toolkit.")
 endif()
 
-# omnibal::nccl, where there is NCCL beside it. A consumer of the package asks for the component `nccl`.
+# omnibal::nccl, where there are the headers of NCCL beside it. A consumer of the package asks for the component `nccl`.
 omnibal_switch(nccl NCCL)
 set(omnibal_nccl_missing "OMNIBAL_WITH_NCCL is OFF")
 if(OMNIBAL_WITH_NCCL)
@@ -126,7 +126,7 @@ if(OMNIBAL_WITH_NCCL)
       find_package(NCCL QUIET)
       list(POP_FRONT CMAKE_MODULE_PATH)
     endif()
-    if(NOT TARGET NCCL::nccl)
+    if(NOT TARGET NCCL::headers AND NOT TARGET NCCL::nccl)
       set(omnibal_nccl_missing "NCCL was not found")
     elseif(NCCL_VERSION AND NCCL_VERSION VERSION_LESS omnibal_nccl_oldest)
       set(omnibal_nccl_missing "NCCL ${NCCL_VERSION} is older than ${omnibal_nccl_oldest}")

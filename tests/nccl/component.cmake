@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The component nccl where NCCL is missing or old: off, or a clear error where it was asked for. NCCL is
-# a header of FOLDER here, which says that it is of an old version, or forbidden.
+# a header of FOLDER here, which says that it is of an old version, or forbidden. A header without a
+# library is enough.
 #
 # cmake -DSOURCE=... -DCONSUMER=... -DPREFIX=... -DGENERATOR=... -DFOLDER=... -P component.cmake
 
@@ -10,6 +11,10 @@ file(WRITE "${FOLDER}/old/include/nccl.h"
 file(WRITE "${FOLDER}/old/lib/libnccl.so" "")
 set(old "-DNCCL_ROOT=${FOLDER}/old" "-DNCCL_INCLUDE_DIR=${FOLDER}/old/include"
         "-DNCCL_LIBRARY=${FOLDER}/old/lib/libnccl.so")
+file(WRITE "${FOLDER}/headers/include/nccl.h"
+     "#define NCCL_MAJOR 2\n#define NCCL_MINOR 18\n#define NCCL_PATCH 1\n")
+# A library that is an empty word was looked for and not found.
+set(headers "-DNCCL_INCLUDE_DIR=${FOLDER}/headers/include" "-DNCCL_LIBRARY=")
 set(missing "-DCMAKE_DISABLE_FIND_PACKAGE_NCCL=ON")
 
 # expect(name succeeds? text source options...): configures the project in `source`.
@@ -36,6 +41,7 @@ endfunction()
 set(bare -DOMNIBAL_BUILD_TESTS=OFF -DOMNIBAL_BUILD_BENCH=OFF -DOMNIBAL_BUILD_EXAMPLES=OFF
          -DOMNIBAL_BUILD_DOCS=OFF)
 expect(project_missing TRUE "omnibal::nccl is off: NCCL was not found" "${SOURCE}" ${bare} ${missing})
+expect(project_headers TRUE "Configuring done" "${SOURCE}" ${bare} ${headers} -DOMNIBAL_WITH_NCCL=ON)
 expect(project_old TRUE "omnibal::nccl is off: NCCL 2.17.1 is older than 2.18" "${SOURCE}" ${bare}
        ${old})
 expect(project_asked FALSE "OMNIBAL_WITH_NCCL is ON, but NCCL 2.17.1 is older than 2.18" "${SOURCE}"
@@ -50,3 +56,4 @@ expect(package_missing FALSE "The component nccl needs NCCL, which was not found
        ${package} ${required} ${missing})
 expect(package_old FALSE "The component nccl needs NCCL 2.18 or later, and 2.17.1 was found."
        "${CONSUMER}" ${package} ${required} ${old})
+expect(package_headers TRUE "Configuring done" "${CONSUMER}" ${package} ${required} ${headers})

@@ -7,6 +7,7 @@
 
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/cuda/nccl/connect.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -30,6 +31,15 @@ bool has_device() {
   bool const found = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
   static_cast<void>(cudaGetLastError());
   return found;
+}
+
+TEST_CASE("the linked library is found by the names of its functions", "[nccl]") {
+  nccl::library const& found = nccl::loaded_library();
+  CHECK(found.functions == nccl::linked_functions());
+  CHECK(found.version == nccl::detail::hello_of({}, "").nccl_version);
+  CHECK(contains(nccl::library_file(), "nccl"));
+  CHECK(nccl::is_available());
+  CHECK_NOTHROW(nccl::use_library(nccl::linked_functions()));
 }
 
 TEST_CASE("real ids are shared without a device", "[nccl]") {

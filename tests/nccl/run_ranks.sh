@@ -24,7 +24,7 @@ if [[ ! -x $program ]]; then
   }
   # shellcheck disable=SC2086
   "$nvcc" -std=c++20 -O3 -arch=sm_80 "-I$root/include" "-I$root/tests/support" \
-    "-I$root/tests/nccl" "$root/tests/nccl/ranks.cu" -o "$program" -lnccl -Xcompiler -pthread \
+    "-I$root/tests/nccl" "$root/tests/nccl/ranks.cu" -o "$program" -Xcompiler -pthread \
     ${NVCC_FLAGS:-} || exit 1
 fi
 exec "$program" "$@"

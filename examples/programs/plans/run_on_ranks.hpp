@@ -21,6 +21,7 @@
 #if defined(OMNIBAL_EXAMPLE_HAS_NCCL)
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/connect.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 #endif
 
 namespace examples {
@@ -63,6 +64,8 @@ void run_on_nccl([[maybe_unused]] Body const& body) {
         error.code() == cudaErrorInsufficientDriver || error.code() == cudaErrorNoDevice;
     if (is_missing) throw no_device(std::string("--nccl: there is no GPU: ") + error.what());
     throw;
+  } catch (omnibal::nccl::library_error const& error) {
+    throw std::runtime_error(std::string("--nccl: ") + error.what());
   }
 #else
   throw std::runtime_error("--nccl: this program was built without NCCL");

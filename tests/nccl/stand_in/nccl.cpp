@@ -4,6 +4,8 @@
 #include "ranks.hpp"
 #include "stand_in.hpp"
 
+#include <omnibal/cuda/nccl/library.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -39,6 +41,12 @@ state& all() {
 
 thread_local int version = NCCL_VERSION_CODE;
 thread_local bool gives_ids = true;
+
+/// Like NCCL that is linked statically: the process cannot find its functions by name.
+[[maybe_unused]] bool const is_used = [] {
+  omnibal::nccl::use_library(omnibal::nccl::linked_functions());
+  return true;
+}();
 
 /// Adds a rank, which is the only owner of its communicator until it is dropped.
 ncclComm_t join(std::shared_ptr<clique> ranks, int rank, int device, bool is_blocking) {

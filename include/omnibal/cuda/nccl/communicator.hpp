@@ -8,6 +8,7 @@
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/communicator_ref.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 
 #include <memory>
 #include <optional>
@@ -32,7 +33,8 @@ class communicator : private communicator_ref {
   /// Joins the ranks that have the same id, on the current device. A collective call: rank 0 makes
   /// the id and shares it by `share_id_by_file`, `share_id_by_comm` or a method of the program.
   /// Errors: `std::invalid_argument` for a place that is not in the world; `nccl::error` if NCCL
-  /// fails, also if there is no driver or device; `nccl::timeout` if not all ranks arrive in time.
+  /// fails, also if there is no driver or device; `nccl::library_error` if there is no NCCL;
+  /// `nccl::timeout` if not all ranks arrive in time.
   communicator(world const& place, ncclUniqueId const& id, communicator_options const& options = {})
       : communicator(start(place, id, options), options) {}
 
@@ -59,7 +61,7 @@ class communicator : private communicator_ref {
     if (std::uncaught_exceptions() > exceptions_ || !finalize()) {
       abort();
     } else {
-      static_cast<void>(ncclCommDestroy(forget()));
+      static_cast<void>(detail::calls().comm_destroy(forget()));
     }
   }
 
@@ -103,7 +105,7 @@ class communicator : private communicator_ref {
     int const order = key.value_or(static_cast<int>(rank()));
     auto const part = std::make_shared<ncclComm_t>(nullptr);
     try {
-      check(ncclCommSplit(get(), color, order, part.get(), nullptr), get(), where);
+      check(detail::calls().comm_split(get(), color, order, part.get(), nullptr), get(), where);
       wait_for_nccl(where);
     } catch (...) {
       abort_alive(part);
@@ -128,8 +130,8 @@ class communicator : private communicator_ref {
     ncclConfig_t config = options.config;
     if (config.blocking == NCCL_CONFIG_UNDEF_INT) config.blocking = 0;
     ncclComm_t comm = nullptr;
-    check(ncclCommInitRankConfig(&comm, static_cast<int>(place.size), id,
-                                 static_cast<int>(place.rank), &config),
+    check(detail::calls().comm_init_rank_config(&comm, static_cast<int>(place.size), id,
+                                                static_cast<int>(place.rank), &config),
           comm);
     return finish_start(comm, options, "communicator", gpu::location::here());
   }
@@ -158,7 +160,7 @@ class communicator : private communicator_ref {
   /// Finalizes the communicator. Returns false if the other ranks do not arrive in time.
   [[nodiscard]] bool finalize() noexcept {
     try {
-      check(ncclCommFinalize(get()), get());
+      check(detail::calls().comm_finalize(get()), get());
       wait_for_nccl(gpu::location::here());
       return true;
     } catch (...) {

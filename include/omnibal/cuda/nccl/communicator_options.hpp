@@ -5,6 +5,7 @@
 /// Options and timeouts of communicators.
 
 #include <omnibal/check.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -41,7 +42,7 @@ struct communicator_options {
   /// communicators aborts all of them here, between `ncclGroupStart` and `ncclGroupEnd`. Must not
   /// throw.
   std::function<void(ncclComm_t)> abort = [](ncclComm_t comm) {
-    static_cast<void>(ncclCommAbort(comm));
+    static_cast<void>(detail::calls().comm_abort(comm));
   };
 };
 

@@ -10,6 +10,7 @@
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 #include <omnibal/detail/agreement.hpp>
 
 #include <algorithm>
@@ -272,9 +273,9 @@ class communicator_ref {
       // Writes a byte that differs from the own byte. It remains if NCCL has not run the
       // collective.
       gpu::check(cudaMemsetAsync(staging_.received() + own, static_cast<int>(~sent), 1, stream));
-      check(
-          ncclAllGather(staging_.sent(), staging_.received(), in.size(), ncclUint8, comm_, stream),
-          comm_);
+      check(detail::calls().all_gather(staging_.sent(), staging_.received(), in.size(), ncclUint8,
+                                       comm_, stream),
+            comm_);
     });
     if (out[own] == sent) return;
     omnibal::detail::throw_invalid("nccl::all_gather",
@@ -321,9 +322,9 @@ class communicator_ref {
     constexpr std::string_view name = "nccl::communicator_ref";
     if (comm == nullptr) omnibal::detail::throw_invalid(name, "the communicator is null");
     detail::check_timeout(name, "timeout", timeout);
-    check(ncclCommUserRank(comm, &rank_), comm);
-    check(ncclCommCount(comm, &size_), comm);
-    check(ncclCommCuDevice(comm, &device_), comm);
+    check(detail::calls().comm_user_rank(comm, &rank_), comm);
+    check(detail::calls().comm_count(comm, &size_), comm);
+    check(detail::calls().comm_cu_device(comm, &device_), comm);
   }
 
   [[nodiscard]] bool is_alive() const { return comm_ != nullptr; }
@@ -359,7 +360,7 @@ class communicator_ref {
   /// Returns `ncclSuccess` or `ncclInProgress`, and throws for any other state of the communicator.
   [[nodiscard]] static ncclResult_t state_of(ncclComm_t comm, gpu::location where) {
     ncclResult_t result = ncclSuccess;
-    check(ncclCommGetAsyncError(comm, &result), comm, where);
+    check(detail::calls().comm_get_async_error(comm, &result), comm, where);
     check(result, comm, where);
     return result;
   }
@@ -400,14 +401,14 @@ class communicator_ref {
 
   template <class Calls>
   void submit_group(Calls const& calls, gpu::location where) const {
-    check(ncclGroupStart(), comm_, where);
+    check(detail::calls().group_start(), comm_, where);
     try {
       calls();
     } catch (...) {
-      static_cast<void>(ncclGroupEnd());
+      static_cast<void>(detail::calls().group_end());
       throw;
     }
-    check(ncclGroupEnd(), comm_, where);
+    check(detail::calls().group_end(), comm_, where);
     wait_for_nccl(where);
   }
 

@@ -11,6 +11,7 @@
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
 #include <omnibal/cuda/nccl/find_nodes.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 #include <omnibal/detail/agreement.hpp>
 
 #include <algorithm>
@@ -60,16 +61,9 @@ struct boot_answer {
   result.rank = static_cast<std::uint32_t>(place.rank);
   result.size = static_cast<std::uint32_t>(place.size);
   int version = 0;
-  check(ncclGetVersion(&version));
+  check(calls().get_version(&version));
   result.nccl_version = version;
   return result;
-}
-
-/// Returns a version as NCCL writes it: 2.28.9.
-[[nodiscard]] inline std::string version_text(std::int32_t version) {
-  int const major = version >= 10000 ? version / 10000 : version / 1000;
-  int const rest = version >= 10000 ? version % 10000 : version % 1000;
-  return omnibal::detail::joined_text(major, ".", rest / 100, ".", rest % 100);
 }
 
 /// Throws `mismatch` unless the message of a rank agrees with the message of rank 0.
@@ -91,7 +85,7 @@ inline void check_fits(std::string_view function, boot_hello const& rank_0,
 /// run.
 [[nodiscard]] inline ncclUniqueId new_id() {
   ncclUniqueId id{};
-  check(ncclGetUniqueId(&id));
+  check(calls().get_unique_id(&id));
   return id;
 }
 
@@ -370,10 +364,11 @@ struct connect_by_environment_fn {
   /// the variable `NCCL_COMM_ID` contains the `host:port` of rank 0. A world of one rank does not
   /// require the variable. Makes the chosen device the current one. Errors: the errors of
   /// `read_environment` and of `communicator`; `std::invalid_argument` if `NCCL_COMM_ID` is
-  /// missing; `gpu::error` if there is no driver or no device.
+  /// missing; `library_error` if there is no NCCL; `gpu::error` if there is no driver or no device.
   [[nodiscard]] communicator operator()(communicator_options const& options = {},
                                         device_choice device = device_choice::of_local_rank) const {
     environment const found = read_environment();
+    static_cast<void>(loaded_library());
     if (found.place.size > 1 && std::getenv("NCCL_COMM_ID") == nullptr) {
       omnibal::detail::throw_invalid(
           "nccl::connect_by_environment",

@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/error.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -30,8 +31,9 @@ class error : public std::runtime_error {
 
  private:
   [[nodiscard]] static std::string text(ncclResult_t code, ncclComm_t comm, gpu::location where) {
-    std::string result = omnibal::detail::joined_text("NCCL: ", ncclGetErrorString(code));
-    char const* const last = ncclGetLastError(comm);
+    std::string result =
+        omnibal::detail::joined_text("NCCL: ", detail::calls().get_error_string(code));
+    char const* const last = detail::calls().get_last_error(comm);
     if (last != nullptr && *last != '\0') result.append(": ").append(last);
     if (code == ncclRemoteError) result += " (another rank has failed or left)";
     return omnibal::detail::joined_text(result, " (code ", static_cast<int>(code), ") [",

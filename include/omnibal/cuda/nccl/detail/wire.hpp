@@ -6,6 +6,7 @@
 
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
+#include <omnibal/cuda/nccl/library.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -30,7 +31,7 @@ void post_messages(Post post, ncclComm_t comm, cudaStream_t stream) {
       check(call(at, bytes, ncclUint8, static_cast<int>(peer), comm, stream), comm);
     };
   };
-  post(by(ncclSend), by(ncclRecv));
+  post(by(calls().send), by(calls().recv));
 }
 
 /// Returns a function for `post_messages`, with a message to each peer and from each peer. The sent
@@ -61,7 +62,7 @@ class stream_wire {
   /// Gathers `bytes` bytes of every rank, in the order of the ranks.
   void all_gather(void const* in, void* out, std::size_t bytes) const {
     comm_->submit([&] {
-      check(ncclAllGather(in, out, bytes, ncclUint8, comm_->get(), stream_), comm_->get());
+      check(calls().all_gather(in, out, bytes, ncclUint8, comm_->get(), stream_), comm_->get());
     });
   }
 
