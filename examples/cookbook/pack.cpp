@@ -3,9 +3,11 @@
 
 #include <omnibal/omnibal.hpp>
 
+#include <atomic>
 #include <functional>
 #include <iostream>
 #include <iterator>
+#include <thread>
 #include <vector>
 
 namespace cookbook {
@@ -129,6 +131,20 @@ void more_samples_than_one_machine_holds() {
   std::cout << '\n';
 }
 
+void threads_of_your_own() {
+  auto const two_threads = [](std::size_t count, auto const& body) {
+    std::atomic<std::size_t> next = 0;
+    auto const work = [&] {
+      for (std::size_t i = next++; i < count; i = next++) body(i);
+    };
+    std::thread other(work);
+    work();
+    other.join();
+  };
+  std::vector<int> const lengths(200'000, 512);
+  std::cout << omnibal::count_samples(lengths, std::identity{}, two_threads).sample_count() << '\n';
+}
+
 void samples_above_the_capacity() {
   omnibal::resources const small{9, 2000};  // sample 3 has 2,400 tokens
   auto const packed = omnibal::best_packing(samples, demand, small);
@@ -169,6 +185,7 @@ int main() {
        {"a_capacity_for_a_wanted_batch", a_capacity_for_a_wanted_batch},
        {"padded_batches", padded_batches},
        {"more_samples_than_one_machine_holds", more_samples_than_one_machine_holds},
+       {"threads_of_your_own", threads_of_your_own},
        {"samples_above_the_capacity", samples_above_the_capacity},
        {"offsets_for_variable_length_attention", offsets_for_variable_length_attention}});
 }

@@ -75,6 +75,7 @@
 #include <omnibal/exchange/plan_dispatcher.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
 #include <omnibal/exchange/under_cap.hpp>
+#include <omnibal/executor.hpp>
 #include <omnibal/experts/expert_placement.hpp>
 #include <omnibal/experts/place_experts.hpp>
 #include <omnibal/experts/spill_experts.hpp>

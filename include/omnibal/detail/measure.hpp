@@ -297,6 +297,18 @@ void for_each_demand(std::string_view function, Samples const& samples, Demand c
   }
 }
 
+/// Calls `body(index, amounts)` for each sample of [first, last) in order.
+template <class Amounts, class Samples, class Demand, class Body>
+void for_each_demand(std::string_view function, Samples const& samples, Demand const& demand,
+                     std::size_t first, std::size_t last, Body body) {
+  for (std::size_t i = first; i != last; ++i) {
+    auto&& sample = element_at(samples, i);
+    auto const index = static_cast<std::uint32_t>(i);
+    weight_name const name{function, "demand", index, " of sample ", ""};
+    body(index, to_resources<typename Amounts::value_type>(name, detail::call(demand, sample)));
+  }
+}
+
 /// Throws for a demand that is negative or not finite; `of` is the word for a sample in the
 /// message.
 template <class Amounts>

@@ -11,7 +11,9 @@
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/search_budget.hpp>
+#include <omnibal/executor.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/improve_packing/annealing_fill.hpp>
 #include <omnibal/pack/improve_packing/bin_elimination.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -147,46 +149,40 @@ class group_search {
   bool has_bound_ = false;
 };
 
-/// A search that levels the loads of groups, pass by pass. The group with the largest load
-/// exchanges samples with the group with the smallest load, the second largest with the second
-/// smallest, and further pairs likewise. Exchanges continue while they reduce the sum, over the
-/// groups, of the squared shares of the capacity. Passes use the resources in turn, and then their
-/// sum, as the load.
+/// A search that levels the loads of two groups. Exchanges of samples continue while they reduce
+/// the sum, over the groups, of the squared shares of the capacity.
 template <class Layout>
-class group_evener {
+class pair_evener {
  public:
-  /// `input` must outlive this object.
-  explicit group_evener(measured<Layout> const& input) : input_(input), share_(input.capacity) {}
+  using amounts_type = typename Layout::amounts_type;
+  using share_type = capacity_shares<amounts_type::size(), typename amounts_type::value_type>;
 
-  /// Runs one pass over `groups`.
-  void run(grouping& groups) {
-    std::vector<std::uint32_t> const order = order_groups(groups);
-    std::size_t const count = order.size();
-    grouping result;
-    result.reserve(count, groups.item_count());
-    bool is_evener = false;
-    for (std::size_t i = 0; i != (count + 1) / 2; ++i) {
-      std::uint32_t const last = order[count - 1 - i];
-      large_.assign(groups[order[i]]);
-      small_.assign(last == order[i] ? std::span<std::uint32_t const>{} : groups[last]);
-      large_.load = input_.load(large_.samples);
-      small_.load = input_.load(small_.samples);
-      if (last != order[i]) is_evener = exchange() || is_evener;
-      append(result, large_);
-      if (last != order[i]) append(result, small_);
-    }
-    groups = std::move(result);
-    ++pass_;
-    idle_passes_ = is_evener ? 0 : idle_passes_ + 1;
+  /// Both arguments must outlive this object.
+  pair_evener(measured<Layout> const& input, share_type const& share)
+      : input_(input), share_(share) {}
+
+  /// Levels the loads of two different groups and appends both to `result`. Returns true if any
+  /// sample moved.
+  bool run(std::span<std::uint32_t const> larger, std::span<std::uint32_t const> smaller,
+           grouping& result) {
+    large_.assign(larger);
+    small_.assign(smaller);
+    large_.load = input_.load(large_.samples);
+    small_.load = input_.load(small_.samples);
+    bool const is_evener = exchange();
+    append(result, large_.samples);
+    append(result, small_.samples);
+    return is_evener;
   }
 
-  /// Returns true if the last pass for each kind of load changed nothing.
-  [[nodiscard]] bool is_settled() const { return idle_passes_ == load_kinds; }
+  /// Appends a group to `result`.
+  static void append(grouping& result, std::span<std::uint32_t const> samples) {
+    for (std::uint32_t const sample : samples) result.push(sample);
+    result.close();
+  }
 
  private:
-  using amounts_type = typename Layout::amounts_type;
   static constexpr std::size_t kinds = amounts_type::size();
-  static constexpr std::size_t load_kinds = kinds == 1 ? 1 : kinds + 1;
 
   struct group {
     std::vector<std::uint32_t> samples;
@@ -194,25 +190,6 @@ class group_evener {
 
     void assign(std::span<std::uint32_t const> from) { samples.assign(from.begin(), from.end()); }
   };
-
-  static void append(grouping& result, group const& from) {
-    for (std::uint32_t const sample : from.samples) result.push(sample);
-    result.close();
-  }
-
-  /// Returns the share of the capacity that the load uses of one resource, or summed over all
-  /// resources.
-  [[nodiscard]] std::uint64_t size(amounts_type const& load, std::size_t kind) const {
-    return kind == kinds ? share_.sum(load) : share_(load[kind], kind);
-  }
-
-  /// Returns the groups by descending load.
-  [[nodiscard]] std::vector<std::uint32_t> order_groups(grouping const& groups) const {
-    std::size_t const kind = pass_ % load_kinds;
-    std::vector<std::uint64_t> keys(groups.size());
-    for (std::size_t g = 0; g != keys.size(); ++g) keys[g] = size(input_.load(groups[g]), kind);
-    return order_descending(keys.size(), [&keys](std::size_t g) { return keys[g]; });
-  }
 
   /// Returns the sum of the squared shares of the capacity.
   [[nodiscard]] std::int64_t unevenness(amounts_type const& load) const {
@@ -318,9 +295,119 @@ class group_evener {
   }
 
   measured<Layout> const& input_;
-  capacity_shares<kinds, typename amounts_type::value_type> share_;
+  share_type const& share_;
   group large_;
   group small_;
+};
+
+/// A search that levels the loads of groups, pass by pass. The group with the largest load
+/// exchanges samples with the group with the smallest load, the second largest with the second
+/// smallest, and further pairs likewise. Passes use the resources in turn, and then their sum, as
+/// the load. An executor runs parts of a pass: the pairs are independent.
+template <class Layout, executor Executor>
+class group_evener {
+ public:
+  /// Both arguments must outlive this object.
+  group_evener(measured<Layout> const& input, Executor const& executor)
+      : input_(input), executor_(executor), share_(input.capacity) {}
+
+  /// Runs one pass over `groups`.
+  void run(grouping& groups) {
+    std::vector<std::uint32_t> const order = order_groups(groups);
+    std::size_t const pairs = order.size() / 2;
+    std::vector<pass_part> parts(part_count(pairs, min_part, max_parts));
+    run_bodies(name, executor_, parts.size(), [&](std::size_t k) {
+      run_part(groups, order, pairs * k / parts.size(), pairs * (k + 1) / parts.size(), parts[k]);
+    });
+    bool const is_evener = std::any_of(parts.begin(), parts.end(),
+                                       [](pass_part const& part) { return part.is_evener; });
+    if (order.size() % 2 != 0) {
+      pair_evener<Layout>::append(parts.back().groups, groups[order[pairs]]);
+    }
+    groups = joined(parts);
+    ++pass_;
+    idle_passes_ = is_evener ? 0 : idle_passes_ + 1;
+  }
+
+  /// Returns true if the last pass for each kind of load changed nothing.
+  [[nodiscard]] bool is_settled() const { return idle_passes_ == load_kinds; }
+
+ private:
+  using amounts_type = typename Layout::amounts_type;
+  static constexpr std::size_t kinds = amounts_type::size();
+  static constexpr std::size_t load_kinds = kinds == 1 ? 1 : kinds + 1;
+  static constexpr std::string_view name = "improve_packing";
+  /// The least number of groups or pairs in a part, and the largest number of parts. The serial
+  /// executor has one part.
+  static constexpr std::size_t min_part = 256;
+  static constexpr std::size_t max_parts = std::same_as<Executor, serial_executor> ? 1 : 64;
+
+  /// The groups of some pairs after a pass.
+  struct pass_part {
+    grouping groups;
+    bool is_evener = false;
+  };
+
+  void run_part(grouping const& groups, std::span<std::uint32_t const> order, std::size_t first,
+                std::size_t last, pass_part& part) const {
+    std::size_t items = 0;
+    for (std::size_t i = first; i != last; ++i) {
+      items += groups[order[i]].size() + groups[order[order.size() - 1 - i]].size();
+    }
+    part.groups.reserve(2 * (last - first) + 1, items);
+    pair_evener<Layout> evener(input_, share_);
+    for (std::size_t i = first; i != last; ++i) {
+      bool const has_moved =
+          evener.run(groups[order[i]], groups[order[order.size() - 1 - i]], part.groups);
+      part.is_evener = has_moved || part.is_evener;
+    }
+  }
+
+  [[nodiscard]] static grouping joined(std::vector<pass_part>& parts) {
+    if (parts.size() == 1) return std::move(parts.front().groups);
+    std::vector<std::uint32_t> offsets{0};
+    std::vector<std::uint32_t> items;
+    std::size_t groups = 0;
+    std::size_t count = 0;
+    for (pass_part const& part : parts) {
+      groups += part.groups.size();
+      count += part.groups.item_count();
+    }
+    offsets.reserve(groups + 1);
+    items.reserve(count);
+    for (pass_part const& part : parts) {
+      auto const before = static_cast<std::uint32_t>(items.size());
+      for (std::uint32_t const end : part.groups.offsets().subspan(1)) {
+        offsets.push_back(before + end);
+      }
+      items.insert(items.end(), part.groups.items().begin(), part.groups.items().end());
+    }
+    return grouping(std::move(offsets), std::move(items));
+  }
+
+  /// Returns the share of the capacity that the load uses of one resource, or summed over all
+  /// resources.
+  [[nodiscard]] std::uint64_t size(amounts_type const& load, std::size_t kind) const {
+    return kind == kinds ? share_.sum(load) : share_(load[kind], kind);
+  }
+
+  /// Returns the groups by descending load.
+  [[nodiscard]] std::vector<std::uint32_t> order_groups(grouping const& groups) const {
+    std::size_t const kind = pass_ % load_kinds;
+    std::vector<std::uint64_t> keys(groups.size());
+    std::size_t const parts = part_count(keys.size(), min_part, max_parts);
+    run_bodies(name, executor_, parts, [&](std::size_t k) {
+      std::size_t const last = keys.size() * (k + 1) / parts;
+      for (std::size_t g = keys.size() * k / parts; g != last; ++g) {
+        keys[g] = size(input_.load(groups[g]), kind);
+      }
+    });
+    return order_descending(keys.size(), [&keys](std::size_t g) { return keys[g]; });
+  }
+
+  measured<Layout> const& input_;
+  Executor const& executor_;
+  typename pair_evener<Layout>::share_type share_;
   std::size_t pass_ = 0;
   std::size_t idle_passes_ = 0;
 };
@@ -387,6 +474,10 @@ struct improve_packing_fn {
   /// bound is the bound of `packing_bound`, with `effort::thorough` as soon as the annealing has
   /// run as long as this bound takes.
   ///
+  /// An executor runs parts of the passes that level the loads. The passes before them run on the
+  /// thread of the caller, because each exchange depends on the pool that the exchange before it
+  /// left.
+  ///
   /// The order of the groups is unspecified. `start` may come from any packer, with the same
   /// samples, demand and capacity; empty groups are dropped. The report counts the passes as rounds
   /// and has no keep rule.
@@ -398,12 +489,13 @@ struct improve_packing_fn {
   /// index twice or not at all, if it contains an index that is not a sample, if it lists an
   /// oversized sample in a group or a fitting sample as oversized, if a group exceeds the capacity,
   /// or if `options.spare_groups` is outside [0, 1].
-  template <class Samples, class Demand, class Capacity, class GoOn = detail::never_ends>
+  template <class Samples, class Demand, class Capacity, class GoOn = detail::never_ends,
+            executor Executor = serial_executor>
     requires detail::measured_samples<Samples, Demand, Capacity> && progress_predicate<GoOn>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, packing const& start,
-                                   improve_packing_options const& options = {},
-                                   GoOn go_on = {}) const {
+                                   improve_packing_options const& options = {}, GoOn go_on = {},
+                                   Executor const& run = {}) const {
     detail::check_share(name, "options.spare_groups", options.spare_groups);
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using layout_type = decltype(input.layout);
@@ -435,7 +527,7 @@ struct improve_packing_fn {
       // useful only to reduce their number.
       if (groups.size() == given.size()) groups = given;
       add_spare_groups(groups, options);
-      detail::group_evener<layout_type> evener(input);
+      detail::group_evener<layout_type, Executor> evener(input, run);
       for (std::size_t pass = 0; pass != options.even_passes && !evener.is_settled(); ++pass) {
         evener.run(groups);
         count_pass();
@@ -444,6 +536,16 @@ struct improve_packing_fn {
       result.oversized = std::move(input.oversized);
       return result;
     });
+  }
+
+  /// Improves a packing with an executor and without a functor that ends the passes.
+  template <class Samples, class Demand, class Capacity, executor Executor>
+    requires detail::measured_samples<Samples, Demand, Capacity>
+  [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
+                                   Capacity const& capacity, packing const& start,
+                                   improve_packing_options const& options,
+                                   Executor const& run) const {
+    return (*this)(samples, demand, capacity, start, options, detail::never_ends{}, run);
   }
 
  private:

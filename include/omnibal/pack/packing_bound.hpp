@@ -7,7 +7,9 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/column_generation.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/executor.hpp>
 #include <omnibal/pack/detail/measured_bound.hpp>
+#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/packing_bound/conflict_clique.hpp>
 #include <omnibal/pack/packing_bound/dual_feasible.hpp>
 #include <omnibal/pack/packing_bound/pattern_bound.hpp>
@@ -15,29 +17,39 @@
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 
 namespace omnibal::inline v0::detail {
 
 /// Returns the largest of `measured_bound`, the bounds by dual feasible functions, and a clique of
-/// conflicts.
-template <class Layout>
-[[nodiscard]] std::size_t thorough_bound(measured<Layout> const& input) {
+/// conflicts. An executor computes these bounds at once.
+template <class Layout, executor Executor = serial_executor>
+[[nodiscard]] std::size_t thorough_bound(measured<Layout> const& input,
+                                         std::string_view function = {}, Executor const& run = {}) {
   using amounts_type = typename Layout::amounts_type;
-  std::size_t bound = measured_bound(input);
-  if constexpr (std::integral<typename amounts_type::value_type>) {
-    for (std::size_t r = 0; r != amounts_type::size(); ++r) {
-      bound = std::max(bound,
-                       dual_feasible_bound(input.size(), input.amounts_of(r), input.capacity[r]));
-    }
-    if constexpr (amounts_type::size() > 1) {
-      bound = std::max(bound, summed_shares_bound(input));
-      bound = std::max(bound, conflict_clique<Layout>(input).size());
-    }
+  constexpr std::size_t kinds = amounts_type::size();
+  if constexpr (!std::integral<typename amounts_type::value_type>) {
+    return measured_bound(input);
+  } else {
+    // The bound that takes the least time is the last.
+    std::array<std::size_t, kinds == 1 ? 2 : kinds + 3> bounds = {};
+    run_bodies(function, run, bounds.size(), [&](std::size_t k) {
+      if (k < kinds) {
+        bounds[k] = dual_feasible_bound(input.size(), input.amounts_of(k), input.capacity[k]);
+      } else if (k + 1 == bounds.size()) {
+        bounds[k] = measured_bound(input);
+      } else if (k == kinds) {
+        bounds[k] = summed_shares_bound(input);
+      } else {
+        bounds[k] = conflict_clique<Layout>(input).size();
+      }
+    });
+    return *std::max_element(bounds.begin(), bounds.end());
   }
-  return bound;
 }
 
 }  // namespace omnibal::inline v0::detail
@@ -89,6 +101,9 @@ struct packing_bound_fn {
   ///   used, so that rounding cannot make the bound too large. Sources: Gilmore, Gomory, 1961;
   ///   Farley, 1990; Nemhauser, Ullmann, 1969.
   ///
+  /// With `effort::thorough`, an executor computes these bounds at once, except for column
+  /// generation, whose steps depend on each other.
+  ///
   /// Integers are at most 2^63 - 1 each; their sums may exceed 2^63 - 1.
   ///
   /// For floating-point amounts the bound is the larger of two numbers: the volume, reduced by an
@@ -100,20 +115,24 @@ struct packing_bound_fn {
   /// generation up to 4 bytes per step. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if a capacity is not positive or a demand is negative or not finite,
   /// `std::length_error` if there are more than 2^32 - 1 samples.
-  template <class Samples, class Demand, class Capacity>
+  template <class Samples, class Demand, class Capacity, executor Executor = serial_executor>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] std::size_t operator()(Samples const& samples, Demand const& demand,
                                        Capacity const& capacity,
-                                       packing_bound_options const& options = {}) const {
+                                       packing_bound_options const& options = {},
+                                       Executor const& run = {}) const {
     bool const is_thorough = options.effort == effort::thorough;
-    return detail::with_measured("packing_bound", samples, demand, capacity, [&](auto&& input) {
+    return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       std::size_t const bound =
-          is_thorough ? detail::thorough_bound(input) : detail::measured_bound(input);
+          is_thorough ? detail::thorough_bound(input, name, run) : detail::measured_bound(input);
       std::size_t const steps =
           options.pattern_steps.value_or(is_thorough ? detail::max_pattern_steps : 0);
       return steps == 0 ? bound : detail::generated_bound(input, bound, steps);
     });
   }
+
+ private:
+  static constexpr std::string_view name = "packing_bound";
 };
 
 /// Computes a lower bound on the number of groups; see `packing_bound_fn`.

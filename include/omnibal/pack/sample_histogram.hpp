@@ -7,7 +7,9 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/executor.hpp>
 #include <omnibal/pack/demand_count.hpp>
+#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/sample_histogram/demand_counter.hpp>
 #include <omnibal/resources.hpp>
 
@@ -21,6 +23,8 @@
 #include <vector>
 
 namespace omnibal::inline v0 {
+
+struct count_samples_fn;
 
 /// A histogram of samples: the different demands in ascending order, resource by resource, and how
 /// many samples have each demand. Equal samples have equal histograms, in whatever order they were
@@ -82,6 +86,8 @@ class sample_histogram {
   [[nodiscard]] friend bool operator==(sample_histogram const&, sample_histogram const&) = default;
 
  private:
+  friend struct count_samples_fn;
+
   static constexpr std::string_view name = "sample_histogram";
 
   void count_samples() {
@@ -109,23 +115,50 @@ struct count_samples_fn {
   /// Memory: the histogram twice, and at most 16 MiB. Determinism: portable. Errors:
   /// `std::invalid_argument` if a demand is negative, `std::length_error` if there are more than
   /// 2^32 - 1 samples; count a larger shard in parts and merge them.
-  template <class Samples, class Demand>
+  ///
+  /// An executor counts up to 64 parts of at least 2^16 samples on its threads, so that several
+  /// threads may call `demand` at once, and merges the parts in pairs. Memory: then the histograms
+  /// of all parts twice, and up to 16 MiB on each thread.
+  template <class Samples, class Demand, executor Executor = serial_executor>
     requires sample_range<Samples> && demand_function<Demand, sample_reference<Samples>> &&
         std::integral<detail::measured_weight<Samples, Demand>>
-  [[nodiscard]] auto operator()(Samples const& samples, Demand const& demand) const {
+  [[nodiscard]] auto operator()(Samples const& samples, Demand const& demand,
+                                Executor const& run = {}) const {
     using amounts_type = detail::measured_amounts<Samples, Demand>;
+    constexpr std::size_t kinds = amounts_type::size();
     detail::check_index_count(name, "samples", std::ranges::size(samples));
-    detail::demand_counter<amounts_type::size()> counter;
-    detail::for_each_demand<amounts_type>(name, samples, demand,
-                                          [&](std::uint32_t index, amounts_type const& amounts) {
-                                            detail::check_demand(name, index, amounts);
-                                            counter.add(amounts);
-                                          });
-    return sample_histogram<amounts_type::size()>(std::move(counter).entries());
+    std::size_t const count = std::ranges::size(samples);
+    std::size_t const parts = detail::part_count(count, min_part, max_parts<Executor>);
+    std::vector<std::vector<demand_count<kinds>>> counted(parts);
+    detail::run_bodies(name, run, parts, [&](std::size_t k) {
+      detail::demand_counter<kinds> counter;
+      detail::for_each_demand<amounts_type>(name, samples, demand, count * k / parts,
+                                            count * (k + 1) / parts,
+                                            [&](std::uint32_t index, amounts_type const& amounts) {
+                                              detail::check_demand(name, index, amounts);
+                                              counter.add(amounts);
+                                            });
+      counted[k] = std::move(counter).entries();
+    });
+    for (std::size_t left = parts; left != 1; left = (left + 1) / 2) {
+      std::size_t const last = (left + 1) / 2;
+      detail::run_bodies(name, run, left / 2, [&](std::size_t k) {
+        counted[k] = detail::merged_entries<kinds>(counted[k], counted[last + k]);
+        counted[last + k] = {};
+      });
+    }
+    sample_histogram<kinds> result;
+    result.entries_ = std::move(counted.front());
+    result.count_samples();
+    return result;
   }
 
  private:
   static constexpr std::string_view name = "count_samples";
+  /// The least number of samples of a part, and the largest number of parts.
+  static constexpr std::size_t min_part = std::size_t{1} << 16;
+  template <class Executor>
+  static constexpr std::size_t max_parts = std::same_as<Executor, serial_executor> ? 1 : 64;
 };
 
 /// Counts the samples of a shard by demand; see `count_samples_fn`.

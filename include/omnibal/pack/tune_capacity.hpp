@@ -6,7 +6,9 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/executor.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
+#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/tune_capacity/capacity_search.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
@@ -58,20 +60,25 @@ struct tune_capacity_fn {
   /// images or with tokens up to 128 below the capacity. Its objective is `published_rule`, its
   /// granularity is 16 for tokens, and its walk is `capacity_walk::together`.
   ///
+  /// With an executor, the capacities of each round are tried on its threads, so that several
+  /// threads may call the packer and the objective at once. If none of the first
+  /// `options.finalists` is accepted, further capacities are tried one after the other.
+  ///
   /// Complexity: about 200 packings of the first part, and the same number of samples in each
   /// following part, until the finalists have more; three sorts of the samples. Memory: 12R + 28
-  /// bytes per sample and the packer's memory. Determinism: portable for integers, with a portable
-  /// packer and objective. Errors: `std::invalid_argument` if the target is not positive and
-  /// finite, options are out of range, a demand is negative or not finite, an objective is not
-  /// finite, or the packer loses samples; `std::length_error` if there are more than 2^32 - 1
-  /// samples. Sources: Yao et al., OmniBal, ICML 2025; Karnin, Koren, Somekh, "Almost optimal
-  /// exploration in multi-armed bandits", ICML 2013 (successive halving).
-  template <sample_range Samples, class Demand, class Packer, class Objective>
+  /// bytes per sample and the packer's memory, on each thread of an executor. Determinism: portable
+  /// for integers, with a portable packer and objective. Errors: `std::invalid_argument` if the
+  /// target is not positive and finite, options are out of range, a demand is negative or not
+  /// finite, an objective is not finite, or the packer loses samples; `std::length_error` if there
+  /// are more than 2^32 - 1 samples. Sources: Yao et al., OmniBal, ICML 2025; Karnin, Koren,
+  /// Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013 (successive halving).
+  template <sample_range Samples, class Demand, class Packer, class Objective,
+            executor Executor = serial_executor>
     requires detail::tunable<Samples, Demand, Packer, Objective>
-  [[nodiscard]] auto operator()(
-      Samples const& samples, Demand const& demand, double target, Packer const& pack,
-      Objective const& objective,
-      detail::tune_options_of<Samples, Demand> const& options = {}) const {
+  [[nodiscard]] auto operator()(Samples const& samples, Demand const& demand, double target,
+                                Packer const& pack, Objective const& objective,
+                                detail::tune_options_of<Samples, Demand> const& options = {},
+                                Executor const& run = {}) const {
     using amounts_type = detail::measured_amounts<Samples, Demand>;
     using amount_type = typename amounts_type::value_type;
     constexpr std::size_t kinds = amounts_type::size();
@@ -83,23 +90,24 @@ struct tune_capacity_fn {
     if (demands.empty()) return result;
     std::span<amounts_type const> const all(demands);
     detail::amount_profile<amount_type> profiles[kinds];
-    for (std::size_t r = 0; r != kinds; ++r) {
+    detail::run_bodies(name, run, kinds, [&](std::size_t r) {
       profiles[r] = detail::profile_of(all, r, options.max_oversized);
-    }
+    });
     detail::capacity_grid<kinds, amount_type> const grid(target, options, profiles);
-    detail::capacity_search(all, target, pack, objective, options, grid).run(result);
+    detail::capacity_search(all, target, pack, objective, options, grid, run).run(result);
     result.warnings = detail::warnings_of(result.best.capacity, profiles, demands.size(),
                                           options.common_share, options.granularity);
     return result;
   }
 
   /// Searches with `published_rule` for 8 ranks as the objective.
-  template <sample_range Samples, class Demand, class Packer>
+  template <sample_range Samples, class Demand, class Packer, executor Executor = serial_executor>
     requires detail::tunable<Samples, Demand, Packer, published_rule<>>
-  [[nodiscard]] auto operator()(
-      Samples const& samples, Demand const& demand, double target, Packer const& pack,
-      detail::tune_options_of<Samples, Demand> const& options = {}) const {
-    return (*this)(samples, demand, target, pack, published_rule<>{}, options);
+  [[nodiscard]] auto operator()(Samples const& samples, Demand const& demand, double target,
+                                Packer const& pack,
+                                detail::tune_options_of<Samples, Demand> const& options = {},
+                                Executor const& run = {}) const {
+    return (*this)(samples, demand, target, pack, published_rule<>{}, options, run);
   }
 
  private:

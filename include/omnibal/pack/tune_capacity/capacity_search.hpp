@@ -7,8 +7,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/executor.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
+#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
@@ -321,7 +323,7 @@ class capacity_grid {
   std::vector<resources<R, T>> capacities_;
 };
 
-template <std::size_t R, class T, class Packer, class Objective>
+template <std::size_t R, class T, class Packer, class Objective, executor Executor>
 class capacity_search {
  public:
   using demands_type = std::span<resources<R, T> const>;
@@ -330,20 +332,21 @@ class capacity_search {
   /// demands.
   capacity_search(demands_type demands, double target, Packer const& packer,
                   Objective const& objective, tune_capacity_options<R, T> const& options,
-                  capacity_grid<R, T> const& grid)
+                  capacity_grid<R, T> const& grid, Executor const& executor)
       : demands_(demands),
         target_(target),
         grid_(grid),
         packer_(packer),
         objective_(objective),
-        options_(options) {}
+        options_(options),
+        executor_(executor) {}
 
   /// Tries the capacities of the grid and capacities between the best of them.
   void run(tuned<R, T>& result) {
     std::size_t count = first_count();
     auto const part = part_of(count);
     double const tolerance = count == demands_.size() ? 0.0 : sampling_error;
-    for (auto const& capacity : grid_.capacities()) try_on(part, capacity, tolerance);
+    try_on(part, grid_.capacities(), tolerance);
     rank();
     refine(part, tolerance);
     while (count != demands_.size()) {
@@ -360,14 +363,14 @@ class capacity_search {
 
  private:
   struct trial {
-    tuned_capacity<R, T> judged;
+    tuned_capacity<R, T> judged{};
     /// The least capacity of the grid that holds every group.
-    resources<R, T> tight;
+    resources<R, T> tight{};
     /// The violation of the limits on the group size and on oversized samples, beyond the
     /// tolerance; zero if the capacity is accepted.
-    double miss;
+    double miss = 0.0;
     /// True if the group size and the oversized samples are accepted without any tolerance.
-    bool wanted;
+    bool wanted = false;
   };
 
   static constexpr std::size_t growth = 4;
@@ -411,13 +414,17 @@ class capacity_search {
   void refine(demands_type part, double tolerance) {
     if (grid_.is_complete()) return;
     for (std::size_t halvings = 1; halvings <= max_halvings; ++halvings) {
+      std::vector<resources<R, T>> untried;
       for (trial const& center : best_different(options_.finalists)) {
         auto around = grid_.around(center.judged.capacity, halvings);
         around.push_back(center.tight);
         for (auto const& capacity : around) {
-          if (!is_tried(capacity)) try_on(part, capacity, tolerance);
+          bool const is_listed =
+              std::find(untried.begin(), untried.end(), capacity) != untried.end();
+          if (!is_listed && !is_tried(capacity)) untried.push_back(capacity);
         }
       }
+      try_on(part, untried, tolerance);
       rank();
     }
   }
@@ -431,10 +438,17 @@ class capacity_search {
         is_last ? options_.finalists : std::max(options_.finalists, trials_.size() / selection);
     std::vector<trial> const ranked = best_different(is_last ? max_tries * kept : kept);
     trials_.clear();
-    bool accepted = false;
-    for (std::size_t k = 0; k != ranked.size() && (k < kept || !accepted); ++k) {
-      try_on(part, ranked[k].judged.capacity, is_last ? 0.0 : sampling_error);
-      accepted = accepted || !(trials_.back().miss > 0.0);
+    std::vector<resources<R, T>> capacities;
+    for (trial const& chosen : ranked) capacities.push_back(chosen.judged.capacity);
+    std::span<resources<R, T> const> const all(capacities);
+    double const tolerance = is_last ? 0.0 : sampling_error;
+    std::size_t const first = std::min(kept, all.size());
+    try_on(part, all.first(first), tolerance);
+    auto const is_accepted = [](trial const& tried) { return !(tried.miss > 0.0); };
+    bool accepted = std::any_of(trials_.begin(), trials_.end(), is_accepted);
+    for (std::size_t k = first; k != all.size() && !accepted; ++k) {
+      try_on(part, all.subspan(k, 1), tolerance);
+      accepted = is_accepted(trials_.back());
     }
     rank();
   }
@@ -469,8 +483,17 @@ class capacity_search {
                        [&](trial const& tried) { return tried.judged.capacity == capacity; });
   }
 
-  void try_on(demands_type part, resources<R, T> const& capacity, double tolerance) {
-    ++packings_;
+  /// Tries capacities on a part of the samples.
+  void try_on(demands_type part, std::span<resources<R, T> const> capacities, double tolerance) {
+    std::vector<trial> tried(capacities.size());
+    run_bodies(name, executor_, tried.size(),
+               [&](std::size_t k) { tried[k] = trial_of(part, capacities[k], tolerance); });
+    packings_ += tried.size();
+    trials_.insert(trials_.end(), tried.begin(), tried.end());
+  }
+
+  [[nodiscard]] trial trial_of(demands_type part, resources<R, T> const& capacity,
+                               double tolerance) const {
     packing const packed = packer_(part, std::identity{}, capacity);
     tuned_capacity<R, T> judged{
         .capacity = capacity, .groups = packed.groups.size(), .oversized = packed.oversized.size()};
@@ -488,8 +511,8 @@ class capacity_search {
       judged.objective = value_of({capacity, part, packed.groups.view(), loads});
       tight = grid_.tightened(capacity, loads);
     }
-    trials_.push_back({judged, tight, miss_of(judged, part.size(), tolerance),
-                       !(miss_of(judged, part.size(), 0.0) > 0.0)});
+    return {judged, tight, miss_of(judged, part.size(), tolerance),
+            !(miss_of(judged, part.size(), 0.0) > 0.0)};
   }
 
   [[nodiscard]] double value_of(packed_samples<R, T> const& packed) const {
@@ -537,6 +560,7 @@ class capacity_search {
   Packer const& packer_;
   Objective const& objective_;
   tune_capacity_options<R, T> const& options_;
+  Executor const& executor_;
   std::size_t packings_ = 0;
   /// The trials, the best first, except for trials since the last `rank`.
   std::vector<trial> trials_;
