@@ -49,7 +49,7 @@ class thread_group {
   thread_group(std::size_t ranks, std::chrono::milliseconds timeout)
       : timeout_(std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24 * 365))),
         posts_(ranks),
-        come_(ranks, 0),
+        arrivals_(ranks, 0),
         errors_(ranks) {}
 
   [[nodiscard]] std::size_t size() const { return posts_.size(); }
@@ -115,14 +115,14 @@ class thread_group {
     std::unique_lock lock(mutex_);
     if (state_ != state::whole) throw_broken();
     std::uint64_t const before = meetings_;
-    ++come_[rank];
+    ++arrivals_[rank];
     arrive();
     bool const is_in_time = changed_.wait_for(
         lock, timeout_, [&] { return meetings_ != before || state_ != state::whole; });
     if (!is_in_time) {
       state_ = state::late;
-      culprit_ =
-          static_cast<std::size_t>(std::min_element(come_.begin(), come_.end()) - come_.begin());
+      culprit_ = static_cast<std::size_t>(std::min_element(arrivals_.begin(), arrivals_.end()) -
+                                          arrivals_.begin());
       awaited_ = posts_[rank].called;
       changed_.notify_all();
     }
@@ -178,7 +178,7 @@ class thread_group {
   std::uint64_t meetings_ = 0;
   std::vector<post> posts_;
   /// The number of collectives at which each rank has arrived.
-  std::vector<std::uint64_t> come_;
+  std::vector<std::uint64_t> arrivals_;
   std::vector<std::exception_ptr> errors_;
 };
 

@@ -128,9 +128,9 @@ class least_squares {
 
  private:
   static void rotate(double& kept, double& rest, double cosine, double sine) {
-    double const turned = cosine * kept + sine * rest;
+    double const rotated = cosine * kept + sine * rest;
     rest = cosine * rest - sine * kept;
-    kept = turned;
+    kept = rotated;
   }
 
   std::array<row_type, K> triangle_{};

@@ -76,7 +76,7 @@ class choice_table {
   /// type.
   template <activation_option_range Choices>
   void push_layer(Choices&& choices) {
-    Time slowest{};
+    Time largest_time{};
     std::uint32_t index = 0;
     for (auto const& way : choices) {
       std::int64_t transient_bytes = 0;
@@ -85,10 +85,10 @@ class choice_table {
       }
       choices_.push_back({checked<std::int64_t>("bytes", index, way.bytes),
                           checked<Time>("time", index, way.time), transient_bytes, index});
-      slowest = std::max(slowest, choices_.back().time);
+      largest_time = std::max(largest_time, choices_.back().time);
       ++index;
     }
-    close_layer(slowest);
+    close_layer(largest_time);
   }
 
   /// Returns the layers in the order of their choices, equal layers by index.
@@ -113,12 +113,12 @@ class choice_table {
   }
 
  private:
-  void close_layer(Time slowest) {
+  void close_layer(Time largest_time) {
     auto const first = choices_.begin() + static_cast<std::ptrdiff_t>(offsets_.back());
     if (first == choices_.end()) {
       throw_invalid(function_, "layer ", size(), " has no choices");
     }
-    checked_add(function_, "the sum of the largest times", total_time_, slowest);
+    checked_add(function_, "the sum of the largest times", total_time_, largest_time);
     std::sort(first, choices_.end());
     offsets_.push_back(choices_.size());
   }

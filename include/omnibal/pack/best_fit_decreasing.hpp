@@ -85,7 +85,7 @@ struct best_fit_decreasing_fn {
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using amounts_type = typename std::remove_cvref_t<decltype(input)>::amounts_type;
       if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
-        return detail::pack_line(std::forward<decltype(input)>(input));
+        return detail::pack_scalars(std::forward<decltype(input)>(input));
       } else {
         return pack(input, options, min_slack(input.capacity));
       }

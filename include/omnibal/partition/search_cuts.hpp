@@ -364,21 +364,21 @@ const& > ;
 template <class S>
 class best_scored {
  public:
-  explicit best_scored(std::size_t most) : most_(most) {}
+  explicit best_scored(std::size_t most) : max_count_(most) {}
 
   void offer(std::span<std::uint32_t const> boundaries, S score) {
     auto const place =
         std::upper_bound(all_.begin(), all_.end(), score,
                          [](S value, scored<S> const& other) { return value < other.score; });
-    if (place == all_.end() && all_.size() == most_) return;
+    if (place == all_.end() && all_.size() == max_count_) return;
     all_.insert(place, {{boundaries.begin(), boundaries.end()}, score});
-    if (all_.size() > most_) all_.pop_back();
+    if (all_.size() > max_count_) all_.pop_back();
   }
 
   [[nodiscard]] std::vector<scored<S>>& all() { return all_; }
 
  private:
-  std::size_t most_;
+  std::size_t max_count_;
   std::vector<scored<S>> all_;
 };
 

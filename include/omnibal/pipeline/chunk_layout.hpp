@@ -42,14 +42,14 @@ struct chunk_layout {
   /// Returns the virtual stage in which a unit runs on a stage.
   [[nodiscard]] constexpr std::size_t virtual_stage(std::size_t stage,
                                                     pipeline_unit const& unit) const {
-    return unit.chunk * stages + turned(stage, unit);
+    return unit.chunk * stages + mirrored(stage, unit);
   }
 
   /// Returns the stage that runs a virtual stage for a micro-batch.
   [[nodiscard]] constexpr std::size_t stage_of(std::size_t virtual_stage,
                                                std::uint32_t micro_batch) const {
     auto const chunk = static_cast<std::uint32_t>(virtual_stage / stages);
-    return turned(virtual_stage % stages, {.chunk = chunk, .micro_batch = micro_batch});
+    return mirrored(virtual_stage % stages, {.chunk = chunk, .micro_batch = micro_batch});
   }
 
   /// Throws unless the sizes are valid. Errors: `std::invalid_argument` if a size is zero and if a
@@ -70,7 +70,7 @@ struct chunk_layout {
   [[nodiscard]] friend bool operator==(chunk_layout const&, chunk_layout const&) = default;
 
  private:
-  [[nodiscard]] constexpr std::size_t turned(std::size_t stage, pipeline_unit const& unit) const {
+  [[nodiscard]] constexpr std::size_t mirrored(std::size_t stage, pipeline_unit const& unit) const {
     bool const descends =
         placement == chunk_placement::v_shape ? unit.chunk % 2 == 1 : unit.micro_batch % 2 == 1;
     return placement != chunk_placement::looped && descends ? stages - 1 - stage : stage;

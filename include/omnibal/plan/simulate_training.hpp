@@ -92,7 +92,7 @@ struct simulate_training_fn {
     simulate_pipeline_workspace<std::int64_t> workspace;
     double busy = 0;
     for (std::size_t step = 0; step != data.schedule.size(); ++step) {
-      std::int64_t slowest = 0;
+      std::int64_t longest = 0;
       for (std::size_t rank = 0; rank != data.schedule.ranks(); ++rank) {
         auto const batches = data.schedule(step, rank);
         if (batches.empty()) continue;
@@ -101,11 +101,11 @@ struct simulate_training_fn {
         schedule.micro_batches = batches.size();
         check_placement(plan, schedule);
         run(schedule, batches, measured, workspace);
-        slowest = std::max(slowest, workspace.result().makespan);
+        longest = std::max(longest, workspace.result().makespan);
         for (std::int64_t const time : workspace.result().busy) busy += static_cast<double>(time);
         raise_peaks(plan, batches, measured, workspace.result().peak_bytes, result.peak_bytes);
       }
-      detail::checked_add(name, "the time of all steps", result.nanoseconds, slowest);
+      detail::checked_add(name, "the time of all steps", result.nanoseconds, longest);
     }
     add_reserve(machine, result.peak_bytes);
     double const all = static_cast<double>(result.nanoseconds) *

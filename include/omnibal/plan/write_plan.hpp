@@ -159,9 +159,9 @@ struct write_megatron_layout_fn {
         char const kind = checked_letter(letter, layer);
         bool const is_first = before == '\0';
         bool const may_repeat = kind == 't' || (kind == 'm' && s == stage_before);
-        bool const is_right =
+        bool const is_in_order =
             is_first || (kind == before ? may_repeat : order.find(kind) > order.find(before));
-        if (!is_right) throw_order(layer, kind, before, s != stage_before);
+        if (!is_in_order) throw_order(layer, kind, before, s != stage_before);
         before = kind;
         stage_before = s;
       }

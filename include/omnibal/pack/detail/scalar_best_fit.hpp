@@ -171,7 +171,7 @@ template <class Layout>
 /// Packs samples by best-fit decreasing of one integer resource. The lower bound is computed from
 /// the counted or sorted values that the packing needs anyway.
 template <class Layout>
-[[nodiscard]] packing pack_line(measured<Layout>&& input) {
+[[nodiscard]] packing pack_scalars(measured<Layout>&& input) {
   packing result;
   packing_report& report = result.report;
   std::size_t const count = input.size();

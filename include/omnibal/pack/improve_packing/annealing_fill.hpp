@@ -659,11 +659,11 @@ class annealing_fill {
   }
 
   /// Replaces `groups` by the groups of the state and the groups of its pool.
-  void adopt(grouping& groups, grouping const& of_pool) {
+  void adopt(grouping& groups, grouping const& pool_groups) {
     grouping after;
-    after.reserve(state_.size() + of_pool.size(), input_.size());
+    after.reserve(state_.size() + pool_groups.size(), input_.size());
     state_.append_to(after);
-    for (auto const group : of_pool) {
+    for (auto const group : pool_groups) {
       for (std::uint32_t const sample : group) after.push(sample);
       after.close();
     }

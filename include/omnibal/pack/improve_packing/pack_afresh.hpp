@@ -26,7 +26,7 @@ template <class Layout>
   if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
     packing_report unused;
     auto sampled = pack_sampled(input, size_measure::sum_of_shares, unused);
-    grouping groups = pack_line(std::move(input)).groups;
+    grouping groups = pack_scalars(std::move(input)).groups;
     return sampled && sampled->size() < groups.size() ? std::move(*sampled) : std::move(groups);
   } else {
     return pack_portfolio(std::move(input), size_measure::sum_of_shares, normal_portfolio).groups;

@@ -76,7 +76,7 @@ class chain_dp {
   /// `infinite_cost` if there are no such stages.
   [[nodiscard]] C run(C limit) {
     limit_ = limit;
-    most_ = limit == infinite_cost<C> ? just_below(limit) : limit;
+    max_cost_ = limit == infinite_cost<C> ? just_below(limit) : limit;
     if (!windows_.narrow(stages_, limit)) return infinite_cost<C>;
     std::size_t const count = stages_.stages();
     cells_.resize(windows_.offsets[count + 1]);
@@ -85,7 +85,7 @@ class chain_dp {
       find_least_up_to(s + 1);
       fill_row(s);
     }
-    return Rule::hides_costs || cells_.front() <= most_ ? cells_.front() : infinite_cost<C>;
+    return Rule::hides_costs || cells_.front() <= max_cost_ ? cells_.front() : infinite_cost<C>;
   }
 
   /// Finds the boundaries of the result of `run` that are first in lexicographic order. Returns
@@ -122,7 +122,7 @@ class chain_dp {
       C const rest = after(s + 1, last);
       if (rest > wanted || stages_.is_over(s, first, last, limit_)) continue;
       C const cost = stages_(s, first, last);
-      if (cost > most_ || rule_(cost, rest) > wanted) continue;
+      if (cost > max_cost_ || rule_(cost, rest) > wanted) continue;
       if (!stages_.fits(s, first, last)) continue;
       bottleneck = std::max(bottleneck, cost);
       return last;
@@ -170,7 +170,7 @@ class chain_dp {
       C const rest = next[last - next_first];
       if (is_known && !rule_.may_be_less(stages_.bound()(s, first, last), rest, best)) continue;
       C const cost = is_known ? stages_(s, first, last) : stages_.valid_cost(s, first, last);
-      if (Rule::hides_costs && cost > most_) continue;
+      if (Rule::hides_costs && cost > max_cost_) continue;
       C const whole = rule_(cost, rest);
       if (whole < best && stages_.fits(s, first, last)) best = whole;
     }
@@ -181,7 +181,7 @@ class chain_dp {
   Rule rule_;
   C limit_{};
   /// The largest cost that a stage may have in the current run.
-  C most_{};
+  C max_cost_{};
   cut_windows windows_;
   std::vector<C> cells_;
   std::vector<C> least_;

@@ -28,8 +28,8 @@ class device_labels {
   /// Removes all labels. Each label has `used` numbers of bytes and `loads` numbers of loads; both
   /// numbers may be zero.
   void clear(std::size_t used, std::size_t loads) {
-    used_ = used;
-    kinds_ = loads;
+    bytes_per_label_ = used;
+    loads_per_label_ = loads;
     size_ = 0;
     usage_.clear();
     loads_.clear();
@@ -38,12 +38,12 @@ class device_labels {
   [[nodiscard]] std::size_t size() const { return size_; }
   /// Returns the bytes of each device in a label.
   [[nodiscard]] std::span<std::int64_t const> usage(std::size_t index) const {
-    return std::span(usage_).subspan(index * used_, used_);
+    return std::span(usage_).subspan(index * bytes_per_label_, bytes_per_label_);
   }
 
   /// Returns the load of each device in a label.
   [[nodiscard]] std::span<C const> loads(std::size_t index) const {
-    return std::span(loads_).subspan(index * kinds_, kinds_);
+    return std::span(loads_).subspan(index * loads_per_label_, loads_per_label_);
   }
 
   void add(std::span<std::int64_t const> used, std::span<C const> loads) {
@@ -86,20 +86,22 @@ class device_labels {
 
   void move_label(std::size_t from, std::size_t to) {
     if (from == to) return;
-    std::copy_n(usage_.begin() + static_cast<std::ptrdiff_t>(from * used_), used_,
-                usage_.begin() + static_cast<std::ptrdiff_t>(to * used_));
-    std::copy_n(loads_.begin() + static_cast<std::ptrdiff_t>(from * kinds_), kinds_,
-                loads_.begin() + static_cast<std::ptrdiff_t>(to * kinds_));
+    std::copy_n(usage_.begin() + static_cast<std::ptrdiff_t>(from * bytes_per_label_),
+                bytes_per_label_,
+                usage_.begin() + static_cast<std::ptrdiff_t>(to * bytes_per_label_));
+    std::copy_n(loads_.begin() + static_cast<std::ptrdiff_t>(from * loads_per_label_),
+                loads_per_label_,
+                loads_.begin() + static_cast<std::ptrdiff_t>(to * loads_per_label_));
   }
 
   void resize(std::size_t count) {
     size_ = count;
-    usage_.resize(count * used_);
-    loads_.resize(count * kinds_);
+    usage_.resize(count * bytes_per_label_);
+    loads_.resize(count * loads_per_label_);
   }
 
-  std::size_t used_ = 0;
-  std::size_t kinds_ = 0;
+  std::size_t bytes_per_label_ = 0;
+  std::size_t loads_per_label_ = 0;
   std::size_t size_ = 0;
   std::vector<std::int64_t> usage_;  ///< of each label, device by device
   std::vector<C> loads_;             ///< of each label, device by device
@@ -132,13 +134,13 @@ class device_label_dp {
       : stages_(stages),
         memory_(stages.memory()),
         max_labels_(labels),
-        kinds_(loads == device_loads::minimized ? memory_.devices() : 0) {}
+        loads_per_label_(loads == device_loads::minimized ? memory_.devices() : 0) {}
 
   /// Returns true if the search finds stages that cost at most `limit` each. If loads are
   /// minimized, the load of each device is also at most `limit`.
   [[nodiscard]] bool run(C limit) {
     limit_ = limit;
-    labels_.clear(used_devices(), kinds_);
+    labels_.clear(used_devices(), loads_per_label_);
     is_complete_ = true;
     if (!windows_.narrow(stages_, limit)) return false;
     std::size_t const count = stages_.stages();
@@ -150,7 +152,8 @@ class device_label_dp {
     ends_.assign(windows_.offsets[count + 1], 0);
     max_of_cell_ = max_labels_ / begins_.size();
     max_of_list_ = std::max<std::size_t>(shortest_list, 2 * max_of_cell_);
-    labels_.add(std::vector<std::int64_t>(used_devices(), 0), std::vector<C>(kinds_, C{}));
+    labels_.add(std::vector<std::int64_t>(used_devices(), 0),
+                std::vector<C>(loads_per_label_, C{}));
     ends_.back() = 1;
     for (std::size_t s = count; s-- != 0;) {
       for (std::size_t first = windows_.first[s]; first <= windows_.last[s]; ++first) {
@@ -210,7 +213,7 @@ class device_label_dp {
   /// Finds the least sum of the costs of the stages before each cell; `infinite_cost` if there are
   /// none.
   void find_least_before() {
-    if (kinds_ == 0) return;
+    if (loads_per_label_ == 0) return;
     auto const& rules = stages_.rules();
     min_before_.assign(windows_.offsets[stages_.stages() + 1], infinite_cost<C>);
     min_before_.front() = C{};
@@ -242,7 +245,7 @@ class device_label_dp {
     std::size_t const cell = windows_.cell(s, first);
     begins_[cell] = labels_.size();
     auto const& rules = stages_.rules();
-    bool const is_reached = kinds_ == 0 || min_before_[cell] != infinite_cost<C>;
+    bool const is_reached = loads_per_label_ == 0 || min_before_[cell] != infinite_cost<C>;
     if (rules.may_cut[first] != 0 && is_reached) {
       if (rules.may_be_empty && windows_.contains(s + 1, first)) extend(s, first, first, C{});
       auto const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
@@ -266,24 +269,25 @@ class device_label_dp {
     std::size_t const next = windows_.cell(s + 1, last);
     for (std::size_t l = begins_[next]; l != ends_[next]; ++l) {
       if (!add_bytes(s, first, last, l) || !add_load(s, first, cost, l)) continue;
-      labels_.add_unless_dominated(begin, used_, loads_);
+      labels_.add_unless_dominated(begin, used_bytes_, loads_);
       if (labels_.size() - begin > max_of_list_) keep_best(s, first);
     }
   }
 
-  /// Sets `used_` to the bytes of each device with a stage and the label after it. Returns false if
-  /// the bytes exceed the capacity.
+  /// Sets `used_bytes_` to the bytes of each device with a stage and the label after it. Returns
+  /// false if the bytes exceed the capacity.
   [[nodiscard]] bool add_bytes(std::size_t s, std::size_t first, std::size_t last, std::size_t l) {
     auto const used_after = labels_.usage(l);
-    used_.assign(used_after.begin(), used_after.end());
+    used_bytes_.assign(used_after.begin(), used_after.end());
     if (!memory_.is_limited()) return true;
     std::int64_t const bytes = memory_.bytes(first, last);
-    if (bytes > memory_.capacity(s) - used_[device(s)]) return false;
-    used_[device(s)] += bytes;
+    if (bytes > memory_.capacity(s) - used_bytes_[device(s)]) return false;
+    used_bytes_[device(s)] += bytes;
     if (!leaves_room(s, first)) return false;
     for (std::size_t d = 0; d != devices(); ++d) {
       // Bytes that fit together with any earlier stages need not be distinguished.
-      if (max_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
+      if (max_before_[s * devices() + d] <= memory_.capacity(d) - used_bytes_[d])
+        used_bytes_[d] = 0;
     }
     return true;
   }
@@ -293,7 +297,7 @@ class device_label_dp {
   [[nodiscard]] bool add_load(std::size_t s, std::size_t first, C cost, std::size_t l) {
     auto const loads_after = labels_.loads(l);
     loads_.assign(loads_after.begin(), loads_after.end());
-    if (kinds_ == 0) return true;
+    if (loads_per_label_ == 0) return true;
     C& load = loads_[device(s)];
     if (load > limit_ || cost > limit_ - load) {
       if (limit_ == infinite_cost<C>) throw_overflow(stages_.function(), "the load of a device");
@@ -311,11 +315,11 @@ class device_label_dp {
     return static_cast<wide>(min_before_[windows_.cell(s, first)]) <= room;
   }
 
-  /// Returns true if the layers before `first` may fit into the memory that `used_` leaves.
+  /// Returns true if the layers before `first` may fit into the memory that `used_bytes_` leaves.
   [[nodiscard]] bool leaves_room(std::size_t s, std::size_t first) const {
     std::int64_t rest = memory_.bytes(0, first);
     for (std::size_t d = 0; d != devices(); ++d) {
-      std::int64_t const room = memory_.capacity(d) - used_[d];
+      std::int64_t const room = memory_.capacity(d) - used_bytes_[d];
       rest -= std::min({rest, room, max_before_[s * devices() + d]});
     }
     return rest == 0;
@@ -354,7 +358,7 @@ class device_label_dp {
       needs_[i] = need_of(s, first, begin + i);
     }
     auto const at = [&](std::size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
-    std::size_t const quick = kinds_ == 0 ? 0 : max_of_cell_ / 2;
+    std::size_t const quick = loads_per_label_ == 0 ? 0 : max_of_cell_ / 2;
     std::nth_element(at(0), at(quick), order_.end(), [&](std::size_t a, std::size_t b) {
       C const first_load = max_of(labels_.loads(begin + a));
       C const second_load = max_of(labels_.loads(begin + b));
@@ -412,7 +416,7 @@ class device_label_dp {
   [[nodiscard]] C max_after(std::span<C const> costs, std::size_t l) const {
     auto const behind = labels_.loads(l);
     std::vector<C> loads(behind.begin(), behind.end());
-    for (std::size_t s = costs.size(); s-- != 0 && kinds_ != 0;) {
+    for (std::size_t s = costs.size(); s-- != 0 && loads_per_label_ != 0;) {
       C& load = loads[device(s)];
       load =
           costs[s] > infinite_cost<C> - load ? infinite_cost<C> : static_cast<C>(load + costs[s]);
@@ -424,7 +428,7 @@ class device_label_dp {
   stage_memory const& memory_;
   C limit_{};
   std::size_t max_labels_;
-  std::size_t kinds_;  ///< the number of loads of a label
+  std::size_t loads_per_label_;  ///< the number of loads of a label
   std::size_t max_of_cell_ = 0;
   std::size_t max_of_list_ = 0;
   bool is_complete_ = true;
@@ -434,7 +438,7 @@ class device_label_dp {
   std::vector<std::size_t> ends_;
   std::vector<std::int64_t> max_before_;  ///< of each boundary, device by device
   std::vector<C> min_before_;             ///< of each cell
-  std::vector<std::int64_t> used_;        ///< of the new label
+  std::vector<std::int64_t> used_bytes_;  ///< of the new label
   std::vector<C> loads_;                  ///< of the new label
   std::vector<std::size_t> order_;        ///< of the labels of a cell
   std::vector<std::int64_t> needs_;       ///< of the labels of a cell

@@ -53,11 +53,12 @@ class cut_moves {
   }
 
   /// Shifts the selected boundaries of these cuts. Returns false if a rule forbids the result.
-  [[nodiscard]] bool shift(cut_state const& cuts, bool is_right) {
+  [[nodiscard]] bool shift(cut_state const& cuts, bool is_rightward) {
     next_.boundaries = cuts.boundaries;
     changed_.assign(problem_.stages(), 0);
     for (std::size_t v = 0; v != problem_.virtual_stages(); ++v) {
-      if (shifts_[v] != 0 && !shift_boundary(v, is_right ? shifts_[v] : -shifts_[v])) return false;
+      if (shifts_[v] != 0 && !shift_boundary(v, is_rightward ? shifts_[v] : -shifts_[v]))
+        return false;
       if (shifts_[v] != 0 || shifts_[v + 1] != 0) changed_[problem_.places.stage[v]] = 1;
     }
     for (std::size_t v = 0; v != problem_.virtual_stages(); ++v) {
@@ -140,8 +141,8 @@ class cut_descent {
     for (std::size_t a = 0; a + 1 < count; ++a) {
       for (std::size_t b = a + 1; b != count; ++b) {
         order(a, b);
-        for (bool const is_right : {false, true}) {
-          while (!budget_.is_spent() && try_move(cuts, is_right)) is_improved = true;
+        for (bool const is_rightward : {false, true}) {
+          while (!budget_.is_spent() && try_move(cuts, is_rightward)) is_improved = true;
         }
         if (budget_.is_spent()) return is_improved;
       }
@@ -149,9 +150,9 @@ class cut_descent {
     return is_improved;
   }
 
-  [[nodiscard]] bool try_move(cut_state& cuts, bool is_right) {
+  [[nodiscard]] bool try_move(cut_state& cuts, bool is_rightward) {
     budget_.spend();
-    if (!moves_.shift(cuts, is_right)) return false;
+    if (!moves_.shift(cuts, is_rightward)) return false;
     bool const has_memory = cuts.quality.missing == 0;
     if (has_memory && !(moves_.evaluate_fastest() < cuts.quality)) return false;
     if (!(moves_.evaluate().quality < cuts.quality)) return false;

@@ -52,16 +52,16 @@ class schedule_descent {
     for (std::size_t a = 0; a + 1 < count; ++a) {
       for (std::size_t b = a + 1; b != count; ++b) {
         moves_.order_pair(a, b);
-        for (bool const is_right : {false, true}) {
-          while (!budget_.is_spent() && try_move(cuts, is_right)) is_improved = true;
+        for (bool const is_rightward : {false, true}) {
+          while (!budget_.is_spent() && try_move(cuts, is_rightward)) is_improved = true;
         }
       }
     }
     return is_improved;
   }
 
-  [[nodiscard]] bool try_move(cut_state& cuts, bool is_right) {
-    if (!moves_.shift(cuts, is_right) || moves_.evaluate_fastest().step > limit_) return false;
+  [[nodiscard]] bool try_move(cut_state& cuts, bool is_rightward) {
+    if (!moves_.shift(cuts, is_rightward) || moves_.evaluate_fastest().step > limit_) return false;
     cut_state const& next = moves_.evaluate();
     if (next.quality.missing != 0 || next.quality.step > limit_) return false;
     budget_.spend();

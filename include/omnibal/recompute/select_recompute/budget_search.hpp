@@ -179,7 +179,7 @@ class budget_search {
     return result;
   }
 
-  [[nodiscard]] int128 taken(std::int64_t kept_bytes, std::int64_t transient_bytes) const {
+  [[nodiscard]] int128 needed_bytes(std::int64_t kept_bytes, std::int64_t transient_bytes) const {
     return static_cast<int128>(options_.in_flight) * kept_bytes + transient_bytes +
            options_.reserve_bytes;
   }
@@ -191,14 +191,14 @@ class budget_search {
   /// Returns the choices of all layers. Equal layers have their choices in ascending order.
   [[nodiscard]] std::vector<std::uint32_t> choices_of(pareto_fronts const& fronts,
                                                       std::span<std::uint32_t const> points) const {
-    std::vector<sort_key> taken;
+    std::vector<sort_key> chosen;
     for (std::size_t i = 0; i != order_.size(); ++i) {
-      taken.push_back({kind_at_[i], fronts[i][points[i]].index});
+      chosen.push_back({kind_at_[i], fronts[i][points[i]].index});
     }
-    sort_keys(taken);
+    sort_keys(chosen);
     std::vector<std::uint32_t> result(order_.size());
     for (std::size_t i = 0; i != order_.size(); ++i) {
-      result[order_[i]] = static_cast<std::uint32_t>(taken[i].place);
+      result[order_[i]] = static_cast<std::uint32_t>(chosen[i].place);
     }
     return result;
   }
@@ -208,11 +208,11 @@ class budget_search {
     std::int64_t const gap = time_ - std::min({time_, solved_bound_, pruned_bound_});
     std::int64_t kept_bytes = 0;
     for (std::size_t layer = 0; layer != choices_.size(); ++layer) {
-      auto const& way = table_.choice(layer, choices_[layer]);
-      result.time += way.time;
-      kept_bytes += way.bytes;
+      auto const& chosen = table_.choice(layer, choices_[layer]);
+      result.time += chosen.time;
+      kept_bytes += chosen.bytes;
     }
-    result.bytes = to_bytes(taken(kept_bytes, largest_transient(choices_)));
+    result.bytes = to_bytes(needed_bytes(kept_bytes, largest_transient(choices_)));
     result.choices = std::move(choices_);
     result.proven = gap == 0;
     result.lower_bound = std::max(Time{}, result.time - table_.from_whole(gap));

@@ -88,7 +88,7 @@ class bucketed_martello_toth {
     for (std::size_t k = buckets_.size(); k-- != 0;) {
       buckets_[k].above = above;
       above += buckets_[k].values - buckets_[k].rooms;
-      most_ = std::max(most_, above);
+      max_excess_ = std::max(max_excess_, above);
     }
     return std::any_of(buckets_.begin(), buckets_.end(),
                        [&](bucket const& around) { return may_raise(around); });
@@ -116,10 +116,10 @@ class bucketed_martello_toth {
       }
       auto const size = static_cast<int128>(own.size);
       sum += own.is_room ? -size : size;
-      most_ = std::max(most_, sum);
+      max_excess_ = std::max(max_excess_, sum);
     }
     auto const size = static_cast<int128>(capacity_);
-    return large_count_ + static_cast<std::size_t>((most_ + size - 1) / size);
+    return large_count_ + static_cast<std::size_t>((max_excess_ + size - 1) / size);
   }
 
  private:
@@ -149,7 +149,7 @@ class bucketed_martello_toth {
   /// between buckets.
   [[nodiscard]] bool may_raise(bucket const& around) const {
     auto const size = static_cast<int128>(capacity_);
-    return around.above + around.values > (most_ + size - 1) / size * size;
+    return around.above + around.values > (max_excess_ + size - 1) / size * size;
   }
 
   std::int64_t capacity_;
@@ -157,7 +157,7 @@ class bucketed_martello_toth {
   std::vector<bucket> buckets_;
   std::size_t large_count_ = 0;
   /// The largest f so far.
-  int128 most_ = 0;
+  int128 max_excess_ = 0;
   /// Twice the size of each part in buckets that may raise the bound, plus one for rooms.
   std::vector<std::uint64_t> words_;
 };
