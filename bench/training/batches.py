@@ -77,9 +77,10 @@ class Data:
 def words_of(sample, vocabulary):
     """Words that a model can learn: a walk with a step of the sample, and one random word in eight."""
     random = np.random.RandomState(sample.number)
-    walk = random.randint(vocabulary) + random.randint(1, 4) * np.arange(sample.text)
-    noise = random.randint(vocabulary, size=sample.text)
-    return np.where(random.randint(8, size=sample.text) == 0, noise, walk % vocabulary)
+    used = min(64, vocabulary)
+    walk = random.randint(used) + random.randint(1, 4) * np.arange(sample.text)
+    noise = random.randint(used, size=sample.text)
+    return np.where(random.randint(8, size=sample.text) == 0, noise, walk % used)
 
 
 def pixels_of(samples, size, device, dtype):

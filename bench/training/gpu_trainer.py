@@ -2,7 +2,7 @@
 """Trains the model of examples/train_vlm on one GPU and measures what balanced batches gain:
 gpu_trainer.py [--stand-in] [--seconds N] [--parts NAME,...] PLAN_OFFLOAD
 
-The parts run in this order and print tables: gradients, throughput, prediction, replay, memory,
+The parts run in this order and print tables: gradients, throughput, prediction, memory, replay,
 curves, processes (with --stand-in), offload. PLAN_OFFLOAD is the built program
 examples/plan_offload.cpp, for bench/recompute/offload_peaks.py. PYTHONPATH needs the package `omnibal`
 and examples/python.
@@ -14,10 +14,12 @@ the offload part misses nothing.
 """
 
 import argparse
+import gc
 import pathlib
 import subprocess
 import sys
 import time
+import traceback
 
 import torch
 
@@ -73,7 +75,7 @@ def chosen_parts(given):
     from two_processes import two_processes
 
     every = {one.__name__: one for one in (parts.gradients, parts.throughput, parts.prediction,
-                                           parts.replay, parts.memory, parts.curves)}
+                                           parts.memory, parts.replay, parts.curves)}
     if given.stand_in:
         every["processes"] = two_processes
     return {name: one for name, one in every.items() if name in given.parts}
@@ -83,20 +85,23 @@ def run_trainer(given, clock):
     """The names of the parts that miss their goal, and of those that are left."""
     from devices import Device, OutOfTime
 
-    session, missed, left = None, [], list(chosen_parts(given))
-    try:
-        for name, part in chosen_parts(given).items():
-            session = session or make_session(Device(not given.stand_in), clock)
-            print(f"\n## {name}\n", flush=True)
-            begin = time.monotonic()
+    session, missed, left = None, [], []
+    for name, part in chosen_parts(given).items():
+        print(f"\n## {name}\n", flush=True)
+        begin = time.monotonic()
+        try:
             clock.check()
-            if not part(session):
-                missed.append(name)
-            left.remove(name)
-            print(f"\n{'missed' if name in missed else 'done'} in "
-                  f"{time.monotonic() - begin:.1f} s", flush=True)
-    except OutOfTime:
-        print("no time is left")
+            session = session or make_session(Device(not given.stand_in), clock)
+            is_met = part(session)
+        except OutOfTime:
+            left.append(name)
+            continue
+        except (RuntimeError, ValueError):
+            # Such as too little memory; the other parts may run.
+            traceback.print_exc()
+            is_met = False
+        missed += [] if is_met else [name]
+        print(f"\n{'done' if is_met else 'missed'} in {time.monotonic() - begin:.1f} s", flush=True)
     return missed, left
 
 
@@ -106,7 +111,7 @@ def parse():
     parser.add_argument("--stand-in", action="store_true")
     parser.add_argument("--seconds", type=float, default=520)
     parser.add_argument("--parts", type=lambda text: text.split(","),
-                        default="gradients,throughput,prediction,replay,memory,curves,processes,"
+                        default="gradients,throughput,prediction,memory,replay,curves,processes,"
                                 "offload")
     return parser.parse_args()
 
@@ -132,6 +137,7 @@ def main():
     if "offload" in given.parts:
         print("\n## offload\n", flush=True)
         if not given.stand_in:
+            gc.collect()
             torch.cuda.empty_cache()
         found = offload(given, end - time.monotonic())
         left += ["offload"] if found is None else []

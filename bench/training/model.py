@@ -19,8 +19,9 @@ def attend_in_turn(query, key, value, batch):
     """Causal attention within each sample, one sample after the other: tokens x heads x width."""
     parts = []
     for begin, end in zip(batch.bounds, batch.bounds[1:]):
-        own = (one[begin:end].transpose(0, 1) for one in (query, key, value))
-        parts.append(scaled_dot_product_attention(*own, is_causal=True).transpose(0, 1))
+        own = (one[begin:end].transpose(0, 1).unsqueeze(0) for one in (query, key, value))
+        seen = scaled_dot_product_attention(*own, is_causal=True)
+        parts.append(seen.squeeze(0).transpose(0, 1))
     return torch.cat(parts)
 
 
@@ -50,10 +51,10 @@ def flash_attention():
 
 def nested_attention():
     def attend(query, key, value, batch):
-        nested = (torch.nested.nested_tensor_from_jagged(one.contiguous(), batch.offsets.long(),
-                                                         min_seqlen=batch.shortest,
-                                                         max_seqlen=batch.longest).transpose(1, 2)
-                  for one in (query, key, value))
+        offsets = batch.offsets.long()
+        nested = (torch.nested.nested_tensor_from_jagged(
+            one.contiguous(), offsets, min_seqlen=batch.shortest,
+            max_seqlen=batch.longest).transpose(1, 2) for one in (query, key, value))
         return scaled_dot_product_attention(*nested, is_causal=True).transpose(1, 2).values()
 
     return attend

@@ -17,7 +17,8 @@ class Trainer:
         self.device = device
         with device.place:
             self.model = Vlm(data.size, attend).to(device.dtype)
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, fused=device.is_gpu)
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=2e-4 if device.is_gpu else 5e-3, fused=device.is_gpu)
         self.is_offloaded = False
         for one in self.model.parameters():
             one.grad = torch.zeros_like(one)
