@@ -36,5 +36,5 @@ if [[ -z $program ]]; then
   "${CXX:-c++}" -std=c++20 -O2 "-I$root/include" "$root/examples/plan_offload.cpp" -o "$program"
 fi
 # shellcheck disable=SC2154
-PYTHONPATH=$root/examples/python$packages PYTHONDONTWRITEBYTECODE=1 "$python" \
+PYTHONPATH=${packages#:} PYTHONDONTWRITEBYTECODE=1 "$python" \
   "$root/bench/training/gpu_trainer.py" --seconds $((limit - SECONDS)) "${options[@]}" "$program"

@@ -4,8 +4,8 @@ gpu_trainer.py [--stand-in] [--seconds N] [--parts NAME,...] PLAN_OFFLOAD
 
 The parts run in this order and print tables: gradients, throughput, prediction, memory, replay,
 curves, processes (with --stand-in), offload. PLAN_OFFLOAD is the built program
-examples/plan_offload.cpp, for bench/recompute/offload_peaks.py. PYTHONPATH needs the package `omnibal`
-and examples/python.
+examples/plan_offload.cpp, for bench/recompute/offload_peaks.py. The package `omnibal` is installed, or
+PYTHONPATH names its folder.
 
 The model has 16-bit weights and attention of variable length. --stand-in runs a small model with
 32 bits on the processor. After --seconds the program ends and names the parts that are left. The
@@ -15,6 +15,7 @@ the offload part misses nothing.
 
 import argparse
 import gc
+import os
 import pathlib
 import subprocess
 import sys
@@ -23,7 +24,10 @@ import traceback
 
 import torch
 
-OFFLOAD = pathlib.Path(__file__).parent.parent / "recompute" / "offload_peaks.py"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Has measure_offload.py, and the sources of the package, which must not come before the built one.
+PROGRAMS = str(ROOT / "examples" / "python")
+sys.path.append(PROGRAMS)
 
 
 def offload(given, seconds):
@@ -31,9 +35,11 @@ def offload(given, seconds):
     if seconds <= 0:
         return None
     options = ["--stand-in"] if given.stand_in else []
-    command = [sys.executable, str(OFFLOAD), given.program, *options]
+    script = str(ROOT / "bench" / "recompute" / "offload_peaks.py")
+    command = [sys.executable, script, given.program, *options]
     try:
-        return subprocess.run(command, timeout=seconds, check=False).returncode == 0
+        return subprocess.run(command, env={**os.environ, "PYTHONPATH": PROGRAMS}, timeout=seconds,
+                              check=False).returncode == 0
     except subprocess.TimeoutExpired:
         return None
 

@@ -196,13 +196,40 @@ def bytes_of_step(session, samples):
     return peak, seconds[0]
 
 
-def memory(session, count=6):
-    """Predicted and measured peaks of steps that keep, recompute and offload activations.
+def peak_predictor(session, states):
+    """Returns a function that predicts the peak of a step.
 
     Peaks are the largest of several linear functions of tokens and tiles. A plane that is above
     the peaks at the corners of all batches is therefore above the others too. One percent is added
     for bytes that depend on the number of samples.
     """
+    data, probes = session.data, corners(session.data)
+    peaks = np.array([bytes_of_step(session, one)[0] - states for one in probes])
+    sizes = np.array([data.features(one, False) for one in probes])[:, [0, 2]]
+    plane = omnibal.affine_fit(sizes, peaks)
+    above = max(0, (peaks - plane(sizes)).max())
+
+    def predict(samples):
+        tokens, _, tiles = data.features(samples, False)
+        return states + 1.01 * (plane([[tokens, tiles]])[0] + above)
+
+    return predict
+
+
+def compare_peaks(session, states, packs):
+    """For each pack how far the prediction is above the peak, both of them, and the seconds."""
+    bytes_of_step(session, packs[0])
+    predict = peak_predictor(session, states)
+    result = []
+    for pack in packs:
+        session.clock.check()
+        measured, seconds = bytes_of_step(session, pack)
+        result.append((predict(pack) / measured - 1, predict(pack), measured, seconds))
+    return result
+
+
+def memory(session, count=6):
+    """Predicted and measured peaks of steps that keep, recompute and offload activations."""
     data, trainer = session.data, session.trainer
     states = trainer.states()
     largest = sorted(data.packs, key=data.tokens)[-count:]
@@ -210,24 +237,12 @@ def memory(session, count=6):
     for name in ("keep", "recompute", "offload"):
         trainer.model.is_recomputed = name == "recompute"
         trainer.is_offloaded = name == "offload"
-        bytes_of_step(session, data.packs[0])
-        probes = corners(data)
-        peaks = [bytes_of_step(session, one)[0] - states for one in probes]
-        sizes = np.array([data.features(one, False) for one in probes])[:, [0, 2]]
-        plane = omnibal.affine_fit(sizes, peaks)
-        above = max(0, (np.array(peaks) - plane(sizes)).max())
-        off = []
-        for one in largest:
-            session.clock.check()
-            tokens, _, tiles = data.features(one, False)
-            predicted = states + 1.01 * (plane([[tokens, tiles]])[0] + above)
-            measured, seconds = bytes_of_step(session, one)
-            off.append((predicted / measured - 1, predicted, measured, seconds))
-        is_near &= all(0 <= one[0] <= 0.05 for one in off)
-        worst = max(off)
-        rows.append((name, f"{worst[1] / 1e6:,.2f}", f"{worst[2] / 1e6:,.2f}",
-                     f"{min(off)[0]:.2%} to {worst[0]:.2%}",
-                     f"{1e3 * statistics.median(one[3] for one in off):.1f}"))
+        found = compare_peaks(session, states, largest)
+        is_near &= all(0 <= one[0] <= 0.05 for one in found)
+        (least, *_), (most, predicted, measured, _) = min(found), max(found)
+        rows.append((name, f"{predicted / 1e6:,.2f}", f"{measured / 1e6:,.2f}",
+                     f"{least:.2%} to {most:.2%}",
+                     f"{1e3 * statistics.median(one[3] for one in found):.1f}"))
     trainer.model.is_recomputed = trainer.is_offloaded = False
     print(f"states of the model and of AdamW: {states / 1e6:,.2f} MB")
     print_table(session.device, ("activations", "predicted MB", "measured MB", "predicted above",
