@@ -63,6 +63,9 @@ def make_session(device, clock):
     data = Data(size, capacity, packs)
     name, attend = "scaled_dot_product_attention, sample by sample", attend_in_turn
     if device.is_gpu:
+        # Builds a plan for each new size, whose time is not that of a batch.
+        if hasattr(torch.backends.cuda, "enable_cudnn_sdp"):
+            torch.backends.cuda.enable_cudnn_sdp(False)
         batch = make_batch(data, data.packs[0], False, device.place, device.dtype)
         name, attend = choose_attention(batch, size.heads, size.width // size.heads, device.place,
                                         device.dtype)
