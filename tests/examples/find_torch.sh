@@ -9,7 +9,7 @@ for candidate in "${OMNIBAL_TORCH_PYTHON:-}" "${OMNIBAL_PYTHON:-}" $(type -ap py
   python=$candidate
   break
 done
-[ -n "$python" ] || exit 77
+[ -n "$python" ] || { echo "skipped: no python3 has PyTorch" && exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
