@@ -131,11 +131,12 @@ void report(benchmark::State& state, std::span<double const> loads, sizes const&
 }
 
 void ours(benchmark::State& state, drifting_loads const& loads, sizes const& size,
-          omnibal::effort effort, double budget) {
+          omnibal::effort effort, double budget, double max_gap = 0.001) {
   omnibal::place_experts_options options;
   options.layers = layers;
   auto const old = omnibal::place_experts(loads.before, size.slots, size.ranks, options);
   options.effort = effort;
+  options.max_gap = max_gap;
   if (budget > 0) {
     options.old = old.experts;
     options.max_moved = static_cast<std::size_t>(budget * static_cast<double>(old.experts.size()));
@@ -173,6 +174,9 @@ void greedy(benchmark::State& state, drifting_loads const& loads, sizes const& s
         })->Unit(benchmark::kMillisecond);
       };
       add("greedy", greedy);
+      add("normal/moved:45/gap:0.0019", [](auto& state, auto const& loads, auto const& own) {
+        ours(state, loads, own, omnibal::effort::normal, 0.45, 0.0019);
+      });
       for (double const budget : {0.0, 0.05, 0.1, 0.2, 0.45}) {
         for (auto const effort : {omnibal::effort::fast, omnibal::effort::normal}) {
           std::string const level = effort == omnibal::effort::fast ? "fast" : "normal";

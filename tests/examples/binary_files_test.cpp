@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexes of Megatron and shards of WebDataset: what they say, and that no cut of them is read.
+#include "check_contains.hpp"
 #include "input_error.hpp"
 #include "read_lengths.hpp"
 #include "temporary_directory.hpp"
@@ -8,7 +9,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <initializer_list>
 #include <random>
 #include <string>
 #include <string_view>
@@ -42,13 +42,6 @@ std::string error_of(std::string_view bytes, field_names const& fields = {}) {
     return error.what();
   }
   return "";
-}
-
-void check_contains(std::string const& message, std::initializer_list<std::string_view> parts) {
-  for (std::string_view const part : parts) {
-    INFO("'" << message << "' lacks '" << part << "'");
-    CHECK(message.find(part) != std::string::npos);
-  }
 }
 
 template <class Integer>

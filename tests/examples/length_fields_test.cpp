@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts that are not a field of their own: paths, lists, numbers with a scale.
+#include "check_contains.hpp"
 #include "decimal.hpp"
 #include "input_error.hpp"
 #include "read_lengths.hpp"
 #include "temporary_directory.hpp"
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <random>
 #include <string>
@@ -45,13 +45,6 @@ std::string error_of(std::string const& name, std::string_view text, field_names
     return error.what();
   }
   return "";
-}
-
-void check_contains(std::string const& message, std::initializer_list<std::string_view> parts) {
-  for (std::string_view const part : parts) {
-    INFO("'" << message << "' lacks '" << part << "'");
-    CHECK(message.find(part) != std::string::npos);
-  }
 }
 
 std::optional<std::int64_t> product(std::string_view a, std::string_view b) {

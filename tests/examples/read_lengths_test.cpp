@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read_lengths.hpp"
 
+#include "check_contains.hpp"
 #include "input_error.hpp"
 #include "temporary_directory.hpp"
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,13 +37,6 @@ std::string error_of(std::string const& name, std::string_view text,
     return error.what();
   }
   return "";
-}
-
-void check_contains(std::string const& message, std::initializer_list<std::string_view> parts) {
-  for (std::string_view const part : parts) {
-    INFO("'" << message << "' lacks '" << part << "'");
-    CHECK(message.find(part) != std::string::npos);
-  }
 }
 
 /// A file of NumPy: its header says `type` and `shape` as they are.

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -129,6 +130,16 @@ void check_ignored(position const& where, json::value value, std::size_t depth) 
                   "` where a value must be");
 }
 
+/// The key of a field. None if it has half of a surrogate pair: it has no meaning then, and is the
+/// name of no field.
+std::optional<std::string_view> known_key(position const& where, json::field& field) {
+  json::raw_json_string const raw_key = field.key();
+  std::string_view key;
+  if (key_of(field).get(key) == simdjson::SUCCESS) return key;
+  check_escapes(where, raw_key);
+  return {};
+}
+
 /// The key as it stands in the file. The parser has room to unescape every key once only.
 std::string key_text(json::field& field) {
   char const* const first = field.key().raw();
@@ -167,12 +178,8 @@ void for_each_wanted(position const& where, json::object object, record_fields c
   for (auto item : object) {
     json::field field;
     check(where, std::move(item).get(field));
-    // A key with half of a surrogate pair has no meaning, and so is none of the names.
-    json::raw_json_string const raw_key = field.key();
-    std::string_view key;
-    bool const has_meaning = key_of(field).get(key) == simdjson::SUCCESS;
-    if (!has_meaning) check_escapes(where, raw_key);
-    std::size_t const place = has_meaning ? fields.find(key) : names.size();
+    auto const key = known_key(where, field);
+    std::size_t const place = key ? fields.find(*key) : names.size();
     if (place == names.size()) {
       check_ignored(where, field.value());
       continue;
@@ -249,22 +256,23 @@ class field_search {
     for (auto item : object) {
       json::field field;
       check(where_, std::move(item).get(field));
-      json::raw_json_string const raw_key = field.key();
-      std::string_view key;
-      bool const has_meaning = key_of(field).get(key) == simdjson::SUCCESS;
-      if (!has_meaning) check_escapes(where_, raw_key);
+      auto const key = known_key(where_, field);
+      if (!key) {
+        check_ignored(where_, field.value());
+        continue;
+      }
       std::vector<target> inner;
       target const* exact = nullptr;
       for (target const& one : targets) {
-        if (!has_meaning || !one.rest.starts_with(key)) continue;
-        if (one.rest.size() == key.size()) {
+        if (!one.rest.starts_with(*key)) continue;
+        if (one.rest.size() == key->size()) {
           exact = &one;
-        } else if (one.rest[key.size()] == '.') {
-          inner.push_back({one.place, one.rest.substr(key.size() + 1)});
+        } else if (one.rest[key->size()] == '.') {
+          inner.push_back({one.place, one.rest.substr(key->size() + 1)});
         }
       }
       json::value value = field.value();
-      steps_.push_back(key.size());
+      steps_.push_back(key->size());
       if (exact != nullptr) {
         keep(exact->place, value_of(where_, value));
       } else if (!inner.empty() && token_text(value).starts_with('{')) {
