@@ -6,12 +6,14 @@
 #include "../support/fnv1a.hpp"
 #include "../support/packers.hpp"
 #include "../support/packing_digest.hpp"
+#include "../support/pattern_plans.hpp"
 #include "../support/samples.hpp"
 #include "../support/stream.hpp"
 #include "digest.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pack/best_patterns.hpp>
 #include <omnibal/pack/improve_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -20,9 +22,12 @@
 #include <omnibal/pack/pack_histogram.hpp>
 #include <omnibal/pack/pack_padded.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/pattern_plan.hpp>
 #include <omnibal/pack/place_samples.hpp>
 #include <omnibal/pack/share_of_shard.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/rng/numpy.hpp>
@@ -107,6 +112,18 @@ void print_tuned(std::size_t count) {
         hash.value());
 }
 
+template <std::size_t R>
+void add_plan(test::fnv1a& hash, omnibal::pattern_plan<R> const& plan) {
+  for (auto const& part : plan.parts) {
+    hash.add(part.entry);
+    hash.add(part.count);
+  }
+  hash.add(plan.lower_bound);
+  hash.add(digest_of(plan.offsets));
+  hash.add(digest_of(plan.multiplicities));
+  hash.add(digest_of(plan.oversized));
+}
+
 /// The patterns of histograms with large counts, and the groups and shares of a shard.
 template <std::size_t R>
 void print_histograms(std::size_t count) {
@@ -117,20 +134,32 @@ void print_histograms(std::size_t count) {
     for (int doubled = 0; doubled != 24; ++doubled) many.merge(omnibal::sample_histogram<R>(many));
     for (auto const& histogram : {counted, many}) {
       auto const plan = omnibal::pack_histogram(histogram, set.capacity);
-      for (auto const& part : plan.parts) {
-        hash.add(part.entry);
-        hash.add(part.count);
-      }
-      hash.add(plan.lower_bound);
-      hash.add(digest_of(plan.offsets));
-      hash.add(digest_of(plan.multiplicities));
-      hash.add(digest_of(plan.oversized));
+      add_plan(hash, plan);
       hash.add(digest_of(omnibal::share_of_shard(plan, 1, 3)));
       hash.add(digest_of(omnibal::place_samples(plan, {}, set.samples, std::identity{})));
     }
   }
   print("pack_histogram, " + std::to_string(R) + " resources, " + std::to_string(count) +
             " samples, times 1 and 2^24",
+        hash.value());
+}
+
+/// The patterns of few different demands, by the default steps and by few.
+template <std::size_t R>
+void print_best_patterns(int histograms) {
+  test::fnv1a hash;
+  auto const capacity = test::usual_capacity<R>();
+  omnibal::resources<R> most;
+  for (std::size_t r = 0; r != R; ++r) most[r] = 1 + capacity[r] / 2;
+  omnibal::rng::engine random(R);
+  for (int k = 0; k != histograms; ++k) {
+    auto const histogram =
+        test::random_histogram<R>(random, 12, k % 2 == 0 ? 40 : std::uint64_t{1} << 40, most);
+    add_plan(hash, omnibal::best_patterns(histogram, capacity));
+    add_plan(hash, omnibal::best_patterns(histogram, capacity, {.pattern_steps = 1000}));
+  }
+  print("best_patterns, " + std::to_string(R) + " resources, " + std::to_string(histograms) +
+            " histograms",
         hash.value());
 }
 
@@ -169,4 +198,7 @@ int main() {
   print_histograms<1>(300);
   print_histograms<2>(300);
   print_histograms<3>(300);
+  print_best_patterns<1>(30);
+  print_best_patterns<2>(30);
+  print_best_patterns<3>(30);
 }

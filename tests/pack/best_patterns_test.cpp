@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -119,6 +120,24 @@ TEST_CASE("best patterns of ten billion samples are close to the bound", "[pack]
   auto const plan = best_patterns(many, 10);
   CHECK(test::plan_fault(plan, many, resources<1>{10}) == "");
   CHECK(plan.group_count == most);
+}
+
+TEST_CASE("best patterns of extreme numbers", "[pack]") {
+  constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+  constexpr std::uint64_t most = std::uint64_t{1} << 60;
+  constexpr std::int64_t unit = largest / 10;
+  sample_histogram<1> const wide({{3 * unit, 2 * most}, {4 * unit, most}, {largest, 5}});
+  CHECK(pack_histogram(wide, 10 * unit).group_count > most);
+  auto const plan = best_patterns(wide, 10 * unit);
+  CHECK(test::plan_fault(plan, wide, resources<1>{10 * unit}) == "");
+  CHECK(plan.group_count == most);
+  CHECK(plan.lower_bound == most);
+  sample_histogram<2> const pairs(
+      {{{3 * unit, 1}, 2 * most}, {{4 * unit, 1}, most}, {{0, 4}, 7}, {{1, largest}, 5}});
+  check(pairs, resources{10 * unit, std::int64_t{3}});
+  check(sample_histogram<1>({{0, most}}), resources<1>{1});
+  check(sample_histogram<1>({{largest, most}, {1, most}}), resources<1>{largest});
+  check(sample_histogram<1>({{6, 2}}), resources<1>{5});
 }
 
 TEST_CASE("best patterns without steps are the patterns of pack_histogram", "[pack]") {

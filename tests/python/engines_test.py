@@ -8,14 +8,13 @@ import pickle
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import numpy as np
 import omnibal
 
 ENGINES = pathlib.Path(os.environ["OMNIBAL_ROOT"]) / "examples/python/engines"
 sys.path.insert(0, str(ENGINES))
-# The workers of the engines import the package and the shared module.
-os.environ["PYTHONPATH"] = os.pathsep.join([str(ENGINES), os.environ.get("PYTHONPATH", "")])
 
 import local_job
 import shards
@@ -94,7 +93,10 @@ class Engines(unittest.TestCase):
     def test_ray(self):
         import ray
         import ray_job
-        ray.init(num_cpus=2, include_dashboard=False)
+        # Workers import shards.py from the folder of the program, which is another folder here.
+        path = os.pathsep.join([str(ENGINES), os.environ.get("PYTHONPATH", "")])
+        with unittest.mock.patch.dict(os.environ, PYTHONPATH=path):
+            ray.init(num_cpus=2, include_dashboard=False)
         try:
             check(self, ray_job.run(JOB))
         finally:

@@ -16,6 +16,7 @@ import shards
 
 def run(job, context):
     """Returns the plan and what was placed, shard by shard."""
+    context.addPyFile(shards.__file__)  # for the workers
     numbers = range(job.shards)
     context.setJobDescription("counted")
     histograms = context.parallelize(numbers, job.shards).map(job.count).collect()
