@@ -5,6 +5,7 @@
 /// are packed in equal numbers.
 
 #include "draw_normal.hpp"
+#include "executors.hpp"
 
 #include <omnibal/experts/place_experts.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -148,6 +149,21 @@ void ours(benchmark::State& state, drifting_loads const& loads, sizes const& siz
   report(state, loads.after, size, found.experts, old.experts);
 }
 
+/// The call of `ours` with `effort::normal`, serially and on two threads.
+void on_two_threads(benchmark::State& state, drifting_loads const& loads, sizes const& size,
+                    double budget, double max_gap) {
+  omnibal::place_experts_options options{.layers = layers};
+  auto const old = omnibal::place_experts(loads.before, size.slots, size.ranks, options);
+  options.max_gap = max_gap;
+  if (budget > 0) {
+    options.old = old.experts;
+    options.max_moved = static_cast<std::size_t>(budget * static_cast<double>(old.experts.size()));
+  }
+  bench::compare_executors(state, [&](auto const& run) {
+    return omnibal::place_experts(loads.after, size.slots, size.ranks, options, run);
+  });
+}
+
 void greedy(benchmark::State& state, drifting_loads const& loads, sizes const& size) {
   auto const place = [&](std::vector<double> const& all) {
     std::vector<std::uint32_t> result;
@@ -177,6 +193,21 @@ void greedy(benchmark::State& state, drifting_loads const& loads, sizes const& s
       add("normal/moved:45/gap:0.0019", [](auto& state, auto const& loads, auto const& own) {
         ours(state, loads, own, omnibal::effort::normal, 0.45, 0.0019);
       });
+      for (double const budget : {0.0, 0.2, 0.45}) {
+        for (double const max_gap : {0.001, 0.0019}) {
+          auto const percent = std::to_string(static_cast<int>(std::lround(100 * budget)));
+          auto const name = "executor_place_experts/" + family + "/" + std::to_string(size.ranks) +
+                            "x" + std::to_string(size.slots) + "/moved:" + percent +
+                            (max_gap > 0.001 ? "/gap:0.0019" : "");
+          benchmark::RegisterBenchmark(name.c_str(),
+                                       [=](benchmark::State& state) {
+                                         on_two_threads(state, make_loads(family), size, budget,
+                                                        max_gap);
+                                       })
+              ->UseManualTime()
+              ->Unit(benchmark::kMillisecond);
+        }
+      }
       for (double const budget : {0.0, 0.05, 0.1, 0.2, 0.45}) {
         for (auto const effort : {omnibal::effort::fast, omnibal::effort::normal}) {
           std::string const level = effort == omnibal::effort::fast ? "fast" : "normal";

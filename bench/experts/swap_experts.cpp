@@ -16,10 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <numeric>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -97,32 +96,100 @@ double largest_over(omnibal::grouping const& parts, load_list const& loads) {
   return largest / load_bound(loads);
 }
 
-/// The least number of exchanges of two experts that a rank needs so that its load is at most
-/// `limit`: its largest experts for the smallest experts of all other ranks.
-double exchanges_of_rank(std::span<std::uint32_t const> rank, load_list const& loads,
-                         double limit) {
-  load_list own;
-  load_list others = loads;
-  for (std::uint32_t const expert : rank) {
-    own.push_back(loads[expert]);
-    others[expert] = std::numeric_limits<std::int64_t>::max();
-  }
+/// The least number of exchanges of two experts that make a rank lighter until its load is at most
+/// `limit`: its largest experts for the smallest experts of other ranks.
+std::size_t exchanges_of_rank(load_list own, load_list others, double load, double limit) {
   std::sort(own.begin(), own.end(), std::greater{});
   std::sort(others.begin(), others.end());
-  auto load = static_cast<double>(std::accumulate(own.begin(), own.end(), std::int64_t{0}));
   std::size_t count = 0;
-  for (; load > limit; ++count) load -= static_cast<double>(own[count] - others[count]);
-  return static_cast<double>(count);
+  for (; load > limit && count != own.size(); ++count) {
+    load -= static_cast<double>(own[count] - others[count]);
+  }
+  return load > limit ? experts : count;
 }
 
 /// A lower bound on the number of exchanges of two experts: an exchange makes only one of two ranks
-/// lighter.
-double least_exchanges(drifted_experts const& given) {
-  double const limit = (1 + max_overload) * load_bound(given.loads);
-  double count = 0;
-  for (auto const& part : given.home) count += exchanges_of_rank(part, given.loads, limit);
-  return count;
-}
+/// lighter. The bound adds the exchanges of all ranks. In the end, each large expert is on some
+/// rank: at home, and then it makes its rank no lighter, or on another rank, which gives at best
+/// its own largest expert for it.
+class exchange_bound {
+ public:
+  explicit exchange_bound(drifted_experts const& given)
+      : given_(given), limit_((1 + max_overload) * load_bound(given.loads)) {
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      counts_.push_back(exchanges_of_rank(own(rank, none), others(rank, none), load(rank), limit_));
+    }
+  }
+
+  [[nodiscard]] std::size_t least() const {
+    constexpr std::size_t large = 6;
+    std::size_t result = std::accumulate(counts_.begin(), counts_.end(), std::size_t{0});
+    std::size_t const all = result;
+    std::vector<std::uint32_t> order(experts);
+    std::iota(order.begin(), order.end(), 0u);
+    std::partial_sort(order.begin(), order.begin() + large, order.end(), [&](auto a, auto b) {
+      return std::pair(given_.loads[b], a) < std::pair(given_.loads[a], b);
+    });
+    for (std::size_t i = 0; i != large; ++i) result = std::max(result, least_with(order[i], all));
+    return result;
+  }
+
+ private:
+  static constexpr std::uint32_t none = experts;
+
+  /// The bound if the rank of one expert is the best for the bound.
+  [[nodiscard]] std::size_t least_with(std::uint32_t expert, std::size_t all) const {
+    std::size_t result = experts;
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      load_list mine = own(rank, expert);
+      std::size_t count = 0;
+      if (mine.size() != experts_of_rank) {
+        count =
+            all - counts_[rank] + exchanges_of_rank(mine, others(rank, none), load(rank), limit_);
+      } else {
+        auto const largest = std::max_element(mine.begin(), mine.end());
+        auto const with_it = load(rank) + static_cast<double>(given_.loads[expert] - *largest);
+        mine.erase(largest);
+        std::size_t const home = home_of(expert);
+        count = all - counts_[rank] - counts_[home] + std::max<std::size_t>(counts_[home], 1) +
+                exchanges_of_rank(mine, others(rank, expert), with_it, limit_);
+      }
+      result = std::min(result, count);
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::size_t home_of(std::uint32_t expert) const {
+    std::size_t rank = 0;
+    while (std::ranges::count(given_.home[rank], expert) == 0) ++rank;
+    return rank;
+  }
+  [[nodiscard]] double load(std::size_t rank) const {
+    load_list const mine = own(rank, none);
+    return static_cast<double>(std::accumulate(mine.begin(), mine.end(), std::int64_t{0}));
+  }
+  /// The loads of the experts of a rank, or of all other ranks, without one expert.
+  [[nodiscard]] load_list own(std::size_t rank, std::uint32_t without) const {
+    load_list result;
+    for (std::uint32_t const expert : given_.home[rank]) {
+      if (expert != without) result.push_back(given_.loads[expert]);
+    }
+    return result;
+  }
+  [[nodiscard]] load_list others(std::size_t rank, std::uint32_t without) const {
+    load_list result;
+    for (std::size_t other = 0; other != ranks; ++other) {
+      if (other == rank) continue;
+      load_list const mine = own(other, without);
+      result.insert(result.end(), mine.begin(), mine.end());
+    }
+    return result;
+  }
+
+  drifted_experts const& given_;
+  double limit_;
+  std::vector<std::size_t> counts_;
+};
 
 template <class Balance>
 void swap_experts(benchmark::State& state, double sigma, Balance const& balance) {
@@ -134,7 +201,7 @@ void swap_experts(benchmark::State& state, double sigma, Balance const& balance)
     cases.push_back(drifted(sigma, seed));
     auto const parts = balance(cases.back());
     made += exchanges(cases.back().home, parts);
-    least += least_exchanges(cases.back());
+    least += static_cast<double>(exchange_bound(cases.back()).least());
     worst = std::max(worst, largest_over(parts, cases.back().loads));
   }
   std::size_t next = 0;

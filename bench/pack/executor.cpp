@@ -2,7 +2,7 @@
 /// \file
 /// Calls with an executor: two threads against the thread of the caller, in real time.
 
-#include "compare.hpp"
+#include "executors.hpp"
 #include "samples.hpp"
 #include "tuning.hpp"
 
@@ -14,11 +14,8 @@
 #include <omnibal/pack/sample_histogram.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 
-#include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -27,45 +24,6 @@ namespace {
 
 constexpr std::identity itself{};
 
-struct two_threads {
-  void operator()(std::size_t count, auto const& body) const {
-    std::atomic<std::size_t> next = 0;
-    auto const work = [&] {
-      for (std::size_t i = next++; i < count; i = next++) body(i);
-    };
-    std::thread other(work);
-    work();
-    other.join();
-  }
-};
-
-/// The real time of a call, in seconds.
-template <class Call>
-[[nodiscard]] double seconds_of(Call const& call) {
-  auto const begin = std::chrono::steady_clock::now();
-  auto const result = call();
-  benchmark::DoNotOptimize(&result);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-/// Times `call(executor)` serially and on two threads in turn. Counters: the milliseconds of both
-/// and `speedup`, the median of the ratios. The figures hold only on a machine with two free cores.
-template <class Call>
-void compare_executors(benchmark::State& state, Call const& call) {
-  std::vector<double> serial;
-  std::vector<double> threads;
-  std::vector<double> speedups;
-  for (auto _ : state) {
-    serial.push_back(seconds_of([&] { return call(omnibal::serial_executor{}); }));
-    threads.push_back(seconds_of([&] { return call(two_threads{}); }));
-    speedups.push_back(serial.back() / threads.back());
-    state.SetIterationTime(threads.back());
-  }
-  state.counters["serial_ms"] = 1e3 * bench::median(serial);
-  state.counters["two_threads_ms"] = 1e3 * bench::median(threads);
-  state.counters["speedup"] = bench::median(speedups);
-}
-
 std::vector<omnibal::resources<2>> demands(benchmark::State const& state,
                                            bench::workload const& work) {
   return bench::demands_of(work.make(bench::size_of(state)));
@@ -73,13 +31,13 @@ std::vector<omnibal::resources<2>> demands(benchmark::State const& state,
 
 void executor_count_samples(benchmark::State& state, bench::workload const& work) {
   auto const samples = demands(state, work);
-  compare_executors(state,
-                    [&](auto const& run) { return omnibal::count_samples(samples, itself, run); });
+  bench::compare_executors(
+      state, [&](auto const& run) { return omnibal::count_samples(samples, itself, run); });
 }
 
 void executor_packing_bound(benchmark::State& state, bench::workload const& work) {
   auto const samples = demands(state, work);
-  compare_executors(state, [&](auto const& run) {
+  bench::compare_executors(state, [&](auto const& run) {
     return omnibal::packing_bound(samples, itself, work.capacity(),
                                   {.effort = omnibal::effort::thorough}, run);
   });
@@ -87,7 +45,7 @@ void executor_packing_bound(benchmark::State& state, bench::workload const& work
 
 void executor_tune_capacity(benchmark::State& state, bench::workload const& work) {
   auto const samples = demands(state, work);
-  compare_executors(state, [&](auto const& run) {
+  bench::compare_executors(state, [&](auto const& run) {
     return omnibal::tune_capacity(samples, itself, 4.0, omnibal::best_fit_decreasing,
                                   {.granularity = {1, 16}}, run);
   });
@@ -96,7 +54,7 @@ void executor_tune_capacity(benchmark::State& state, bench::workload const& work
 void executor_even_passes(benchmark::State& state, bench::workload const& work) {
   auto const samples = demands(state, work);
   auto const start = omnibal::best_packing(samples, itself, work.capacity());
-  compare_executors(state, [&](auto const& run) {
+  bench::compare_executors(state, [&](auto const& run) {
     return omnibal::improve_packing(samples, itself, work.capacity(), start, {.passes = 0}, run);
   });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "error_text.hpp"
+#include "executors.hpp"
 #include "expert_faults.hpp"
 
 #include <omnibal/experts/place_experts.hpp>
@@ -335,4 +336,34 @@ TEST_CASE("place_experts: errors name the argument") {
         start + "ranks is 4294967296, must be at most 4294967295");
   CHECK(error_text<std::length_error>([&] { (void)place_experts(loads, 2, many - 1); }) ==
         start + "layers * ranks * slots is 8589934590, must be at most 4294967295");
+}
+
+// A caller with several threads plans many layers at once, and gets the placement of one thread.
+TEST_CASE("place_experts: an executor does not change the placement") {
+  auto const loads = tail_loads(1, 6 * 64, 5000);
+  auto const later = tail_loads(2, 6 * 64, 5000);
+  place_experts_options options{.layers = 6};
+  expert_placement const fresh = place_experts(loads, 5, 16, options);
+  test::with_executors(
+      3, [&](auto const& run) { CHECK(place_experts(loads, 5, 16, options, run) == fresh); });
+  options.old = fresh.experts;
+  options.max_moved = 60;
+  expert_placement const moved = place_experts(later, 5, 16, options);
+  test::with_executors(
+      4, [&](auto const& run) { CHECK(place_experts(later, 5, 16, options, run) == moved); });
+}
+
+// The error of the first wrong layer is the error of a loop over the layers.
+TEST_CASE("place_experts: an executor reports the first wrong layer") {
+  auto const loads = tail_loads(1, 3 * 4, 50);
+  auto const call = [&](std::vector<std::uint32_t> const& old, auto const& run) {
+    return error_text<std::invalid_argument>([&] {
+      return place_experts(loads, 2, 2, place_experts_options{.layers = 3, .old = old}, run);
+    });
+  };
+  std::vector<std::uint32_t> const old{0, 1, 2, 3, 0, 1, 2, 2, 0, 9, 2, 3};
+  std::string const serial = call(old, omnibal::serial_executor{});
+  CHECK(serial.find("options.old") != std::string::npos);
+  test::with_executors(5, [&](auto const& run) { CHECK(call(old, run) == serial); });
+  CHECK(call({}, [](std::size_t, auto const&) {}).find("omnibal::place_experts: executor") == 0);
 }

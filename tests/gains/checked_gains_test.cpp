@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -116,13 +117,20 @@ void rebalance_all() {
     for (auto& of_sample : bytes) of_sample = random.between(0, 3) * random.between(0, 50);
     std::size_t const ranks = 2 + seed % 7;
     auto const home = random_parts(random, count, ranks, ranks / (1 + seed % 2));
+    std::vector<double> const all_speeds{3, 2, 4, 3, 2, 5, 3, 4};
+    std::span const speeds = std::span(all_speeds).first(ranks);
     for (std::size_t const of_node : {1u, 2u}) {
       for (auto const rule : {omnibal::rank_counts::any, omnibal::rank_counts::kept}) {
-        auto const moved = omnibal::rebalance(
-            home, [&](std::uint32_t i) { return samples[i]; },
-            [&](std::uint32_t i) { return bytes[i]; },
-            {.max_overload = 0.0, .ranks_per_node = of_node, .counts = rule});
-        CHECK(moved.item_count() == count);
+        for (bool const has_speeds : {false, true}) {
+          auto const moved = omnibal::rebalance(
+              home, [&](std::uint32_t i) { return samples[i]; },
+              [&](std::uint32_t i) { return bytes[i]; },
+              {.max_overload = 0.0,
+               .ranks_per_node = of_node,
+               .counts = rule,
+               .speeds = speeds.first(has_speeds ? ranks : 0)});
+          CHECK(moved.item_count() == count);
+        }
       }
     }
   });

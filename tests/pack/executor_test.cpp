@@ -2,6 +2,7 @@
 // Executors: equal results with any order and any threads, errors of bodies, and wrong executors.
 
 #include "error_text.hpp"
+#include "executors.hpp"
 
 #include <omnibal/executor.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
@@ -35,56 +36,16 @@ using omnibal::effort;
 using omnibal::packing;
 using omnibal::resources;
 using omnibal::serial_executor;
+using test::random_executor;
+using test::reversed_executor;
+using test::threads_executor;
+using test::with_executors;
 
 constexpr std::identity itself{};
-
-struct reversed_executor {
-  void operator()(std::size_t count, std::function<void(std::size_t)> const& body) const {
-    while (count-- != 0) body(count);
-  }
-};
-
-struct random_executor {
-  std::uint64_t seed;
-
-  void operator()(std::size_t count, auto const& body) const {
-    std::vector<std::size_t> order(count);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    omnibal::rng::engine words(seed);
-    for (std::size_t n = count; n > 1; --n) {
-      std::swap(order[n - 1], order[static_cast<std::size_t>(omnibal::rng::below(words, n))]);
-    }
-    for (std::size_t const i : order) body(i);
-  }
-};
-
-struct threads_executor {
-  std::size_t threads;
-
-  void operator()(std::size_t count, auto const& body) const {
-    std::atomic<std::size_t> next = 0;
-    auto const work = [&] {
-      for (std::size_t i = next++; i < count; i = next++) body(i);
-    };
-    std::vector<std::thread> others;
-    for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work);
-    work();
-    for (std::thread& other : others) other.join();
-  }
-};
 
 template <class Call>
 std::string message_of(Call const& call) {
   return test::error_text<std::invalid_argument>(call);
-}
-
-/// Calls `check` with each executor.
-void with_executors(std::uint64_t seed, auto const& check) {
-  check(reversed_executor{});
-  check(random_executor{seed});
-  check(threads_executor{1});
-  check(threads_executor{2});
-  check(threads_executor{3});
 }
 
 template <std::size_t R>

@@ -81,8 +81,9 @@ struct rebalance_fn {
   /// With rules for the counts, samples first move from ranks with too many samples to ranks with
   /// too few. The lower bound then also includes the smallest samples that must share a rank with
   /// the largest samples. Ranks above the limit then exchange single samples with up to 64 of the
-  /// least loaded ranks. If the limit is still not reached, the function exchanges samples as in
-  /// `refine_parts` and does not use the parts of `lpt`. These exchanges allocate memory.
+  /// least loaded ranks or, with one kind of cost, rotate single samples among three ranks. If the
+  /// limit is still not reached, the function exchanges samples as in `refine_parts` and does not
+  /// use the parts of `lpt`. These last exchanges allocate memory.
   ///
   /// If more than `options.max_moved_bytes` would move, the function tries up to 20 higher limits.
   /// The result has the smallest largest load among the results that move at most

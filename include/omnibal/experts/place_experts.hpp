@@ -9,6 +9,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/lvalue_span.hpp>
+#include <omnibal/executor.hpp>
 #include <omnibal/experts/expert_placement.hpp>
 #include <omnibal/experts/place_experts/expert_planner.hpp>
 #include <omnibal/experts/place_experts/first_placement.hpp>
@@ -67,6 +68,8 @@ struct place_experts_fn {
   /// is small. If a rank of the old placement has two copies of one expert, one of them is
   /// replaced, even if this exceeds the budget.
   ///
+  /// The executor `run` runs the searches of different layers at once.
+  ///
   /// Complexity: the search for a move sorts the ranks and evaluates `slots^2` exchanges with each
   /// of a few ranks with small loads. Without `options.max_moved`, up to 2^13 / (ranks * slots)
   /// random changes with `normal`, and 2^18 / (ranks * slots) with `thorough`, each begin another
@@ -78,11 +81,12 @@ struct place_experts_fn {
   /// ranks, and for an old placement of another size or without one of the experts;
   /// `std::overflow_error` if the sum of the loads leaves its type. Source: DeepSeek-AI, EPLB,
   /// 2025, for the first placement; the search and the budget are our own.
-  template <sample_range Loads>
+  template <sample_range Loads, executor Executor = serial_executor>
     requires cost_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] expert_placement operator()(Loads const& loads, std::size_t slots,
                                             std::size_t ranks,
-                                            place_experts_options const& options = {}) const {
+                                            place_experts_options const& options = {},
+                                            Executor const& run = {}) const {
     std::size_t const count = std::ranges::size(loads);
     detail::expert_shape const shape = checked_shape(count, slots, ranks, options);
     detail::integer_costs<1> all;
@@ -99,14 +103,19 @@ struct place_experts_fn {
                                            .effort = options.effort,
                                            .seed = options.seed});
     int const shift = shift_of(all, shape.experts);
-    for (std::size_t l = 0; l != options.layers; ++l) {
+    auto const loads_of = [&](std::size_t layer) {
       std::vector<std::int64_t> own;
+      own.reserve(shape.experts);
       for (std::size_t e = 0; e != shape.experts; ++e) {
-        std::int64_t const load = all[l * shape.experts + e][0];
+        std::int64_t const load = all[layer * shape.experts + e][0];
         own.push_back(shift >= 0 ? load << shift : load >> -shift);
       }
-      planner.add_layer(std::move(own), detail::old_layer(name, shape, options.old, l));
-    }
+      return own;
+    };
+    auto const old_of = [&](std::size_t layer) {
+      return detail::old_layer(name, shape, options.old, layer);
+    };
+    planner.run(name, loads_of, old_of, run);
     planner.write(result);
     result.moved = detail::moved_copies(shape, options.old, result.experts);
     find_loads(loads, shape, result);

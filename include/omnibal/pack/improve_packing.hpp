@@ -10,10 +10,10 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/run_bodies.hpp>
 #include <omnibal/detail/search_budget.hpp>
 #include <omnibal/executor.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/improve_packing/annealing_fill.hpp>
 #include <omnibal/pack/improve_packing/bin_elimination.hpp>
 #include <omnibal/pack/packing.hpp>

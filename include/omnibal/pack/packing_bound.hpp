@@ -7,9 +7,9 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/column_generation.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/run_bodies.hpp>
 #include <omnibal/executor.hpp>
 #include <omnibal/pack/detail/measured_bound.hpp>
-#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/packing_bound/conflict_clique.hpp>
 #include <omnibal/pack/packing_bound/dual_feasible.hpp>
 #include <omnibal/pack/packing_bound/pattern_bound.hpp>

@@ -7,9 +7,9 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/run_bodies.hpp>
 #include <omnibal/executor.hpp>
 #include <omnibal/pack/demand_count.hpp>
-#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/sample_histogram/demand_counter.hpp>
 #include <omnibal/resources.hpp>
 

@@ -6,9 +6,9 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/run_bodies.hpp>
 #include <omnibal/executor.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
-#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/tune_capacity/capacity_search.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>

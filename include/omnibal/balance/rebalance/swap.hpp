@@ -6,6 +6,8 @@
 
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/rebalance/assignment_state.hpp>
+#include <omnibal/balance/rebalance/open_rank.hpp>
+#include <omnibal/balance/rebalance/rotation.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/load_order.hpp>
@@ -18,55 +20,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// A sample that may be exchanged. `bytes` is the increase of the moved bytes if the sample leaves
-/// its rank: zero if it is already away from home.
-template <std::size_t R>
-struct movable_sample {
-  std::uint32_t index;
-  resources<R> cost;
-  std::int64_t bytes;
-};
-
-/// The samples of a rank from the largest to the smallest, and their load.
-template <std::size_t R>
-struct open_rank {
-  std::vector<movable_sample<R>> samples;
-  resources<R> load;
-  /// Whether the limits on counts allow one sample less, and one sample more.
-  bool may_lose = true;
-  bool may_gain = true;
-};
-
-/// Returns the excess of a load over the target, summed over the kinds.
-template <std::size_t R>
-[[nodiscard]] constexpr std::int64_t excess_of(resources<R> const& load, std::int64_t target) {
-  return sum_of(excess_above(load, target));
-}
-
 /// The positions of a sample that leaves a rank and of a sample, `nothing` or `several`, that
 /// arrives instead.
-struct home_exchange {
+struct home_exchange : exchange_value {
   static constexpr std::size_t nothing = no_sample;
   /// The value of `comes` for the samples that `for_each_in_return` selects.
   static constexpr std::size_t several = nothing - 1;
 
   std::size_t leaves = nothing;
   std::size_t comes = nothing;
-  /// The decrease of the excess of both ranks.
-  std::int64_t relief = 0;
-  /// The increase of the moved bytes.
-  std::int64_t bytes = 0;
-
-  /// Returns whether this exchange has more relief per byte or, if equal, more relief.
-  [[nodiscard]] bool is_better_than(home_exchange const& other) const {
-    int128 const value = static_cast<int128>(relief) * (static_cast<int128>(other.bytes) + 1);
-    int128 const other_value = static_cast<int128>(other.relief) * (static_cast<int128>(bytes) + 1);
-    return value > other_value || (value == other_value && relief > other.relief);
-  }
 };
 
 /// Returns the gain if `heavy` loses the amounts `moved` and `light` receives them: the decrease of
@@ -90,13 +57,12 @@ template <std::size_t R>
   auto const comes = [&](std::size_t j) -> auto const& { return light.samples[j].cost; };
   // With one kind, no exchange of sample i removes more excess or adds fewer bytes than `at_best`.
   auto const may_leave = [&](std::size_t i) {
-    home_exchange const at_best{i, 0, std::min({leaves(i)[0], before, room}),
-                                heavy.samples[i].bytes};
+    exchange_value const at_best{std::min({leaves(i)[0], before, room}), heavy.samples[i].bytes};
     return R != 1 || at_best.is_better_than(best);
   };
   for_each_exchange<R>(heavy.samples.size(), light.samples.size(), leaves, comes, before, may_leave,
                        [&](std::size_t i, std::size_t j) {
-                         home_exchange found{i, j, 0, heavy.samples[i].bytes};
+                         home_exchange found{{0, heavy.samples[i].bytes}, i, j};
                          resources<R> moved = leaves(i);
                          if (j != home_exchange::nothing) {
                            moved -= comes(j);
@@ -137,7 +103,7 @@ template <std::size_t R>
   std::int64_t const before = excess_of(heavy.load, target) + excess_of(light.load, target);
   for_each_spaced(heavy.samples.size(), [&](std::size_t i) {
     movable_sample<R> const& leaves = heavy.samples[i];
-    home_exchange found{i, home_exchange::several, before, leaves.bytes};
+    home_exchange found{{before, leaves.bytes}, i, home_exchange::several};
     // With one kind, only the leaving sample lowers the excess, within the room of the other rank.
     if constexpr (R == 1) {
       found.relief = std::min({before, leaves.cost[0], target - light.load[0]});
@@ -188,7 +154,8 @@ class swap_search {
   /// of all ranks. If none of these helps, heavier ranks follow, `few` at a time, until an exchange
   /// helps. If an exchange of single samples leaves some excess, an exchange of one sample for
   /// several is also considered. If counts are limited, the partner is one of the
-  /// `max_counted_partners` lightest of all ranks.
+  /// `max_counted_partners` lightest of all ranks and, with one kind, rotations with two of them
+  /// take the place of exchanges for several samples.
   [[nodiscard]] bool relieve(assignment_state<R>& state, node_layout const& layout,
                              std::uint32_t heavy, std::int64_t target) {
     open(state, heavy, heavy_);
@@ -224,6 +191,9 @@ class swap_search {
       for (std::size_t first = 0; first < partners_.size(); first += few) {
         try_from(first);
       }
+      if constexpr (R == 1) {
+        if (best.relief < excess_of_heavy && rotate(state, heavy, target, best)) return true;
+      }
     } else if (partner == none) {
       order_partners(state, all, heavy, target, few);
       try_from(0);
@@ -237,7 +207,8 @@ class swap_search {
     if (partner == none) return false;
     open(state, partner, light_);
     auto const excess = [&] {
-      return measured_excess(state, heavy_, target) + measured_excess(state, light_, target);
+      return measured_excess(state, heavy, heavy_, target) +
+             measured_excess(state, partner, light_, target);
     };
     auto const bytes = [&] { return bytes_away(state, heavy_) + bytes_away(state, light_); };
     apply_checked({"swap_search", "exchange"}, best.relief, excess, [&] {
@@ -247,11 +218,51 @@ class swap_search {
     return true;
   }
 
+  /// Carries out the rotation among `heavy` and two of the partners that lowers the excess most per
+  /// byte. Returns false if no rotation is better than `best`.
+  [[nodiscard]] bool rotate(assignment_state<R>& state, std::uint32_t heavy, std::int64_t target,
+                            exchange_value const& best) {
+    others_.resize(std::max(others_.size(), partners_.size()));
+    std::span const others = std::span(others_).first(partners_.size());
+    for (std::size_t p = 0; p != others.size(); ++p) open(state, partners_[p], others[p]);
+    rotation const found = best_rotation(heavy_, others, target, best);
+    if (found.relief == 0) return false;
+    std::array<open_rank<R>*, 3> const ranks{&heavy_, &others[found.next], &others[found.last]};
+    std::array const numbers{heavy, partners_[found.next], partners_[found.last]};
+    auto const sample_at = [&](std::size_t rank, std::size_t position) {
+      return ranks[rank]->samples[position].index;
+    };
+    std::array const leaving{sample_at(0, found.from_heavy), sample_at(1, found.from_next),
+                             sample_at(2, found.from_last)};
+    auto const sum_over = [&](auto const& amount) { return amount(0) + amount(1) + amount(2); };
+    auto const excess = [&] {
+      return sum_over(
+          [&](std::size_t r) { return measured_excess(state, numbers[r], *ranks[r], target); });
+    };
+    auto const bytes = [&] {
+      return sum_over([&](std::size_t r) { return bytes_away(state, *ranks[r]); });
+    };
+    apply_checked({"swap_search", "rotation"}, found.relief, excess, [&] {
+      apply_checked({"swap_search", "bytes of a rotation"}, -found.bytes, bytes, [&] {
+        for (std::size_t r = 0; r != 3; ++r) {
+          std::size_t const to = (r + 1) % 3;
+          relink(state, leaving[r], *ranks[r], *ranks[to], numbers[to]);
+        }
+        for (std::size_t r = 0; r != 3; ++r) assign_list(numbers[r], *ranks[r]);
+      });
+    });
+    return true;
+  }
+
   /// Returns the excess of a rank, computed from its samples.
   [[nodiscard]] static std::int64_t measured_excess(assignment_state<R> const& state,
-                                                    open_rank<R> const& rank, std::int64_t target) {
+                                                    std::uint32_t rank, open_rank<R> const& opened,
+                                                    std::int64_t target) {
     resources<R> load{};
-    for (movable_sample<R> const& sample : rank.samples) load += state.costs[sample.index];
+    if (!state.offsets.empty()) {
+      for (std::int64_t& amount : load.amounts) amount = state.offsets[rank];
+    }
+    for (movable_sample<R> const& sample : opened.samples) load += state.costs[sample.index];
     return excess_of(load, target);
   }
 
@@ -314,9 +325,13 @@ class swap_search {
     }
     for (std::uint32_t const sample : order_) relink(state, sample, light_, heavy_, heavy);
     relink(state, leaves, heavy_, light_, light);
-    auto const number = [](movable_sample<R> const& sample) { return sample.index; };
-    lists_.assign(heavy, heavy_.samples, number);
-    lists_.assign(light, light_.samples, number);
+    assign_list(heavy, heavy_);
+    assign_list(light, light_);
+  }
+
+  void assign_list(std::uint32_t rank, open_rank<R> const& opened) {
+    lists_.assign(rank, opened.samples,
+                  [](movable_sample<R> const& sample) { return sample.index; });
   }
 
   /// Moves a sample from `from` to its place in `to`, which stays sorted.
@@ -343,6 +358,8 @@ class swap_search {
   open_rank<R> light_;
   /// The samples of up to `few` partners that are compared.
   std::array<open_rank<R>, few> opened_;
+  /// The samples of all partners of a rotation.
+  std::vector<open_rank<R>> others_;
 };
 
 }  // namespace omnibal::inline v0::detail

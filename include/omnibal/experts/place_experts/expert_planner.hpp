@@ -4,6 +4,8 @@
 /// \file
 /// The placements of all layers of `place_experts`.
 
+#include <omnibal/detail/run_bodies.hpp>
+#include <omnibal/executor.hpp>
 #include <omnibal/experts/expert_placement.hpp>
 #include <omnibal/experts/place_experts/first_placement.hpp>
 #include <omnibal/experts/place_experts/moved_budget.hpp>
@@ -16,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,20 +40,53 @@ class expert_planner {
   expert_planner(expert_shape const& shape, planner_options const& options)
       : shape_(shape), options_(options), limits_(placement_effort::of(options.effort)) {}
 
-  /// Runs the search for one layer. Precondition: the sum of the loads is below 2^60. `old` is
-  /// empty if there is no old placement.
-  void add_layer(std::vector<std::int64_t> loads, std::vector<std::uint32_t> old) {
+  /// Runs the search for each layer on an executor. `loads_of(l)` and `old_of(l)` return the loads
+  /// and the old experts of a layer, which are empty if there is no old placement. Precondition:
+  /// the sum of the loads of a layer is below 2^60.
+  template <class LoadsOf, class OldOf, executor Executor>
+  void run(std::string_view function, LoadsOf const& loads_of, OldOf const& old_of,
+           Executor const& run) {
+    searched_.resize(options_.layers);
+    run_bodies(function, run, options_.layers,
+               [&](std::size_t l) { searched_[l] = search_layer(l, loads_of(l), old_of(l)); });
+  }
+
+  /// Writes the placements of all layers, with at most `max_moved` moved copies together.
+  void write(expert_placement& result) const {
+    std::vector<std::vector<placement_point>> points;
+    std::vector<std::size_t> chosen;
+    for (auto const& layer : searched_) {
+      points.push_back(layer->points);
+      chosen.push_back(layer->points.size() - 1);
+    }
+    if (options_.max_moved) chosen = moved_budget(points, *options_.max_moved).chosen();
+    for (std::size_t l = 0; l != searched_.size(); ++l) {
+      auto const slots = searched_[l]->layer.slots_after(points[l][chosen[l]].changes);
+      result.experts.insert(result.experts.end(), slots.begin(), slots.end());
+    }
+  }
+
+ private:
+  /// A layer after its search, and the states from which the placement is chosen.
+  struct searched_layer {
+    placed_layer layer;
+    std::vector<placement_point> points;
+  };
+
+  [[nodiscard]] searched_layer search_layer(std::size_t number, std::vector<std::int64_t> loads,
+                                            std::vector<std::uint32_t> old) const {
     auto const bound = placement_bound<std::int64_t>(shape_, loads);
     auto const slack = static_cast<double>(bound) * options_.max_gap;
     std::int64_t const goal = bound + static_cast<std::int64_t>(slack);
     bool const has_old = !old.empty();
     if (!has_old) old = first_placement(shape_, loads, nodes_of_groups(shape_, loads));
     std::size_t const repaired = has_old ? repair_duplicates(shape_, loads, old) : 0;
-    placed_layer layer(shape_, std::move(loads), std::move(old));
+    searched_layer result{placed_layer(shape_, std::move(loads), std::move(old)), {}};
+    placed_layer& layer = result.layer;
     placement_search search(layer, limits_, has_old ? copy_price::if_moved : copy_price::nothing);
-    std::vector<placement_point> points;
     auto const add_point = [&] {
-      points.push_back({repaired + layer.moved(), search.largest_load(), layer.changes().size()});
+      result.points.push_back(
+          {repaired + layer.moved(), search.largest_load(), layer.changes().size()});
     };
     add_point();
     std::size_t const slots = layer.slots().size();
@@ -60,34 +96,16 @@ class expert_planner {
       search.descend(goal, std::min(limit, slots), add_point);
     } else {
       search.descend(goal, slots, [] {});
-      search.kick(goal, options_.seed + layers_.size());
+      search.kick(goal, options_.seed + number);
       add_point();
     }
-    layers_.push_back(std::move(layer));
-    points_.push_back(std::move(points));
+    return result;
   }
 
-  /// Writes the placements of all layers, with at most `max_moved` moved copies together.
-  void write(expert_placement& result) const {
-    std::vector<std::size_t> chosen;
-    if (options_.max_moved) {
-      chosen = moved_budget(points_, *options_.max_moved).chosen();
-    } else {
-      for (auto const& points : points_) chosen.push_back(points.size() - 1);
-    }
-    for (std::size_t l = 0; l != layers_.size(); ++l) {
-      placement_point const& point = points_[l][chosen[l]];
-      auto const slots = layers_[l].slots_after(point.changes);
-      result.experts.insert(result.experts.end(), slots.begin(), slots.end());
-    }
-  }
-
- private:
   expert_shape shape_;
   planner_options options_;
   placement_effort limits_;
-  std::vector<placed_layer> layers_;
-  std::vector<std::vector<placement_point>> points_;
+  std::vector<std::optional<searched_layer>> searched_;
 };
 
 }  // namespace omnibal::inline v0::detail

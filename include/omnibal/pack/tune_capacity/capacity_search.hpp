@@ -7,10 +7,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/run_bodies.hpp>
 #include <omnibal/executor.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
-#include <omnibal/pack/detail/run_bodies.hpp>
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
