@@ -8,6 +8,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/resources.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
