@@ -46,8 +46,8 @@ concept cost_function = std::regular_invocable<Function const&, Sample> &&
     scalar_measure<demand_result<Function, Sample>>;
 
 /// An accumulator for the cost of a set of samples that is not a sum over the samples, such as the
-/// cost of a padded batch, `count * longest`. `add` never decreases `value`, and the value does not
-/// depend on the order of the calls.
+/// cost of a padded batch, `count * longest`. A call of `add` never decreases `value`, and the
+/// value does not depend on the order of the calls.
 template <class Set, class Sample>
 concept set_cost = std::copy_constructible<Set> &&
     requires(Set set, Set const& read, Sample&& sample) {

@@ -220,7 +220,8 @@ struct dist_ratio_fn {
 
   /// Returns the mean of the dist ratio over all steps of a schedule, separately for each resource.
   /// The total of a rank is the sum of the loads of its groups in that step; a rank without groups
-  /// is idle during the whole step. `loads` has the load of each group that the schedule names.
+  /// is idle during the whole step. The range `loads` has the load of each group that the schedule
+  /// names.
   ///
   /// Complexity: linear in the cells and group indices. Allocates nothing. Errors: as above, and
   /// `std::invalid_argument` for a group index without a load.

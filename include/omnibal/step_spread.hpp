@@ -48,8 +48,8 @@ struct step_spread_fn {
   /// n groups has the mean n m and the variance n v (N - n) / (N - 1). The variance among these n
   /// groups is v N / (N - 1). The squares of all steps are added up before they are divided, so
   /// that steps may have different numbers of groups. If all groups have the same load, `totals`
-  /// and `within` are 1 and `variation` is 0. `totals` and `within` are also 1 if the order makes
-  /// no difference, because there is one step or each step has one group.
+  /// and `within` are 1 and `variation` is 0. The values `totals` and `within` are also 1 if the
+  /// order makes no difference, because there is one step or each step has one group.
   ///
   /// Cells that repeat groups are left out. A last step with fewer groups than the largest step is
   /// left out too, because schedules put the remaining groups there.
@@ -120,8 +120,8 @@ struct step_spread_fn {
     /// `squares` is the sum of the squares of the deviations of all groups.
     double in_step = 0, deviation = 0, squares = 0;
     /// Sums over the steps: the squares of the deviations of the steps, these squares divided by
-    /// the number of groups of the step, and the squares of the numbers of groups. `step_count` is
-    /// the number of steps.
+    /// the number of groups of the step, and the squares of the numbers of groups. The member
+    /// `step_count` is the number of steps.
     double step_squares = 0, step_means = 0, count_squares = 0, step_count = 0;
 
     void add(double amount) {

@@ -180,9 +180,10 @@ struct make_steps_fn {
   ///
   /// Complexity: linear. Memory: 4 bytes for each number and cell, and one byte for each of
   /// `options.groups`. Determinism: portable. Errors: `std::invalid_argument` for no rank, a step
-  /// that does not have one cell for each rank, cells that are not whole steps, a number that is
-  /// negative or not a 32-bit index, and, if `options.groups` is given, a number that is not below
-  /// it or that occurs twice; `std::length_error` above 2^32 - 1 numbers.
+  /// that does not have one cell for each rank, cells that are not whole steps, and a number that
+  /// is negative or not a 32-bit index. If `options.groups` is given, it is also thrown for a
+  /// number that is not below this option or that occurs twice. Further errors: `std::length_error`
+  /// above 2^32 - 1 numbers.
   template <batch_range Batches = std::vector<std::vector<std::uint32_t>>>
   [[nodiscard]] steps operator()(Batches const& batches, std::size_t ranks,
                                  make_steps_options const& options = {}) const {

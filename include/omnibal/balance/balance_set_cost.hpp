@@ -165,15 +165,15 @@ struct balance_set_cost_fn {
   /// the smallest possible. For such costs `lpt` with these amounts returns smaller largest sums.
   /// For other costs, the parts are only the best among all divisions of this order into runs.
   ///
-  /// The samples of a part keep the order of the runs. If there are at least as many samples as
-  /// parts, no part is empty; otherwise the last parts are empty. Complexity: the sort and each of
-  /// about 20 probes cost linear time; for integers, the number of probes is at most the number of
-  /// bits of the largest value. Memory: 40 bytes per sample at most, including the result.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` if there are no parts or a
-  /// value of a set is negative or not finite, `std::length_error` above 2^32 - 1 samples or parts,
-  /// and any exception of the accumulator. Sources: Zheng et al., "OrchMLLM", 2025, for padded
-  /// batches; Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", 2004,
-  /// for the bisection.
+  /// The samples of a part keep the order of the runs. If there are no fewer samples than parts, no
+  /// part is empty; otherwise the last parts are empty. Complexity: the sort and each of about 20
+  /// probes cost linear time; for integers, the number of probes is at most the number of bits of
+  /// the largest value. Memory: 40 bytes per sample at most, including the result. Determinism:
+  /// portable for integers. Errors: `std::invalid_argument` if there are no parts or a value of a
+  /// set is negative or not finite, `std::length_error` above 2^32 - 1 samples or parts, and any
+  /// exception of the accumulator. Sources: Zheng et al., "OrchMLLM", 2025, for padded batches;
+  /// Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", 2004, for the
+  /// bisection.
   template <sample_range Samples, class Set>
     requires set_cost<Set, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts, Set const& empty,

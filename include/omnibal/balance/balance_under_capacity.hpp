@@ -87,9 +87,9 @@ struct balance_under_capacity_options {
 };
 
 struct balance_under_capacity_fn {
-  /// Balances costs over parts, none of which exceeds `capacity` in any resource. `demand` maps a
-  /// sample to resources or to one weight. `capacity` has the same number of kinds, and `cost` maps
-  /// a sample to a weight.
+  /// Balances costs over parts, none of which exceeds `capacity` in any resource. The functor
+  /// `demand` maps a sample to resources or to one weight. `capacity` has the same number of kinds,
+  /// and `cost` maps a sample to a weight.
   ///
   /// The function places the samples from the largest to the smallest cost, as `lpt` does, into
   /// parts with room. If this fails or exceeds `max_overload`, the function places the samples by
@@ -123,10 +123,10 @@ struct balance_under_capacity_fn {
   /// `improve_packing`. Memory for R kinds of demand: about 150 + 32R bytes per sample and 200 +
   /// 50R per part, 80 more with different speeds. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` if there are no parts, if a capacity is not positive, if a demand or
-  /// cost is negative or not finite, if `max_overload` is negative or not finite, if
-  /// `options.oversized` is `list`, or if a speed is not positive, not finite or below 2^-31 of the
-  /// largest. `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error`
-  /// above 2^32 - 1 samples or parts.
+  /// cost is negative or not finite, or if `max_overload` is negative or not finite. It is also
+  /// thrown if `options.oversized` is `list`, or if a speed is not positive, not finite or below
+  /// 2^-31 of the largest. Further errors: `std::overflow_error` if the sum of all costs exceeds
+  /// its type; `std::length_error` above 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&

@@ -48,11 +48,11 @@ struct deal_fn {
   /// Complexity: linear, except for costs whose leading 32 bits are equal. With different speeds,
   /// each sample also costs log2(d) comparisons for d different speeds. Memory: 32 bytes per sample
   /// and 4 per part, with different speeds 36 and 44. The result is included. Determinism: portable
-  /// for integers. Errors: `std::invalid_argument` if there are no parts, if a cost is negative,
-  /// not finite or above 2^63 - 1, or if a speed is not positive, not finite or below 2^-31 of the
-  /// largest. `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error`
-  /// above 2^32 - 1 samples or parts. Source: with speeds, Balinski, Young, "Fair Representation",
-  /// 1982, for the counts.
+  /// for integers. Errors: `std::invalid_argument` if there are no parts, or if a cost is negative,
+  /// not finite or above 2^63 - 1. It is also thrown if a speed is not positive, not finite or
+  /// below 2^-31 of the largest. Further errors: `std::overflow_error` if the sum of all costs
+  /// exceeds its type; `std::length_error` above 2^32 - 1 samples or parts. Source: with speeds,
+  /// Balinski, Young, "Fair Representation", 1982, for the counts.
   template <sample_range Samples, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,

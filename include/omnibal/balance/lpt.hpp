@@ -47,12 +47,12 @@ struct lpt_fn {
   /// costs one comparison for each block of 64 parts, and one for each part of the blocks that this
   /// does not rule out. Memory: 24 + 16R bytes per sample and 80 + 8R per part at most, including
   /// the result. Determinism: portable for integers. Errors: `std::invalid_argument` if there are
-  /// no parts, if a cost is negative, not finite or above 2^63 - 1, if counts must be equal and the
-  /// number of parts does not divide the number of samples, or if a speed is not positive, not
-  /// finite or below 2^-31 of the largest. `std::overflow_error` if the sum of all costs exceeds
-  /// its type; `std::length_error` above 2^32 - 1 samples or parts. Source: Graham, "Bounds on
-  /// multiprocessing timing anomalies", 1969; with speeds, Kovacs, "New approximation bounds for
-  /// LPT scheduling", 2010.
+  /// no parts, if a cost is negative, not finite or above 2^63 - 1, or if a speed is not positive,
+  /// not finite or below 2^-31 of the largest. It is also thrown if counts must be equal and the
+  /// number of parts does not divide the number of samples. Further errors: `std::overflow_error`
+  /// if the sum of all costs exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
+  /// Source: Graham, "Bounds on multiprocessing timing anomalies", 1969; with speeds, Kovacs, "New
+  /// approximation bounds for LPT scheduling", 2010.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,

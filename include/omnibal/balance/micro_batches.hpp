@@ -210,13 +210,13 @@ struct micro_batches_fn {
   /// r.
   ///
   /// The number of micro-batches per rank is at least `packing_bound` over the ranks, rounded up to
-  /// a multiple of `options.multiple_of`. `best_packing` and `improve_packing` determine the
-  /// number, and for up to 64 samples also an exhaustive search. The costs are balanced as by
-  /// `balance_under_capacity` over all micro-batches. Micro-batches that run at the same time are
-  /// neighbors in the order of their costs, and are balanced again among themselves. The largest of
-  /// them goes to the rank with the smallest cost so far, and so on. Step 0 has the largest
-  /// micro-batches. If there are fewer samples than micro-batches, some micro-batches are empty.
-  /// Their ranks then participate in the collectives of a step without samples.
+  /// a multiple of `options.multiple_of`. The functions `best_packing` and `improve_packing`
+  /// determine the number, and for up to 64 samples also an exhaustive search. The costs are
+  /// balanced as by `balance_under_capacity` over all micro-batches. Micro-batches that run at the
+  /// same time are neighbors in the order of their costs, and are balanced again among themselves.
+  /// The largest of them goes to the rank with the smallest cost so far, and so on. Step 0 has the
+  /// largest micro-batches. If there are fewer samples than micro-batches, some micro-batches are
+  /// empty. Their ranks then participate in the collectives of a step without samples.
   ///
   /// With `options.speeds`, the function balances times instead of costs: the time of a micro-batch
   /// is its cost over the speed of its rank. The largest sum of the times of a rank is small too.
@@ -241,10 +241,10 @@ struct micro_batches_fn {
   /// micro-batches may be possible. With different speeds, the search for even costs runs twice.
   /// Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism: portable for
   /// integers. Errors: the errors of `balance_under_capacity`; `std::invalid_argument` if the
-  /// multiple is zero, if there is not one speed for each rank, if a speed is not positive, not
-  /// finite or below 2^-31 of the largest, if `options.oversized` is `list`, or, with `reject`, if
-  /// a sample exceeds the capacity. The text then names the sample and its demand.
-  /// `std::length_error` above 2^32 - 1 micro-batches.
+  /// multiple is zero, or if there is not one speed for each rank. It is also thrown if a speed is
+  /// not positive, not finite or below 2^-31 of the largest, if `options.oversized` is `list`, or,
+  /// with `reject`, if a sample exceeds the capacity. The text then names the sample and its
+  /// demand. Further errors: `std::length_error` above 2^32 - 1 micro-batches.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
     requires detail::measured_samples<Samples, Demand, Capacity> &&

@@ -60,9 +60,9 @@ struct optimizer_steps_fn {
   ///
   /// `karmarkar_karp` and `refine_parts` form a part for each step and rank. `lpt` assigns parts to
   /// steps so that the steps have similar numbers of samples. In each step the part with the
-  /// largest cost goes to the rank with the smallest cost so far, and so on. `micro_batches` packs
-  /// each part, and `balance_under_capacity` packs parts again that have fewer micro-batches than
-  /// another part of their step.
+  /// largest cost goes to the rank with the smallest cost so far, and so on. The function
+  /// `micro_batches` packs each part, and `balance_under_capacity` packs parts again that have
+  /// fewer micro-batches than another part of their step.
   ///
   /// `demand` and `cost` are called once for each sample. Complexity: the costs of these functions.
   /// Determinism: portable for integers. Errors: the errors of `micro_batches`, and

@@ -62,9 +62,10 @@ class rebalance_workspace {
 
 struct rebalance_fn {
   /// Balances loads over ranks and moves few bytes. The function returns one part for each rank.
-  /// `home` contains the samples of each rank, and samples stay if they fit. `cost` and `bytes` are
-  /// functors of the index of a sample, or ranges with an element for each sample. `home` names the
-  /// indices 0, 1, ... once each, in any order; ranks without samples are legal.
+  /// `home` contains the samples of each rank, and samples stay if they fit. The arguments `cost`
+  /// and `bytes` are functors of the index of a sample, or ranges with an element for each sample.
+  /// The parts of `home` name the indices 0, 1, ... once each, in any order; ranks without samples
+  /// are legal.
   ///
   /// The largest load is at most (1 + `options.max_overload`) times a lower bound if this is true
   /// of the largest load of `lpt`. The largest load never exceeds both that limit and the largest
@@ -101,13 +102,14 @@ struct rebalance_fn {
   /// all ranks and at the samples of a few ranks. Moves that a rule for counts requires cost a sort
   /// of the samples of the sending ranks and, with one kind of cost, O(log n) for each move. If
   /// `options.max_moved_bytes` is exceeded, up to 21 searches run. Memory: about 70 + 16R bytes per
-  /// sample and 100 + 8R per rank, including the result; with the parts of `lpt` 20 bytes per
-  /// sample more, and with moves that counts require 36 + 16R more. Determinism: portable for
-  /// integers. Errors: `std::invalid_argument` if a cost or bytes are negative, not finite or above
-  /// 2^63 - 1, if `max_overload` is negative or not finite, if the number of elements of a range is
-  /// not the number of samples, if `home` names an index twice or leaves one out, if counts must be
-  /// equal and the number of ranks does not divide the number of samples, or if `max_moved_bytes`
-  /// is negative. `std::overflow_error` if the sum of all costs or bytes exceeds its type.
+  /// sample and 100 + 8R per rank, including the result. With the parts of `lpt`, 20 bytes per
+  /// sample are added, and with moves that counts require, 36 + 16R are added. Determinism:
+  /// portable for integers. Errors: `std::invalid_argument` if a cost or bytes are negative, not
+  /// finite or above 2^63 - 1, if `max_overload` is negative or not finite, or if `max_moved_bytes`
+  /// is negative. It is also thrown if the number of elements of a range is not the number of
+  /// samples, or if `home` names an index twice or leaves one out. It is thrown as well if counts
+  /// must be equal and the number of ranks does not divide the number of samples. Further errors:
+  /// `std::overflow_error` if the sum of all costs or bytes exceeds its type.
   template <index_measure Cost, detail::index_weight Bytes>
   [[nodiscard]] grouping operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
                                     rebalance_options const& options = {}) const {

@@ -91,9 +91,10 @@ struct refine_parts_fn {
   /// lowers the largest load.
   ///
   /// With `options.speeds`, the load of a part is its load over its speed, and an exchange
-  /// minimizes the larger of these times. The bound is then the largest of three times: the total
-  /// over the sum of all speeds, the k largest costs over the k largest speeds, and two costs that
-  /// share a part over the largest speed. Speeds are rounded as in `lpt`.
+  /// minimizes the larger of these times. The bound is then the largest of three times. The first
+  /// is the total over the sum of all speeds, and the second is the k largest costs over the k
+  /// largest speeds. The third is two costs that share a part over the largest speed. Speeds are
+  /// rounded as in `lpt`.
   ///
   /// The parts keep their order, and the samples of a part have ascending indices. Costs may be
   /// resources as in `lpt`. The load of a part is then its largest share, and the search looks at
@@ -108,11 +109,11 @@ struct refine_parts_fn {
   /// costs about 1000 comparisons. With several resources, each exchange compares up to 64^2 pairs
   /// of samples for each part that it tries. Memory: 40 + 16R bytes per sample and 200 + 8R per
   /// part at most, including the result. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` if a cost is negative, not finite or above 2^63 - 1, if `max_overload`
-  /// is negative or not finite, if a speed is not positive, not finite or below 2^-31 of the
-  /// largest, or if parts name an index twice, not at all or above the samples.
-  /// `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error` above
-  /// 2^32 - 1 samples.
+  /// `std::invalid_argument` if a cost is negative, not finite or above 2^63 - 1, or if
+  /// `max_overload` is negative or not finite. It is also thrown if a speed is not positive, not
+  /// finite or below 2^-31 of the largest, or if parts name an index twice, not at all or above the
+  /// samples. Further errors: `std::overflow_error` if the sum of all costs exceeds its type;
+  /// `std::length_error` above 2^32 - 1 samples.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, groups_argument parts,

@@ -82,11 +82,12 @@ struct schedule_steps_fn {
   /// exchanges for each group of a rank. Memory: at most 24 + 14R bytes per group, 10R more with
   /// several groups per rank, 40 + 8R more with different speeds. Determinism: portable for
   /// integers. Errors: `std::invalid_argument` if there are no ranks or no groups per rank, if a
-  /// load is negative, not finite or above 2^63 - 1, if `max_dist_ratio` is negative or not finite,
-  /// if there is not one speed for each rank, if a speed is not positive, not finite or below 2^-31
-  /// of the largest, or if a carried group does not exist. `std::length_error` if groups, carried
-  /// groups and the groups of a step exceed 2^32 - 1. Sources: Yao et al., OmniBal, ICML 2025 (dist
-  /// ratio); Bentley, 1975 (the cells of a k-d tree).
+  /// load is negative, not finite or above 2^63 - 1, or if `max_dist_ratio` is negative or not
+  /// finite. It is also thrown if there is not one speed for each rank, if a speed is not positive,
+  /// not finite or below 2^-31 of the largest, or if a carried group does not exist. Further
+  /// errors: `std::length_error` if groups, carried groups and the groups of a step exceed
+  /// 2^32 - 1. Sources: Yao et al., OmniBal, ICML 2025 (dist ratio); Bentley, 1975 (the cells of a
+  /// k-d tree).
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,

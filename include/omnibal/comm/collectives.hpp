@@ -15,9 +15,9 @@
 namespace omnibal::inline v0 {
 
 struct all_gather_fn {
-  /// Gathers the values of all ranks in the order of the ranks. `value` is a value that is sent as
-  /// its bytes, or an array of such values with the same number of elements on every rank. The
-  /// elements of rank 0 come first in the result.
+  /// Gathers the values of all ranks in the order of the ranks. The argument `value` is a value
+  /// that is sent as its bytes, or an array of such values with the same number of elements on
+  /// every rank. The elements of rank 0 come first in the result.
   ///
   /// A collective call: all ranks must make the call. Complexity: one collective. Allocates the
   /// result. Determinism: portable among equal ranks. Errors: the errors of the communicator, for

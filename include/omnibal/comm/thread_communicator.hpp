@@ -197,9 +197,9 @@ struct thread_communicator_options {
 ///
 /// Copies are handles to the same rank, for one thread at a time. Collectives allocate nothing.
 /// Determinism: portable. Errors on all ranks: `std::invalid_argument` if ranks called different
-/// collectives or passed sizes that do not match. `communication_error` if a rank has thrown an
-/// exception, has left, or has not arrived within the timeout while another rank waits for it.
-/// After an error every collective fails.
+/// collectives or passed sizes that do not match. Further errors on all ranks:
+/// `communication_error` if a rank has thrown an exception, has left, or has not arrived within the
+/// timeout while another rank waits for it. After an error every collective fails.
 class thread_communicator {
  public:
   /// Calls `body(comm)` on each of `ranks` ranks, rank 0 on the calling thread, and returns when

@@ -22,14 +22,15 @@ namespace omnibal::inline v0 {
 
 /// Ranks that gather on their node, then among the leaders of the nodes, then on their node again.
 /// A gather in a ring of N ranks has N - 1 steps. Here it has L - 1 steps among L leaders, and
-/// inside a node about three times as many steps as the node has ranks. Models `communicator`,
-/// which is enough to make plans; samples are exchanged by the communicator of all ranks. Nodes may
-/// have different numbers of ranks, in any order.
+/// inside a node about three steps for each rank of the node. Models `communicator`, which is
+/// enough to make plans; samples are exchanged by the communicator of all ranks. Nodes may have
+/// different numbers of ranks, in any order.
 ///
 /// `node` is a communicator of the ranks of this node, which can exchange; its rank 0 is the
-/// leader. `leaders` is a communicator of the leaders; other ranks may pass any communicator of
-/// this type, which is not used. Memory: twice the gathered bytes, padded as if each node had as
-/// many ranks as the largest node. Determinism: portable. Errors: the errors of both communicators.
+/// leader. The argument `leaders` is a communicator of the leaders; other ranks may pass any
+/// communicator of this type, which is not used. Memory: twice the gathered bytes, padded as if
+/// each node had the number of ranks of the largest node. Determinism: portable. Errors: the errors
+/// of both communicators.
 template <exchanging_communicator Node, communicator Leaders>
 class two_level_communicator {
  public:

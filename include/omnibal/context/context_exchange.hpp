@@ -40,9 +40,9 @@ struct context_exchange_fn {
   /// `token_bytes` is the number of bytes of a token, from which the plan computes the bytes of
   /// pieces. Padding is not exchanged. Complexity and memory: the same as `make_plan` for given
   /// parts. Determinism: portable. Errors: `std::invalid_argument` if the offsets do not ascend
-  /// from zero to the number of samples, if their number is not one more than the ranks, if bytes
-  /// are negative, or if options are invalid; `std::overflow_error` if the sum of the bytes exceeds
-  /// its type.
+  /// from zero to the number of samples, or if their number is not one more than the ranks. It is
+  /// also thrown if bytes are negative or if options are invalid. Further errors:
+  /// `std::overflow_error` if the sum of the bytes exceeds its type.
   template <offset_range Offsets>
   [[nodiscard]] exchange_plan operator()(context_layout const& layout, Offsets const& home_offsets,
                                          std::int64_t token_bytes,

@@ -91,18 +91,19 @@ struct context_groups_fn {
   /// With `blocks` and no chain, a filling also searches the free ranks of a micro-step for each
   /// sample. With different speeds, a micro-step also requires time linear in ranks times degrees
   /// in use on blocks, and in ranks times the sum of the degrees elsewhere. Memory: about 200 bytes
-  /// for each sample and 600 for each degree in use, in the workspace if one is given; with
-  /// different speeds also 16 for each rank and degree in use, and small allocations in each call.
-  /// Determinism: run-to-run, and the same on all ranks that run the same program; `digest()`
-  /// identifies the plan. Errors: `std::invalid_argument` if there are no ranks, if no degree may
-  /// be used, if degrees do not ascend or the table lacks one, if a time is negative, zero or not
-  /// finite, if a memory is negative or grows with the degree, and if a number violates a
-  /// precondition; if there are several speeds and not one for each rank, or if a speed is not
-  /// positive, not finite, or below 2^-31 of the largest speed; `std::length_error` if there are
-  /// more than 2^32 - 1 samples; `std::overflow_error` if times exceed the range of numbers. A
-  /// sample that fits on no degree is no error: the status says so. Sources: the problem is from
-  /// FlexSP (Wang et al., ASPLOS 2025); malleable jobs are from Turek, Wolf and Yu, "Approximate
-  /// algorithms for scheduling parallelizable tasks", 1992, and Ludwig and Tiwari, 1994.
+  /// for each sample and 600 for each degree in use, in the workspace if one is given. With
+  /// different speeds, 16 bytes for each rank and degree in use are added, and small allocations in
+  /// each call. Determinism: run-to-run, and the same on all ranks that run the same program;
+  /// `digest()` identifies the plan. Errors: `std::invalid_argument` if there are no ranks, if no
+  /// degree may be used, or if degrees do not ascend or the table lacks one. It is also thrown if a
+  /// time is negative, zero or not finite, if a memory is negative or grows with the degree, and if
+  /// a number violates a precondition. It is thrown as well if there are several speeds and not one
+  /// for each rank, or if a speed is not positive, not finite, or below 2^-31 of the largest speed.
+  /// Further errors: `std::length_error` if there are more than 2^32 - 1 samples;
+  /// `std::overflow_error` if times exceed the range of numbers. A sample that fits on no degree is
+  /// no error: the status says so. Sources: the problem is from FlexSP (Wang et al., ASPLOS 2025);
+  /// malleable jobs are from Turek, Wolf and Yu, "Approximate algorithms for scheduling
+  /// parallelizable tasks", 1992, and Ludwig and Tiwari, 1994.
   template <sample_range Lengths, context_bytes Memory>
     requires std::integral<std::ranges::range_value_t<Lengths const>>
   [[nodiscard]] context_plan operator()(Lengths const& lengths, std::size_t ranks,

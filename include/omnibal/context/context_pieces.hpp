@@ -123,12 +123,12 @@ struct context_pieces_fn {
   /// times micro-steps. A sample has at most two pieces for each rank of its group. Memory: 20
   /// bytes for each piece, 4 for each sample on each rank of its group, 20 for each rank in each
   /// micro-step, 32 for each group, 56 for each sample. Determinism: portable. Errors:
-  /// `std::invalid_argument` if the plan has no solution, if its groups are not on ranks below
-  /// `ranks`, share ranks within a micro-step or do not contain each sample once, if lengths are
-  /// negative or above 2^31 - 1, and if the multiple is zero; `std::overflow_error` if the padded
-  /// samples of a group have more than 2^31 - 1 tokens; `std::length_error` if there are more than
-  /// 2^32 - 1 pieces. Source: the cut of Megatron-Core's context parallelism, which has only equal
-  /// pieces.
+  /// `std::invalid_argument` if the plan has no solution, or if its groups are not on ranks below
+  /// `ranks`, share ranks within a micro-step or do not contain each sample once. It is also thrown
+  /// if lengths are negative or above 2^31 - 1, and if the multiple is zero. Further errors:
+  /// `std::overflow_error` if the padded samples of a group have more than 2^31 - 1 tokens;
+  /// `std::length_error` if there are more than 2^32 - 1 pieces. Source: the cut of Megatron-Core's
+  /// context parallelism, which has only equal pieces.
   template <sample_range Lengths>
     requires std::integral<std::ranges::range_value_t<Lengths const>>
   [[nodiscard]] context_layout operator()(context_plan const& plan, Lengths const& lengths,

@@ -101,14 +101,14 @@ using token_view = std::span<payload_value<sample_value<Samples>> const>;
 
 struct cut_pieces_fn {
   /// Returns views of the pieces of the samples that `rank` has: a field of `exchange_samples` for
-  /// the plan of `context_exchange`. `samples` are arrays with any number of values for each token,
-  /// the same for all tokens. They must outlive the views. `home_offsets` are the offsets of the
-  /// plan.
+  /// the plan of `context_exchange`. The elements of `samples` are arrays with any number of values
+  /// for each token, the same for all tokens. They must outlive the views. `home_offsets` are the
+  /// offsets of the plan.
   ///
   /// Complexity: linear in the pieces. Memory: 16 bytes for each piece. Determinism: portable.
-  /// Errors: `std::invalid_argument` if offsets do not match the layout, if the rank does not
-  /// exist, if the number of samples is not the number of samples of the rank, and if the values of
-  /// a sample do not match its tokens.
+  /// Errors: `std::invalid_argument` if offsets do not match the layout, or if the rank does not
+  /// exist. It is also thrown if the number of samples is not the number of samples of the rank,
+  /// and if the values of a sample do not match its tokens.
   template <offset_range Offsets, token_arrays Samples>
   [[nodiscard]] auto operator()(context_layout const& layout, Offsets const& home_offsets,
                                 std::size_t rank, Samples const& samples) const {
@@ -160,13 +160,13 @@ struct cut_pieces_fn {
 
 struct join_pieces_fn {
   /// Returns views of whole samples of `rank` from the rows that the inverse of an exchange
-  /// returns. `rows` has a row for each piece, with any number of values for each token, the same
-  /// for all tokens. The rows must outlive the views.
+  /// returns. The range `rows` has a row for each piece, with any number of values for each token,
+  /// the same for all tokens. The rows must outlive the views.
   ///
   /// Complexity: linear in the pieces. Memory: 16 bytes for each sample. Determinism: portable.
-  /// Errors: `std::invalid_argument` if offsets do not match the layout, if the rank does not
-  /// exist, if the number of rows is not the number of pieces of the rank, and if the values of a
-  /// row do not match its tokens.
+  /// Errors: `std::invalid_argument` if offsets do not match the layout, or if the rank does not
+  /// exist. It is also thrown if the number of rows is not the number of pieces of the rank, and if
+  /// the values of a row do not match its tokens.
   template <offset_range Offsets, class T>
   [[nodiscard]] std::vector<std::span<T const>> operator()(context_layout const& layout,
                                                            Offsets const& home_offsets,

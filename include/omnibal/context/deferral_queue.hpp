@@ -122,7 +122,7 @@ class deferral_queue {
 
   /// Constructs a queue that continues from `state`. Errors: the errors of the first constructor,
   /// and `std::invalid_argument` if options other than the group size differ from the options of
-  /// the state, if the state is damaged, and if no queue could have the state.
+  /// the state. It is also thrown if the state is damaged, and if no queue could have the state.
   deferral_queue(deferral_queue_options const& options, deferral_state const& state)
       : deferral_queue(options) {
     detail::check_digest(name, state.digest, digest_of(state.step, state.waiting),
@@ -134,15 +134,15 @@ class deferral_queue {
   }
 
   /// Adds the new samples of a step and returns the samples that run in the step. `ids` are the ids
-  /// of the user and may repeat. `lengths` must have the same number of values. `cost(length)` is
-  /// the cost of a sample on the widest group that it may have, in any unit, the same on all ranks.
-  /// A sample of zero cost never waits. The functor is called once for each new sample, in order,
-  /// and then once for each waiting sample.
+  /// of the user and may repeat. `lengths` must have the same number of values. The call
+  /// `cost(length)` returns the cost of a sample on the widest group that it may have, in any unit,
+  /// the same on all ranks. A sample of zero cost never waits. The functor is called once for each
+  /// new sample, in order, and then once for each waiting sample.
   ///
   /// Errors: `std::invalid_argument` if the numbers of ids and lengths differ, if a length is
-  /// negative, and if a cost is negative or not finite; `std::overflow_error` if the sum of the
-  /// costs exceeds its type; `std::length_error` if there are more than 2^32 - 1 samples. After an
-  /// error the queue is unchanged.
+  /// negative, and if a cost is negative or not finite. Further errors: `std::overflow_error` if
+  /// the sum of the costs exceeds its type; `std::length_error` if there are more than 2^32 - 1
+  /// samples. After an error the queue is unchanged.
   template <sample_range Ids, sample_range Lengths, cost_function<std::int64_t> Cost>
     requires std::integral<std::ranges::range_value_t<Ids const>> &&
         std::integral<std::ranges::range_value_t<Lengths const>>

@@ -471,14 +471,13 @@ struct affine_fit_fn {
   /// distinguish. If the points do not distinguish kinds at all, or only by rounding, the function
   /// throws. The message names the kind and its value, or the sum of other kinds that it equals.
   ///
-  /// Preconditions: at least as many points as coefficients, and sizes that determine them.
-  /// Complexity: linear in the points. If no coefficient may be negative, 2^kinds small systems are
-  /// solved. Huber's loss repeats the fit up to 64 times. Memory: 8 (kinds + 3) bytes for each
-  /// point. Determinism: run-to-run; portable if the result is exact. Errors:
-  /// `std::invalid_argument` for too few points, sizes that do not determine the coefficients, and
-  /// a number that is not finite; `std::overflow_error` for a coefficient or a residual above the
-  /// largest number. Sources: Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location
-  /// parameter", 1964.
+  /// Preconditions: no fewer points than coefficients, and sizes that determine them. Complexity:
+  /// linear in the points. If no coefficient may be negative, 2^kinds small systems are solved.
+  /// Huber's loss repeats the fit up to 64 times. Memory: 8 (kinds + 3) bytes for each point.
+  /// Determinism: run-to-run; portable if the result is exact. Errors: `std::invalid_argument` for
+  /// too few points, sizes that do not determine the coefficients, and a number that is not finite;
+  /// `std::overflow_error` for a coefficient or a residual above the largest number. Sources:
+  /// Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location parameter", 1964.
   template <class Points, class Size, class Value>
     requires detail::profiled_points<Points, Size, Value>
   [[nodiscard]] auto operator()(Points const& points, Size const& size, Value const& value,

@@ -213,17 +213,18 @@ double > ;
 
 struct fit_machine_fn {
   /// Fits constants of a machine to runs. `predict(run, machine)` returns predicted seconds, for
-  /// example by `predict_step`, and `seconds(run)` returns the measured seconds. `start` is a
-  /// similar machine: a preset or the rates of a data sheet. `constants` lists the members to fit,
-  /// at most all ten. The fit minimizes a robust loss of the logarithms of predicted divided by
-  /// measured seconds, so short and long runs have the same weight. Fit only few constants from few
-  /// runs; the result has the standard error of each constant.
+  /// example by `predict_step`, and `seconds(run)` returns the measured seconds. The argument
+  /// `start` is a similar machine: a preset or the rates of a data sheet. `constants` lists the
+  /// members to fit, at most all ten. The fit minimizes a robust loss of the logarithms of
+  /// predicted divided by measured seconds, so short and long runs have the same weight. Fit only
+  /// few constants from few runs; the result has the standard error of each constant.
   ///
   /// Complexity: about `rounds` * (constants + 1) * runs calls of `predict`. Memory: 80 bytes for
   /// each run. Determinism: the same result on the same platform, because logarithms differ between
-  /// platforms. Errors: `std::invalid_argument` if there are fewer runs than constants, for seconds
-  /// and predictions that are not positive and finite, for a constant whose start is not positive
-  /// and finite, for a constant that is given twice, and for options that are not positive.
+  /// platforms. Errors: `std::invalid_argument` if there are fewer runs than constants, and for
+  /// seconds and predictions that are not positive and finite. It is also thrown for a constant
+  /// whose start is not positive and finite, for a constant that is given twice, and for options
+  /// that are not positive.
   template <sample_range Runs, class Seconds, class Predict>
     requires cost_function<Seconds, sample_reference<Runs>> &&
         run_predictor<Predict, std::ranges::range_value_t<Runs>>

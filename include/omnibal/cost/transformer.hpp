@@ -35,13 +35,13 @@ namespace omnibal::inline v0 {
 ///   twice the forward FLOPs for the scores. For MLA and experts, the FLOPs of their products are
 ///   counted; all experts are assumed to receive the same number of tokens.
 /// - Kept bytes of a token, in bf16: norms 8h (12h with two norms of each part), queries and output
-///   4q, keys and values 4k, hidden 6m (plain 4m); per-head norms 2(q + k), layer scales 4h,
-///   dropout masks 2h more; unfused attention 2 (with dropout 5) for each score. `selective`
-///   recomputes the outputs of norms and activations, or the scores if attention is unfused. `full`
-///   keeps the input, 2h. A gate of attention adds its width twice, and an indexer adds its queries
-///   and keys. The comments of `delta_net` and `state_space` describe the bytes that recurrent
-///   parts keep. A few numbers for each token or head are not counted: statistics of norms and of
-///   flash attention. If nothing is trained, the inputs of matrices are not kept.
+///   4q, keys and values 4k, hidden 6m (plain 4m). Per-head norms add 2(q + k), layer scales 4h and
+///   dropout masks 2h. Unfused attention adds 2 (with dropout 5) for each score. `selective`
+///   recomputes the outputs of norms and activations, or the scores if attention is unfused. With
+///   `full`, only the input is kept, 2h. A gate of attention adds its width twice, and an indexer
+///   adds its queries and keys. The comments of `delta_net` and `state_space` describe the bytes
+///   that recurrent parts keep. A few numbers for each token or head are not counted: statistics of
+///   norms and of flash attention. If nothing is trained, the inputs of matrices are not kept.
 ///
 /// Preconditions: all widths are positive. `tensor` divides the number of heads and the hidden
 /// widths; `tensor` divides the number of key-value heads or is a multiple of it. If `tensor` does

@@ -96,9 +96,9 @@ struct two_point_probe_fn {
   /// `affine_fit` with a count for each kind; it requires one more reading than there are kinds.
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
-  /// `std::invalid_argument` for a number of layers that is negative or above 2^24;
-  /// `std::invalid_argument` unless the second reading has both more checkpointed layers and more
-  /// free bytes than the first; `std::overflow_error` if the difference exceeds 2^63 - 1 bytes.
+  /// `std::invalid_argument` for a number of layers that is negative or above 2^24. It is also
+  /// thrown unless the second reading has both more checkpointed layers and more free bytes than
+  /// the first. Further errors: `std::overflow_error` if the difference exceeds 2^63 - 1 bytes.
   /// Source: Yao et al., OmniBal, ICML 2025; Yao et al., "Hierarchical balance packing", NeurIPS
   /// 2025.
   [[nodiscard]] checkpoint_line operator()(memory_reading const& few,

@@ -34,8 +34,8 @@ struct deal_fn : detail::scratch_counted<deal_fn> {
   /// synchronize. Errors: `std::invalid_argument` if there are no parts or if arrays of `out` have
   /// another size; `std::length_error` above 2^32 - 1 costs or parts of all steps; `gpu::error`.
   /// Faults on the device: `invalid_amount` for a negative cost; `overflow` if the sum of a step
-  /// exceeds 2^63 - 1; `unknown_index` for offsets that decrease, do not start with zero or exceed
-  /// the costs; `no_room` for a step above `largest_step`.
+  /// exceeds 2^63 - 1. Offsets that decrease, do not start with zero or exceed the costs cause
+  /// `unknown_index`, and a step above `largest_step` causes `no_room`.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   part_span const& out) const {

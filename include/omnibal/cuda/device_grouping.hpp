@@ -69,9 +69,9 @@ class device_grouping {
   [[nodiscard]] grouping_span out() const& noexcept {
     return {offsets_.span(), items_.span(), {numbers<std::uint32_t>(), 1}};
   }
-  /// Returns a view of the groups with pointers to device memory. The view has as many groups as
-  /// there is room for; groups that do not exist are empty. On the host only `size` and `empty` may
-  /// be called.
+  /// Returns a view of the groups with pointers to device memory. The number of groups of the view
+  /// is the number for which the arrays have room; groups that do not exist are empty. On the host
+  /// only `size` and `empty` may be called.
   [[nodiscard]] grouping_view view() const& noexcept { return out().view(); }
   void out() const&& = delete;
   void view() const&& = delete;

@@ -18,9 +18,10 @@
 namespace omnibal::inline v0::gpu {
 
 /// A source of device memory in the order of a stream. Work that is submitted to the stream after
-/// `allocate` may use the returned memory. `deallocate` takes effect after the work that was
-/// submitted before. `allocate` throws if there is not enough memory; `deallocate` does not throw.
-/// The resources of CCCL 3.1 and RMM have this order of arguments and are accepted unchanged.
+/// `allocate` may use the returned memory. A call of `deallocate` takes effect after the work that
+/// was submitted before. `allocate` throws if there is not enough memory; `deallocate` does not
+/// throw. The resources of CCCL 3.1 and RMM have this order of arguments and are accepted
+/// unchanged.
 template <class Resource>
 concept device_resource = requires(Resource& resource, std::size_t size, void* memory,
                                    cudaStream_t stream) {

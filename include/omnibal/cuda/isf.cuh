@@ -35,10 +35,10 @@ struct isf_fn : detail::scratch_counted<isf_fn> {
   /// `options.rounds` rounds. Memory: 19 + 8R bytes of scratch per sample. Determinism: portable.
   /// Errors on the host: the errors of `omnibal::isf` for capacity, options, keep rule and number
   /// of samples, and `std::invalid_argument` for an output that is too small for every packing.
-  /// Faults on the device: `invalid_amount` for a demand that is negative or above 2^63 - 1 and
-  /// `overflow` if the demands in one resource add up to more than 2^63 - 1, each with an empty
-  /// result; `no_room` for more groups or oversized samples than the outputs have room for. Source:
-  /// Yao et al., OmniBal, ICML 2025.
+  /// Faults on the device with an empty result: `invalid_amount` for a demand that is negative or
+  /// above 2^63 - 1; `overflow` if the demands in one resource add up to more than 2^63 - 1.
+  /// Another fault is `no_room` for more groups or oversized samples than the outputs have room
+  /// for. Source: Yao et al., OmniBal, ICML 2025.
   template <executor Exec, device_demands Demands, measure Capacity,
             device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
     requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>

@@ -37,14 +37,14 @@ struct lpt_fn : detail::scratch_counted<lpt_fn> {
   /// because the other parts have very large samples, a round assigns only one sample. Memory: none
   /// if the steps fit; otherwise 16 bytes per sample, the memory of the sorts, and above 2700 parts
   /// 36 bytes for each part of each step. Determinism: portable. Does not synchronize. Errors:
-  /// `std::invalid_argument` if there are no parts, if arrays of `out` have another size, if
-  /// `options.speeds` differ, or if counts must be equal and the host sees that the parts do not
-  /// divide the samples; `std::length_error` above 2^32 - 1 costs or parts of all steps;
-  /// `gpu::error`. Faults on the device: `invalid_amount` for a negative cost; `overflow` if the
-  /// sum of a step exceeds 2^63 - 1; `uneven_counts` if the device sees that the parts do not
-  /// divide the samples; `unknown_index` for offsets that decrease, do not start with zero or
-  /// exceed the costs; `no_room` for a step above `largest_step`. Source: Graham, "Bounds on
-  /// multiprocessing timing anomalies", 1969.
+  /// `std::invalid_argument` if there are no parts, if arrays of `out` have another size, or if
+  /// `options.speeds` differ. It is also thrown if counts must be equal and the host sees that the
+  /// parts do not divide the samples. Further errors: `std::length_error` above 2^32 - 1 costs or
+  /// parts of all steps; `gpu::error`. Faults on the device: `invalid_amount` for a negative cost;
+  /// `overflow` if the sum of a step exceeds 2^63 - 1; `uneven_counts` if the device sees that the
+  /// parts do not divide the samples. Offsets that decrease, do not start with zero or exceed the
+  /// costs cause `unknown_index`, and a step above `largest_step` causes `no_room`. Source: Graham,
+  /// "Bounds on multiprocessing timing anomalies", 1969.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   lpt_options const& options, part_span const& out) const {

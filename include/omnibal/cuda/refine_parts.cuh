@@ -50,10 +50,10 @@ struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
   /// exchanges, one after the other. The tests compare with a reference for the host
   /// (tests/support/reference).
   ///
-  /// `parts` are groups on the device, the same number for each step, as `gpu::deal` writes them:
-  /// part p of step s is group s * parts + p, and has indices into all costs. `parts` may use the
-  /// arrays of `out`, which has the same numbers of groups. The items of each part of `out` are
-  /// ascending.
+  /// `parts` are groups on the device, the same number for each step, as `gpu::deal` writes them.
+  /// Part p of step s is group s * parts + p, and has indices into all costs. The argument `parts`
+  /// may use the arrays of `out`, which has the same numbers of groups. The items of each part of
+  /// `out` are ascending.
   ///
   /// Steps that fit the shared memory of a block require one launch with a block for each step. The
   /// shared memory of a step is 20 bytes for each sample of the largest step and 60 for each part,
@@ -65,10 +65,10 @@ struct refine_parts_fn : detail::scratch_counted<refine_parts_fn> {
   /// Memory: none if the steps fit; otherwise 28 bytes per sample and the memory of the sorts, and
   /// above 1600 parts 60 bytes for each part of each step. Determinism: portable. Does not
   /// synchronize. Errors: `std::invalid_argument` if the steps do not divide the number of groups,
-  /// if arrays of `out` have another size, or if the tolerance is negative or not finite;
-  /// `std::length_error` above 2^32 - 1 costs or groups; `gpu::error`. Faults on the device: the
-  /// faults of `gpu::deal`, and `unknown_index` if the parts contain a sample twice, not at all, or
-  /// of another step.
+  /// if arrays of `out` have another size, or if the tolerance is negative or not finite. Further
+  /// errors: `std::length_error` above 2^32 - 1 costs or groups; `gpu::error`. Faults on the
+  /// device: the faults of `gpu::deal`, and `unknown_index` if the parts contain a sample twice,
+  /// not at all, or of another step.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, device_groups parts,
                   refine_parts_options const& options, part_span const& out) const {

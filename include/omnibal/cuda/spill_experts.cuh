@@ -36,9 +36,9 @@ struct spill_experts_options {
 
 struct spill_experts_fn : detail::scratch_counted<spill_experts_fn> {
   /// Plans the fewest copies of experts on foreign ranks with which no rank exceeds a cap, for each
-  /// layer, equal to `omnibal::spill_experts` with the same options bit for bit. `tokens` has the
-  /// number of tokens of each expert and `home` the rank of its weights, experts fastest, then
-  /// layers.
+  /// layer. The result equals the result of `omnibal::spill_experts` with the same options bit for
+  /// bit. The array `tokens` has the number of tokens of each expert and `home` the rank of its
+  /// weights, experts fastest, then layers.
   ///
   /// Each layer is planned by one block, in one launch. All threads sum the loads and sort donors,
   /// rooms and experts. One thread tries the orders of the donors, because each order follows from
@@ -48,12 +48,12 @@ struct spill_experts_fn : detail::scratch_counted<spill_experts_fn> {
   /// device and compiles for devices. It has not run on a device and is not timed. Memory: none if
   /// 64 bytes for each expert and 164 for each rank fit in 96 KiB of shared memory; otherwise
   /// scratch of that size for each layer. Determinism: portable. Does not synchronize. Errors:
-  /// `std::invalid_argument` if there are no ranks or layers, if the number of tokens is not a
-  /// multiple of the layers, if `home` or an array of `out` has another size, and for a negative or
-  /// infinite overload; `std::length_error` above 2^32 - 1 experts or ranks; `gpu::error`. Faults
-  /// on the device: `invalid_amount` for negative tokens; `unknown_index` for an unknown rank;
-  /// `overflow` if the sum of a layer exceeds 2^63 - 1. The outputs of a layer with a fault are
-  /// zeros.
+  /// `std::invalid_argument` if there are no ranks or layers, or if the number of tokens is not a
+  /// multiple of the layers. It is also thrown if `home` or an array of `out` has another size, and
+  /// for a negative or infinite overload. Further errors: `std::length_error` above 2^32 - 1
+  /// experts or ranks; `gpu::error`. Faults on the device: `invalid_amount` for negative tokens;
+  /// `unknown_index` for an unknown rank; `overflow` if the sum of a layer exceeds 2^63 - 1. The
+  /// outputs of a layer with a fault are zeros.
   template <executor Exec>
   void operator()(Exec const& exec, device_span<std::int64_t const> tokens,
                   device_span<std::uint32_t const> home, std::size_t ranks,

@@ -34,20 +34,21 @@ struct split_experts_options {
 
 struct split_experts_fn : detail::scratch_counted<split_experts_fn> {
   /// Splits the tokens of each expert over its copies so that the rank with the most tokens has the
-  /// fewest possible, for each layer, equal to `omnibal::split_experts` bit for bit. `tokens` has
-  /// the number of tokens of each expert, experts fastest, then layers. `slots` has the expert of
-  /// each slot, slots fastest, then ranks, then layers.
+  /// fewest possible, for each layer. The result equals the result of `omnibal::split_experts` bit
+  /// for bit. The array `tokens` has the number of tokens of each expert, experts fastest, then
+  /// layers. `slots` has the expert of each slot, slots fastest, then ranks, then layers.
   ///
   /// Each layer is split by one block in its shared memory, in one launch. All threads search for
   /// augmenting paths level by level; one thread computes the first split and moves tokens along
   /// the paths. Complexity: the complexity of `omnibal::split_experts`; not timed on a device.
   /// Memory: none. Determinism: portable. Does not synchronize. Errors: `std::invalid_argument` if
-  /// there are no ranks or layers, if the number of tokens is not a multiple of the layers or the
-  /// number of slots not a multiple of the ranks of all layers, or if an array of `out` or the
-  /// first tokens have another size; `std::length_error` above 4,096 slots of a layer, or if 16
-  /// bytes for each slot and expert and 36 for each rank exceed 96 KiB; `gpu::error`. Faults on the
-  /// device: `invalid_amount` for negative tokens; `overflow` if the sum of a layer exceeds 2^63 -
-  /// 1; `unknown_index` for an unknown expert, or for an expert with tokens and without a slot.
+  /// there are no ranks or layers, or if the number of tokens is not a multiple of the layers. It
+  /// is also thrown if the number of slots is not a multiple of the ranks of all layers, or if an
+  /// array of `out` or the first tokens have another size. Further errors: `std::length_error`
+  /// above 4,096 slots of a layer, or if 16 bytes for each slot and expert and 36 for each rank
+  /// exceed 96 KiB; `gpu::error`. Faults on the device: `invalid_amount` for negative tokens;
+  /// `overflow` if the sum of a layer exceeds 2^63 - 1; `unknown_index` for an unknown expert, or
+  /// for an expert with tokens and without a slot.
   template <executor Exec>
   void operator()(Exec const& exec, device_span<std::int64_t const> tokens,
                   device_span<std::uint32_t const> slots, std::size_t ranks,

@@ -88,7 +88,7 @@ class room_filling {
     std::int64_t missing = left;
     for (; count != room_count_ && missing > 0; ++count) missing -= usable(count, most);
     std::size_t first = 0;
-    // If all rooms together are too small, one room receives as many tokens as possible.
+    // If all rooms together are too small, one room receives the largest possible number of tokens.
     if (missing > 0) {
       count = 1;
       missing = 0;

@@ -83,8 +83,9 @@ void run_bodies(std::string_view function, Executor const& executor, std::size_t
   }
 }
 
-/// The number of parts into which `count` elements are cut for an executor: as many parts as have
-/// `least` elements, at most `most`. It does not depend on the executor.
+/// The number of parts into which `count` elements are cut for an executor: one part for each
+/// `least` elements, but at least one and at most `most` parts. The number does not depend on the
+/// executor.
 [[nodiscard]] constexpr std::size_t part_count(std::size_t count, std::size_t least,
                                                std::size_t most) {
   std::size_t const parts = count / least;

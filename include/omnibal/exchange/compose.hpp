@@ -40,10 +40,10 @@ struct compose_fn {
   ///
   /// Complexity: linear, and logarithmic in the ranks for each sample that changes its rank.
   /// Memory: the result. Determinism: portable. Errors: `std::invalid_argument` if `second` does
-  /// not start with the samples of each rank after `first`, if the number of bytes differs from the
-  /// number of samples, if bytes are negative or above 2^63 - 1, or if a node has no ranks.
-  /// `std::overflow_error` if the sum of the bytes exceeds its type. Source: OrchMLLM (arXiv
-  /// 2503.23830, 2025).
+  /// not start with the samples of each rank after `first`, or if the number of bytes differs from
+  /// the number of samples. It is also thrown if bytes are negative or above 2^63 - 1, or if a node
+  /// has no ranks. Further errors: `std::overflow_error` if the sum of the bytes exceeds its type.
+  /// Source: OrchMLLM (arXiv 2503.23830, 2025).
   template <detail::index_bytes Bytes>
   [[nodiscard]] exchange_plan operator()(exchange_plan const& first, exchange_plan const& second,
                                          Bytes const& bytes,

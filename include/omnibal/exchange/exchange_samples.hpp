@@ -65,11 +65,11 @@ concept sendable_samples = sample_range<Samples> &&
     (detail::fixed_payload<detail::sample_value<Samples>> ||
      (detail::sized_payload<detail::sample_value<Samples>> && detail::lasting_elements<Samples>));
 
-/// A field of arrays whose sizes every rank knows, which avoids the exchange of sizes. `sizes` is a
-/// functor of the index of a sample of all ranks, such as a functor that computes numbers of
-/// elements from `plan.bytes()`. It may also be a range in the order before the exchange, such as
-/// the result of `gather_lengths`; for an inverse plan, apply `permuted` of the original plan to
-/// this range. The sizes are equal on all ranks. A `sized_field` is an argument of
+/// A field of arrays whose sizes every rank knows, which avoids the exchange of sizes. The argument
+/// `sizes` is a functor of the index of a sample of all ranks, such as a functor that computes
+/// numbers of elements from `plan.bytes()`. It may also be a range in the order before the
+/// exchange, such as the result of `gather_lengths`; for an inverse plan, apply `permuted` of the
+/// original plan to this range. The sizes are equal on all ranks. A `sized_field` is an argument of
 /// `exchange_samples` and refers to both the samples and the sizes.
 template <class Samples, class Sizes>
 struct sized_field {
@@ -226,11 +226,11 @@ struct exchange_samples_fn {
   /// ranks. Memory: the result, the bytes that leave and arrive if they are collected, 40 bytes per
   /// sample of this rank and 40 for each of its fields, and 72 per rank. Determinism: portable
   /// among equal ranks. Errors on all ranks: `std::invalid_argument` if plans, types or known sizes
-  /// differ, and if known sizes are negative or not one for each sample; `std::overflow_error` if
-  /// the known sizes add up to more than 2^64 - 1 bytes. On one rank the plan may be for another
-  /// number of ranks, or samples may differ from the plan in number or size. That rank then throws
-  /// `std::invalid_argument`, and the others throw `communication_error`. Further errors: the
-  /// errors of the communicator.
+  /// differ, and if known sizes are negative or not one for each sample. All ranks throw
+  /// `std::overflow_error` if the known sizes add up to more than 2^64 - 1 bytes. On one rank the
+  /// plan may be for another number of ranks, or samples may differ from the plan in number or
+  /// size. That rank then throws `std::invalid_argument`, and the others throw
+  /// `communication_error`. Further errors: the errors of the communicator.
   ///
   /// Several fields of the same samples, such as tokens, labels and pixels, are exchanged in one
   /// call with the number of collectives of one field. Each field has its own type. The result is a
@@ -263,9 +263,9 @@ struct exchange_samples_fn {
 
   /// Moves samples into `out` and reuses its memory, for a training loop. A call allocates nothing
   /// if an earlier call with `out` and the workspace was at least as large, except for samples that
-  /// are temporaries. `out` is a `std::vector` of trivially copyable samples, or a `ragged` of
-  /// values. `local` must not refer to `out`. Several fields, and their outputs, are passed as
-  /// tuples, such as the result of `std::tie`.
+  /// are temporaries. The output `out` is a `std::vector` of trivially copyable samples, or a
+  /// `ragged` of values. `local` must not refer to `out`. Several fields, and their outputs, are
+  /// passed as tuples, such as the result of `std::tie`.
   template <exchanging_communicator Comm, sendable_field Samples, class Out>
     requires std::same_as<Out, typename detail::result_of_field<Samples>::type>
   void operator()(Comm&& comm, detail::followed_plan const& plan, Samples const& local, Out& out,

@@ -34,9 +34,9 @@ template <class Balance>
 }  // namespace detail
 
 /// The phase of the language model: the cost of a sample, the bytes of its text, and the balancer.
-/// `orchestrate` accepts functors of a sample. `make_orchestration` accepts arrays with an element
-/// for each sample of all ranks: 64-bit integers, or resources as costs. The phase owns its
-/// arguments; the elements of a `std::span` are not copied.
+/// `orchestrate` accepts functors of a sample. The function `make_orchestration` accepts arrays
+/// with an element for each sample of all ranks: 64-bit integers, or resources as costs. The phase
+/// owns its arguments; the elements of a `std::span` are not copied.
 template <class Cost, class Bytes, class Balance = rebalance_fn>
 struct language_phase {
   Cost cost;

@@ -166,12 +166,13 @@ struct make_plan_fn {
   /// Complexity: the costs of the balancer and of `placement`, and linear time. Memory: the memory
   /// of both, and 28 bytes per sample. Determinism: portable for integer costs. Errors:
   /// `std::invalid_argument` if there are no ranks, if offsets do not start with zero or decrease,
-  /// if the number of elements of a range is not the number of samples, if options are invalid, if
-  /// speeds differ and the balancer does not return the part of each rank, if bytes are negative or
-  /// above 2^63 - 1, or if the number of parts differs from the ranks or the parts do not contain
-  /// each sample once. `std::overflow_error` if the sum of the bytes exceeds its type;
-  /// `std::length_error` above 2^32 - 1 samples; and the errors of the balancer for costs. Source:
-  /// OrchMLLM (arXiv 2503.23830, 2025).
+  /// or if the number of elements of a range is not the number of samples. It is also thrown if
+  /// options are invalid, if bytes are negative or above 2^63 - 1, or if speeds differ and the
+  /// balancer does not return the part of each rank. It is thrown as well if the number of parts
+  /// differs from the ranks or the parts do not contain each sample once. Further errors:
+  /// `std::overflow_error` if the sum of the bytes exceeds its type; `std::length_error` above
+  /// 2^32 - 1 samples; the errors of the balancer for costs. Source: OrchMLLM (arXiv 2503.23830,
+  /// 2025).
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance = rebalance_fn>
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, Cost const& costs,

@@ -82,12 +82,12 @@ class orchestrate_workspace {
 
 struct orchestrate_fn {
   /// Plans all phases as `make_orchestration`, for the samples of all ranks; the result is equal on
-  /// all ranks. `local` contains the samples of this rank. `language` is a `language_phase`, and
-  /// `encoders` is a tuple of any number of `encoder_phase`. Their functors are called only for
-  /// local samples, in order. Costs are integers, floating-point numbers or resources, and may
-  /// differ between phases. The owner of a sample maps floating-point costs to integers as in
-  /// `plan_exchange`, separately for each phase and kind. Bytes are integers. The function accepts
-  /// the balancers of `make_orchestration`.
+  /// all ranks. `local` contains the samples of this rank. The argument `language` is a
+  /// `language_phase`, and `encoders` is a tuple of any number of `encoder_phase`. Their functors
+  /// are called only for local samples, in order. Costs are integers, floating-point numbers or
+  /// resources, and may differ between phases. The owner of a sample maps floating-point costs to
+  /// integers as in `plan_exchange`, separately for each phase and kind. Bytes are integers. The
+  /// function accepts the balancers of `make_orchestration`.
   ///
   /// A collective call of three collectives. The first checks that all ranks can continue with the
   /// same options. The second gathers the measures in blocks that are padded to the rank with the

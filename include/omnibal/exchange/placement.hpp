@@ -36,9 +36,10 @@ struct placement_result {
 
 struct placement_fn {
   /// Assigns each part to a rank such that the fewest bytes leave their node. Among such placements
-  /// it selects a placement with the fewest bytes that leave their rank. `home` contains the
-  /// samples of each rank, and `parts` the same number of parts with the same samples. `bytes` is a
-  /// functor of the index of a sample, or a range with an element for each sample.
+  /// it selects a placement with the fewest bytes that leave their rank. The argument `home`
+  /// contains the samples of each rank, and `parts` the same number of parts with the same samples.
+  /// The argument `bytes` is a functor of the index of a sample, or a range with an element for
+  /// each sample.
   ///
   /// The result is the best, and proven, if the search requires at most 2^25 steps and all bytes
   /// are less than 2^61. This holds always up to 128 ranks, and for thousands of ranks if each part
@@ -50,10 +51,11 @@ struct placement_fn {
   /// go to the rank with most of their bytes. Beyond the limit on steps, the search for the place
   /// of a part looks at the pairs of at most 64 parts. Memory: 56 bytes per sample and 200 per
   /// rank. Determinism: portable. Errors: `std::invalid_argument` if bytes are negative or above
-  /// 2^63 - 1, if the number of parts differs from the ranks, if a node has no ranks, or if `home`
-  /// or `parts` name an index twice or leave one out. `std::overflow_error` if the sum of the bytes
-  /// exceeds its type. Sources: OrchMLLM (arXiv 2503.23830, 2025), the assignment of batches to
-  /// nodes; Jonker and Volgenant (Computing 38, 1987), shortest augmenting paths.
+  /// 2^63 - 1, if the number of parts differs from the ranks, or if a node has no ranks. It is also
+  /// thrown if `home` or `parts` name an index twice or leave one out. Further errors:
+  /// `std::overflow_error` if the sum of the bytes exceeds its type. Sources: OrchMLLM (arXiv
+  /// 2503.23830, 2025), the assignment of batches to nodes; Jonker and Volgenant (Computing 38,
+  /// 1987), shortest augmenting paths.
   template <detail::index_bytes Bytes>
   [[nodiscard]] placement_result operator()(groups_argument home, groups_argument parts,
                                             Bytes const& bytes,

@@ -55,9 +55,10 @@ struct place_experts_options {
 
 struct place_experts_fn {
   /// Places copies of experts into the slots of ranks so that the largest load of a rank in each
-  /// layer is small. `loads` has the load of each expert, such as the tokens of the last steps,
-  /// experts fastest, then layers. Each rank has `slots` slots, all of which are used, and no rank
-  /// has two copies of one expert. Each copy serves an equal share of the load of its expert.
+  /// layer is small. The range `loads` has the load of each expert, such as the tokens of the last
+  /// steps, experts fastest, then layers. Each rank has `slots` slots, all of which are used, and
+  /// no rank has two copies of one expert. Each copy serves an equal share of the load of its
+  /// expert.
   ///
   /// Without an old placement, each further copy goes to the expert with the largest load per copy.
   /// The copies are then placed from the largest on, each on the rank with the smallest load. Local
@@ -76,11 +77,12 @@ struct place_experts_fn {
   /// descent. Memory: 8 bytes for each expert and each 64 ranks, and the list of moves.
   /// Determinism: portable; loads are rounded so that the sum of the largest layer has 59 bits.
   /// Errors: `std::invalid_argument` that names the argument for loads that are negative or not
-  /// finite, for a number of loads that is not a multiple of the layers, and for slots that are too
-  /// few or too many for the experts. Also for groups and nodes that do not divide the experts and
-  /// ranks, and for an old placement of another size or without one of the experts;
-  /// `std::overflow_error` if the sum of the loads leaves its type. Source: DeepSeek-AI, EPLB,
-  /// 2025, for the first placement; the search and the budget are our own.
+  /// finite, and for a number of loads that is not a multiple of the layers. It is also thrown for
+  /// slots that are too few or too many for the experts, and for groups and nodes that do not
+  /// divide the experts and ranks. It is thrown as well for an old placement of another size or
+  /// without one of the experts. Further errors: `std::overflow_error` if the sum of the loads
+  /// leaves its type. Source: DeepSeek-AI, EPLB, 2025, for the first placement; the search and the
+  /// budget are our own.
   template <sample_range Loads, executor Executor = serial_executor>
     requires cost_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] expert_placement operator()(Loads const& loads, std::size_t slots,

@@ -64,27 +64,27 @@ class spill_experts_workspace {
 
 struct spill_experts_fn {
   /// Plans the fewest copies of experts on foreign ranks with which no rank exceeds a cap, for the
-  /// tokens of one batch. `tokens` has the number of tokens of each expert, and `home` the rank
-  /// that keeps its weights. A foreign copy costs the transfer of the weights of an expert; the
-  /// tokens of an expert are split over its home and its copies. The cap is the mean number of
-  /// tokens of a rank, rounded up, times `1 + options.max_overload`.
+  /// tokens of one batch. The range `tokens` has the number of tokens of each expert, and `home`
+  /// the rank that keeps its weights. A foreign copy costs the transfer of the weights of an
+  /// expert; the tokens of an expert are split over its home and its copies. The cap is the mean
+  /// number of tokens of a rank, rounded up, times `1 + options.max_overload`.
   ///
   /// Each rank above the cap, a donor, sends exactly its surplus. The donors choose one after the
-  /// other, from the largest surplus on: each takes the fewest rooms below the cap that hold its
-  /// surplus, and among such sets of rooms the set that leaves the least room free. The search then
-  /// changes the order of the donors at random and keeps an order that does not need additional
-  /// copies. It ends if the number of copies equals the lower bound, or after the number of orders
-  /// that `options.effort` allows. No rank above the cap receives a copy, and no rank below it
-  /// sends tokens. In rare cases this costs a further copy. To lower the largest number of tokens
-  /// further with the same copies, call `split_experts`.
+  /// other, from the largest surplus on. Each donor selects the fewest rooms below the cap that
+  /// hold its surplus, and among such sets of rooms the set that leaves the least room free. The
+  /// search then changes the order of the donors at random and keeps an order that does not need
+  /// additional copies. It ends if the number of copies equals the lower bound, or after the number
+  /// of orders that `options.effort` allows. No rank above the cap receives a copy, and no rank
+  /// below it sends tokens. In rare cases this costs a further copy. To lower the largest number of
+  /// tokens further with the same copies, call `split_experts`.
   ///
   /// Complexity: at most 16 orders of the donors with `fast`, 256 with `normal` and 16,384 with
   /// `thorough`. Memory: 32 bytes for each expert and 100 for each rank. Determinism: portable.
   /// Errors: `std::invalid_argument` that names the argument for negative tokens, no ranks, an
-  /// unknown rank, a home for another number of experts, and a negative or infinite overload;
-  /// `std::length_error` above 2^32 - 1 experts or ranks; `std::overflow_error` if the sum of the
-  /// tokens exceeds 2^63 - 1. Source: Nguyen, Pandit, Xu, Xiong and Joty, Least-Loaded Expert
-  /// Parallelism, 2026, for the problem; the method is our own.
+  /// unknown rank, a home for another number of experts, and a negative or infinite overload.
+  /// Further errors: `std::length_error` above 2^32 - 1 experts or ranks; `std::overflow_error` if
+  /// the sum of the tokens exceeds 2^63 - 1. Source: Nguyen, Pandit, Xu, Xiong and Joty,
+  /// Least-Loaded Expert Parallelism, 2026, for the problem; the method is our own.
   template <token_range Tokens>
   [[nodiscard]] spill_plan operator()(Tokens const& tokens, std::span<std::uint32_t const> home,
                                       std::size_t ranks,

@@ -38,8 +38,8 @@ struct spill_plan {
   /// A lower bound on the number of copies of any plan in which no rank exceeds the cap.
   std::size_t fewest_copies = 0;
   /// `solved` if no rank exceeds the cap. `infeasible` if the slots are too few for
-  /// `fewest_copies`. `not_found` if a rank still exceeds the cap although the search used all
-  /// slots that it could fill; then `largest` is above `cap`.
+  /// `fewest_copies`. The status is `not_found` if a rank still exceeds the cap although the search
+  /// used all slots that it could fill; then `largest` is above `cap`.
   solve_status status = solve_status::not_found;
   /// True if no rank exceeds the cap and it is proven that no such plan has fewer copies.
   bool proven = false;

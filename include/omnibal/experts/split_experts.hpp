@@ -60,10 +60,10 @@ class split_experts_workspace {
 
 struct split_experts_fn {
   /// Splits the tokens of each expert over its copies so that the largest number of tokens of a
-  /// rank is as small as possible. `tokens` has the number of tokens of each expert in one batch.
-  /// `slots` has the expert of each slot, slots fastest, then ranks, as `expert_placement::experts`
-  /// of one layer; each rank has the same number of slots. An expert without a copy must have no
-  /// tokens.
+  /// rank is as small as possible. The range `tokens` has the number of tokens of each expert in
+  /// one batch. The range `slots` has the expert of each slot, slots fastest, then ranks, as
+  /// `expert_placement::experts` of one layer; each rank has the same number of slots. An expert
+  /// without a copy must have no tokens.
   ///
   /// The optimum is the maximum, over all sets of ranks, of the mean number of tokens that can only
   /// go to ranks of the set, rounded up. A flow finds the optimum. First the tokens of each expert
@@ -74,12 +74,12 @@ struct split_experts_fn {
   ///
   /// Complexity: a search for paths is linear in the number of pairs of copies of the same expert.
   /// Memory: 8 bytes for each expert, 24 for each slot and 40 for each rank. Determinism: portable.
-  /// Errors: `std::invalid_argument` that names the argument for negative tokens, no ranks, a
-  /// number of slots that is not a multiple of the ranks, an unknown expert, tokens of an expert
-  /// without a slot, and `first_tokens` with another number of elements than ranks;
-  /// `std::length_error` above 2^32 - 1 experts, slots or ranks; `std::overflow_error` if the sum
-  /// of all tokens reaches 2^63.
-  /// Source: Dinkelbach, Management Science 13, 1967, for Newton's method on ratios.
+  /// Errors: `std::invalid_argument` that names the argument for negative tokens, no ranks, and a
+  /// number of slots that is not a multiple of the ranks. It is also thrown for an unknown expert,
+  /// tokens of an expert without a slot, and `first_tokens` with another number of elements than
+  /// ranks. Further errors: `std::length_error` above 2^32 - 1 experts, slots or ranks;
+  /// `std::overflow_error` if the sum of all tokens reaches 2^63. Source: Dinkelbach, Management
+  /// Science 13, 1967, for Newton's method on ratios.
   template <token_range Tokens>
   [[nodiscard]] expert_split operator()(Tokens const& tokens, std::span<std::uint32_t const> slots,
                                         std::size_t ranks,

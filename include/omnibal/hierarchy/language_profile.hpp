@@ -34,15 +34,15 @@ namespace omnibal::inline v0 {
 ///   transient bytes include the whole parameters and gradients of the running layer if these are
 ///   sharded. With sharded parameters, the whole parameters of one more layer are added, because
 ///   they are gathered at the same time.
-/// - Time: forward, backward and recomputation on `device`; the all-to-all of queries, keys, values
-///   and outputs among the ranks that share a pack, forward, backward and in the recomputation, as
-///   in Ulysses; and `pack_overhead_nanoseconds`.
+/// - Time: forward, backward and recomputation on `device`, and `pack_overhead_nanoseconds`. The
+///   all-to-all of queries, keys, values and outputs among the ranks that share a pack is added,
+///   forward, backward and in the recomputation, as in Ulysses.
 ///
 /// Complexity: constant. Allocates nothing. Determinism: portable. Errors: the errors of the layers
 /// and of `device_model`; `std::invalid_argument` if a number is negative, or is zero although it
-/// must be positive, if more layers are checkpointed than exist, or if the degree does not divide
-/// the number of ranks. Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et
-/// al., "Hierarchical balance packing", NeurIPS 2025.
+/// must be positive. It is also thrown if more layers are checkpointed than exist, or if the degree
+/// does not divide the number of ranks. Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv
+/// 2309.14509); Yao et al., "Hierarchical balance packing", NeurIPS 2025.
 struct language_profile {
   mixed_language_model model{};
   device_model device{};

@@ -167,9 +167,9 @@ struct pack_levels_fn {
   ///
   /// The packs of a level are sorted by the sum of the squares of their samples' lengths, the work
   /// of attention. Therefore consecutive packs have similar work and can form a global batch;
-  /// `level_steps` and `level_sampler` create steps from them. `options.oversized` selects the
-  /// treatment of samples that are longer than the last level; by default they are listed in the
-  /// result.
+  /// `level_steps` and `level_sampler` create steps from them. The option `options.oversized`
+  /// selects the treatment of samples that are longer than the last level; by default they are
+  /// listed in the result.
   ///
   /// `demand` returns the tokens of a sample, as integers. `levels` are `packing_level`s or
   /// lengths, ascending. `pack` is called as `pack(lengths, std::identity{}, length)` and may be
@@ -178,11 +178,12 @@ struct pack_levels_fn {
   /// Complexity: calls of the packer with at most two times the samples, and a binary search for
   /// each sample that fills another level. Memory: 48 bytes for each sample including the result,
   /// and the memory of the packer. Determinism: portable if the packer is portable. Errors:
-  /// `std::invalid_argument` if there are no levels, if lengths are not positive, not increasing or
-  /// above `longest_level`, if a demand is negative, above the last level with `reject` or above
-  /// `longest_level` with `own_group`, or if the packer loses or duplicates samples or exceeds a
-  /// length; `std::length_error` if there are more than 2^32 - 1 samples; the errors of the packer.
-  /// Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  /// `std::invalid_argument` if there are no levels, or if lengths are not positive, not increasing
+  /// or above `longest_level`. It is also thrown if a demand is negative, above the last level with
+  /// `reject` or above `longest_level` with `own_group`. It is thrown as well if the packer loses
+  /// or duplicates samples or exceeds a length. Further errors: `std::length_error` if there are
+  /// more than 2^32 - 1 samples; the errors of the packer. Source: Yao et al., "Hierarchical
+  /// balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,
             length_packer Pack = best_fit_decreasing_fn>
     requires detail::token_samples<Samples, Demand>

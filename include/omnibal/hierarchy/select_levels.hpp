@@ -377,9 +377,10 @@ struct select_levels_fn {
   /// Complexity: three readings for each length and degree, and one more for each layer by which
   /// the prediction fails. Memory: one element for each length. Determinism: portable if the
   /// profile is portable. Errors: `std::invalid_argument` if lengths or degrees are not positive
-  /// and ascending, if there are no layers, if the profile returns a time that is not positive, or
-  /// if no run fits and the profile returns less memory for more checkpointed layers; any exception
-  /// of `profile`. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  /// and ascending, if there are no layers, or if the profile returns a time that is not positive.
+  /// It is also thrown if no run fits and the profile returns less memory for more checkpointed
+  /// layers. Further errors: any exception of `profile`. Source: Yao et al., "Hierarchical balance
+  /// packing", NeurIPS 2025.
   template <level_profile Profile>
   [[nodiscard]] level_selection operator()(Profile const& profile,
                                            level_search const& search) const {
@@ -411,9 +412,9 @@ struct select_levels_fn {
   ///
   /// Complexity: the readings of the overload without samples, and time linear in the samples and
   /// quadratic in the lengths. Memory: 8 bytes per sample. Determinism: portable if the profile is
-  /// portable. Errors: the errors of the overload without samples, `std::invalid_argument` if a
-  /// length is negative, `std::overflow_error` if the tokens or the time of an epoch exceed 2^63 -
-  /// 1, `std::length_error` if there are more than 2^32 - 1 samples.
+  /// portable. Errors: the errors of the overload without samples, and `std::invalid_argument` if a
+  /// length is negative. Further errors: `std::overflow_error` if the tokens or the time of an
+  /// epoch exceed 2^63 - 1; `std::length_error` if there are more than 2^32 - 1 samples.
   template <level_profile Profile, class Samples, class Length = std::identity>
     requires detail::token_samples<Samples, Length>
   [[nodiscard]] level_selection operator()(Profile const& profile, level_search const& search,

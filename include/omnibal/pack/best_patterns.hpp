@@ -49,10 +49,11 @@ struct best_patterns_fn {
   /// `capacity` is a number or resources of R integers up to 2^63 - 1. Complexity: at most eight
   /// times `pattern_steps`, and twice `pack_histogram`. Memory: the memory of `pack_histogram`
   /// twice, and for each linear program 4 bytes for each pair of demands and up to 4 bytes per
-  /// step. There are at most ten times as many patterns as different demands. Determinism:
-  /// portable. Errors: as `pack_histogram`. Sources: Gilmore, Gomory, "A linear programming
-  /// approach to the cutting-stock problem", 1961; Farley, 1990; Waescher, Gau, "Heuristics for the
-  /// integer one-dimensional cutting stock problem: a computational study", 1996.
+  /// step. The number of patterns is at most ten times the number of different demands.
+  /// Determinism: portable. Errors: as `pack_histogram`. Sources: Gilmore, Gomory, "A linear
+  /// programming approach to the cutting-stock problem", 1961; Farley, 1990; Waescher, Gau,
+  /// "Heuristics for the integer one-dimensional cutting stock problem: a computational study",
+  /// 1996.
   template <std::size_t R, class Capacity>
     requires measure<Capacity> && detail::same_kinds<resources<R>, Capacity> &&
         std::integral<detail::working_weight<Capacity>>

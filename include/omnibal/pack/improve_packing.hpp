@@ -486,9 +486,9 @@ struct improve_packing_fn {
   /// the same as in `best_fit_decreasing`, and less if most groups are full. Memory: about 56 + 16R
   /// bytes per sample. Determinism: portable for integers. Errors: the errors of
   /// `best_fit_decreasing` for capacity and demands; `std::invalid_argument` if `start` contains an
-  /// index twice or not at all, if it contains an index that is not a sample, if it lists an
-  /// oversized sample in a group or a fitting sample as oversized, if a group exceeds the capacity,
-  /// or if `options.spare_groups` is outside [0, 1].
+  /// index twice or not at all, or if it contains an index that is not a sample. It is also thrown
+  /// if `start` lists an oversized sample in a group or a fitting sample as oversized, if a group
+  /// exceeds the capacity, or if `options.spare_groups` is outside [0, 1].
   template <class Samples, class Demand, class Capacity, class GoOn = detail::never_ends,
             executor Executor = serial_executor>
     requires detail::measured_samples<Samples, Demand, Capacity> && progress_predicate<GoOn>

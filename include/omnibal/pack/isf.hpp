@@ -34,10 +34,10 @@ struct isf_fn {
   /// Complexity: linear in `report.item_rounds`. Memory: at most 24 + 8R bytes per sample,
   /// including the result; with `rng::feistel` or a shuffler of indices, 8 to 8R + 8 bytes per
   /// sample more. Determinism: portable for integers. Errors: `std::invalid_argument` if the
-  /// capacity is not positive, a threshold is above the capacity, there are no rounds, a gain is
-  /// not in [0, 1], a demand is negative or not finite, or a shuffler does not permute;
-  /// `std::length_error` if there are more than 2^32 - 1 samples. Source: Yao et al., OmniBal, ICML
-  /// 2025.
+  /// capacity is not positive, a threshold is above the capacity, there are no rounds, or a gain is
+  /// not in [0, 1]. It is also thrown if a demand is negative or not finite, or a shuffler does not
+  /// permute. Further errors: `std::length_error` if there are more than 2^32 - 1 samples. Source:
+  /// Yao et al., OmniBal, ICML 2025.
   template <class Samples, class Demand, class Capacity, class Keep,
             class Shuffle = rng::fisher_yates>
     requires detail::measured_samples<Samples, Demand, Capacity> &&

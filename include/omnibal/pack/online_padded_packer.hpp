@@ -88,8 +88,8 @@ class online_padded_packer {
 
   /// Creates a packer with the same future as the packer that returned `state`. Errors: the errors
   /// of the first constructor, and `std::invalid_argument` for samples that no packer with these
-  /// options could hold: too many, oversized, with an invalid demand, not in the order of their
-  /// pushes, or waiting for too long.
+  /// options could hold. Such samples are too many or oversized, have an invalid demand, are not in
+  /// the order of their pushes, or wait for too long.
   explicit online_padded_packer(state_type const& state)
       : options_(state.options), capacity_(state.capacity), pushes_(state.pushes) {
     detail::check_capacity(name, capacity_);
@@ -117,10 +117,10 @@ class online_padded_packer {
   ~online_padded_packer() = default;
 
   /// Adds a sample and returns a group if a group is due. A sample that exceeds the capacity by
-  /// itself is rejected, and the result reports it. `demand` is a weight or resources, with the
-  /// same number of kinds as the capacity. `id` is chosen by the caller and may repeat. Errors:
-  /// `std::invalid_argument` if the demand is negative or not finite; the packer is unchanged then.
-  /// Allocates nothing.
+  /// itself is rejected, and the result reports it. The argument `demand` is a weight or resources,
+  /// with the same number of kinds as the capacity. `id` is chosen by the caller and may repeat.
+  /// Errors: `std::invalid_argument` if the demand is negative or not finite; the packer is
+  /// unchanged then. Allocates nothing.
   template <measure Demand>
     requires detail::same_kinds<Demand, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Demand>::type, T>, T>

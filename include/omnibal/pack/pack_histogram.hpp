@@ -35,7 +35,7 @@ struct pack_histogram_fn {
   ///
   /// With one resource, the number of groups is the number of groups of `best_fit_decreasing`. With
   /// several resources, the samples are packed in the order of `best_fit_decreasing` by the same
-  /// score, and equal samples in the order of the histogram; the number of groups is the same if
+  /// score, and equal samples in the order of the histogram. The number of groups is the same if
   /// the lookup of groups is exact, as it is for common capacities. The samples of an entry that
   /// exceeds the capacity are in no group, and `oversized` of the plan lists the entry. The lower
   /// bound is the bound L2 of Martello and Toth, conflicts of two resources, and prices of patterns
@@ -43,10 +43,10 @@ struct pack_histogram_fn {
   ///
   /// `capacity` is a number or resources of R integers up to 2^63 - 1. Complexity: linear in the
   /// entries of the histogram and the parts of the plan, except for comparisons among rooms with
-  /// equal leading bits, and with several resources up to 64 cells for each part; the number of
-  /// samples does not matter. Memory: about 200 bytes for each entry, with the result, 32 bytes for
-  /// each part, and with several resources 1 MiB. Determinism: portable. Errors:
-  /// `std::invalid_argument` if the capacity is not positive, `std::length_error` if there are 2^31
+  /// equal leading bits. With several resources, up to 64 cells for each part are added. The number
+  /// of samples does not matter. Memory: about 200 bytes for each entry, with the result, 32 bytes
+  /// for each part, and with several resources 1 MiB. Determinism: portable. Errors:
+  /// `std::invalid_argument` if the capacity is not positive; `std::length_error` if there are 2^31
   /// entries or more. Sources: Johnson, 1973; Gilmore, Gomory, "A linear programming approach to
   /// the cutting stock problem", 1961.
   template <std::size_t R, class Capacity>

@@ -16,9 +16,9 @@ namespace omnibal::inline v0 {
 
 struct pack_padded_fn {
   /// Packs the samples into the fewest batches whose padded amount is within the capacity: the
-  /// number of samples times the largest demand, for each resource. `pack_padded(lengths,
-  /// std::identity{}, 8192)` gives batches of at most 8,192 tokens with their padding. Encoders
-  /// and kernels that require rectangles have such batches.
+  /// number of samples times the largest demand, for each resource. For example,
+  /// `pack_padded(lengths, std::identity{}, 8192)` returns batches of at most 8,192 tokens with
+  /// their padding. Encoders and kernels that require rectangles have such batches.
   ///
   /// The number of batches is the least possible one for any number of resources. With one
   /// resource, no other packing into so few batches has a smaller padded amount in total. With

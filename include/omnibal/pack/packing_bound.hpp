@@ -70,20 +70,20 @@ struct packing_bound_fn {
   /// capacity: the largest of several bounds. Oversized samples, which no group holds, do not
   /// count.
   ///
-  /// - Volume and Martello-Toth L2 of each resource: each sample above half of the capacity
+  /// - Volume and Martello-Toth L2 of each resource. Each sample above half of the capacity
   ///   requires its own group, and the smaller samples require room in these groups or in further
   ///   groups. The maximum over all thresholds is exact. Source: Martello, Toth, Knapsack Problems,
   ///   1990, chapter 8.
-  /// - Patterns of each resource with a capacity below 256, such as images: if no group can hold
+  /// - Patterns of each resource with a capacity below 256, such as images. If no group can hold
   ///   amounts with a total price above 1, the prices of all amounts add up to a bound. For
   ///   example, under a capacity of 12 images two samples of 5 leave room for two more images;
   ///   samples of 5, 3 and 1 images then have prices of 1/2, 1/4 and zero. Sources: Gilmore,
   ///   Gomory, 1961; Plotkin, Shmoys, Tardos, 1995.
-  /// - Pairwise conflicts of two resources a and b: for each threshold x, up to half of the
-  ///   capacity of b, no two samples can share a group if each has a above half and b >= x, or
-  ///   b > capacity - x.
+  /// - Pairwise conflicts of two resources a and b, for each threshold x up to half of the capacity
+  ///   of b. No two samples can share a group if each has a above half and b >= x, or b >
+  ///   capacity - x.
   /// - With `effort::thorough`, dual feasible functions of each resource with a capacity up to
-  ///   2^31: they round amounts such that no set of amounts that fits a group exceeds the group
+  ///   2^31. They round amounts such that no set of amounts that fits a group exceeds the group
   ///   afterwards. For example, each amount of 340 under a capacity of 1000 counts as a half,
   ///   because no three fit. With several resources the functions also apply to the sum of the
   ///   shares that samples use of all capacities. Each application costs at most a fixed number of

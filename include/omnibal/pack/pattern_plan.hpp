@@ -25,8 +25,9 @@ struct pattern_part {
 
 /// Groups under a capacity without names of samples: pattern p says which demands a group contains,
 /// and `multiplicities[p]` groups are of this pattern. Groups are numbered pattern by pattern.
-/// A plan of `pack_histogram` has at most twice as many patterns as different demands. Memory: 8R +
-/// 8 bytes for each different demand, 16 bytes for each pattern, and 16 bytes for each part.
+/// The number of patterns in a plan of `pack_histogram` is at most twice the number of different
+/// demands. Memory: 8R + 8 bytes for each different demand, 16 bytes for each pattern, and 16 bytes
+/// for each part.
 template <std::size_t R = 1>
 struct pattern_plan {
   /// The samples that the plan packs.

@@ -27,9 +27,9 @@ inline constexpr std::uint64_t no_group = std::numeric_limits<std::uint64_t>::ma
 
 struct place_samples_fn {
   /// Returns the number of the group of each sample of a shard, or `no_group` for a sample that
-  /// exceeds the capacity. `before` is the histogram of all samples of the shards before this one:
-  /// the only thing that a shard knows of the others, besides the plan. The groups of all shards
-  /// together contain each sample of the plan exactly once, as the patterns say.
+  /// exceeds the capacity. The argument `before` is the histogram of all samples of the shards
+  /// before this one. Besides the plan, a shard knows nothing else of the other shards. The groups
+  /// of all shards together contain each sample of the plan exactly once, as the patterns say.
   ///
   /// Samples with equal demands take the places of their entry in order: shard by shard, and within
   /// a shard by ascending index. If shards are consecutive parts of one data set, the groups

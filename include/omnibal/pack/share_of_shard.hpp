@@ -18,8 +18,9 @@ struct share_of_shard_fn {
   /// Returns the number of groups of each pattern that one of several equal shards gets: group g of
   /// the plan belongs to shard `g % shards`. Over all shards, the numbers add up to the
   /// multiplicities. Each number is the multiplicity divided by the number of shards, rounded down
-  /// or up, and so is the number of groups of a shard: an apportionment by largest remainders whose
-  /// ties are passed from pattern to pattern in turn.
+  /// or up. The number of groups of a shard is the number of all groups divided in the same way.
+  /// This is an apportionment by largest remainders whose ties are passed from pattern to pattern
+  /// in turn.
   ///
   /// Complexity: linear in the patterns. Memory: the result. Determinism: portable. Errors:
   /// `std::invalid_argument` if `shards` is zero or `shard` is not below `shards`. Source:

@@ -87,9 +87,9 @@ struct split_long_fn {
   /// `length` maps a sample to an integer. A sample that fits is one piece; an empty sample is a
   /// piece of zero tokens. Complexity: linear in samples and pieces, plus the packer. Memory: 24
   /// bytes per piece, plus the packer. Determinism: portable if the packer is portable. Errors:
-  /// `std::invalid_argument` if the capacity is not positive, a length is negative, the multiple is
-  /// not in [1, capacity], or the packer does not put every piece into a group; `std::length_error`
-  /// if there are more than 2^32 - 1 samples or pieces.
+  /// `std::invalid_argument` if the capacity is not positive, a length is negative, or the multiple
+  /// is not in [1, capacity]. It is also thrown if the packer does not put every piece into a
+  /// group. Further errors: `std::length_error` if there are more than 2^32 - 1 samples or pieces.
   template <class Samples, class Length, class Packer>
   requires detail::measured_samples<Samples, Length, std::int64_t> &&
       integral_measure<demand_result<Length, sample_reference<Samples>>> &&

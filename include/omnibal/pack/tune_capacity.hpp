@@ -68,10 +68,11 @@ struct tune_capacity_fn {
   /// following part, until the finalists have more; three sorts of the samples. Memory: 12R + 28
   /// bytes per sample and the packer's memory, on each thread of an executor. Determinism: portable
   /// for integers, with a portable packer and objective. Errors: `std::invalid_argument` if the
-  /// target is not positive and finite, options are out of range, a demand is negative or not
-  /// finite, an objective is not finite, or the packer loses samples; `std::length_error` if there
-  /// are more than 2^32 - 1 samples. Sources: Yao et al., OmniBal, ICML 2025; Karnin, Koren,
-  /// Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013 (successive halving).
+  /// target is not positive and finite, or options are out of range. It is also thrown if a demand
+  /// is negative or not finite, an objective is not finite, or the packer loses samples. Further
+  /// errors: `std::length_error` if there are more than 2^32 - 1 samples. Sources: Yao et al.,
+  /// OmniBal, ICML 2025; Karnin, Koren, Somekh, "Almost optimal exploration in multi-armed
+  /// bandits", ICML 2013 (successive halving).
   template <sample_range Samples, class Demand, class Packer, class Objective,
             executor Executor = serial_executor>
     requires detail::tunable<Samples, Demand, Packer, Objective>

@@ -29,11 +29,11 @@ struct partition_layers_fn {
   /// known, use `partition_throughput`, which compares the steps themselves.
   ///
   /// `layers` is the number of layers, or a range of which only the size is used. `cost(stage,
-  /// first, last)` is the cost of the layers [first, last) as that stage. `fits(stage, first,
-  /// last)` returns true if these layers may be that stage. Both functors are called only for
-  /// stages with layers and only for few of all possible stages; they may be called more than once
-  /// with the same arguments. An empty stage has zero cost. A cost equal to the largest value of
-  /// its type means that the stage cannot run.
+  /// first, last)` is the cost of the layers [first, last) as that stage. The call `fits(stage,
+  /// first, last)` returns true if these layers may be that stage. Both functors are called only
+  /// for stages with layers and only for few of all possible stages; they may be called more than
+  /// once with the same arguments. An empty stage has zero cost. A cost equal to the largest value
+  /// of its type means that the stage cannot run.
   ///
   /// `options.constraints` contains the memory and the fixed cuts. If no stages satisfy the memory
   /// and the predicate, the status is `infeasible`, and the result has the stage and the missing
@@ -50,11 +50,12 @@ struct partition_layers_fn {
   /// the widths of the windows. Memory: 8 bytes for each position of each window, and about 30
   /// bytes for each layer and each stage. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a cost that is negative, not finite, above 2^63 - 1 or below its
-  /// base, for lists of the wrong length, for fewer layers than stages if empty stages are
-  /// forbidden, and for constraints that contradict each other, which the error names;
-  /// `std::overflow_error` if the sum of `base`, of the bytes or, with devices, of the stages
-  /// exceeds its type; `std::length_error` above 2^32 - 1 layers or stages. Source: after Pinar,
-  /// Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", JPDC 2004.
+  /// base, and for lists of the wrong length. It is also thrown for fewer layers than stages if
+  /// empty stages are forbidden, and for constraints that contradict each other, which the error
+  /// names. Further errors: `std::overflow_error` if the sum of `base`, of the bytes or, with
+  /// devices, of the stages exceeds its type; `std::length_error` above 2^32 - 1 layers or stages.
+  /// Source: after Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning",
+  /// JPDC 2004.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},

@@ -236,10 +236,10 @@ struct partition_result {
   [[nodiscard]] friend bool operator==(partition_result const&, partition_result const&) = default;
 };
 
-/// A stage predicate that also returns the number of bytes by which a stage exceeds its memory.
-/// `missing_bytes(stage, first, last)` is positive if the stage does not fit; otherwise the value
-/// is the remaining memory as a negative number. If no stages satisfy such a predicate, the result
-/// of a partition has a stage and its missing bytes.
+/// A stage predicate that also returns the number of bytes by which a stage exceeds its memory. The
+/// value `missing_bytes(stage, first, last)` is positive if the stage does not fit; otherwise it is
+/// the remaining memory as a negative number. If no stages satisfy such a predicate, the result of
+/// a partition has a stage and its missing bytes.
 template <class Predicate>
 concept memory_predicate = stage_predicate<Predicate> &&
     requires(Predicate const& rule, std::size_t number) {

@@ -196,10 +196,9 @@ struct partition_minimax_fn {
   /// earlier passes left. Memory: 20 bytes for each layer, 56 bytes for each stage, and 6 KiB.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for no stages, for a cost
   /// that is negative, not finite or above 2^63 - 1, and for fewer layers than stages if empty
-  /// stages are forbidden; `std::overflow_error` if the sum of the costs exceeds its type;
-  /// `std::length_error` above
-  /// 2^32 - 1 layers or stages. Source: Pinar, Aykanat, "Fast optimal load balancing algorithms for
-  /// 1D partitioning", JPDC 2004.
+  /// stages are forbidden. Further errors: `std::overflow_error` if the sum of the costs exceeds
+  /// its type; `std::length_error` above 2^32 - 1 layers or stages. Source: Pinar, Aykanat, "Fast
+  /// optimal load balancing algorithms for 1D partitioning", JPDC 2004.
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
   [[nodiscard]] auto operator()(Layers const& layers, std::size_t stages, Cost const& cost = {},

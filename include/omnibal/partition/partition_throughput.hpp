@@ -65,15 +65,15 @@ struct partition_throughput_fn {
   /// time of the step. Floating-point costs are added from the last stage to the first.
   ///
   /// If `options.constraints.devices` is less than `stages`, devices run several stages each by the
-  /// interleaved 1F1B schedule. `objective` is then an estimate from the load of the busiest
-  /// device. It is micro-batches times this load, plus (sum - load) / (stages of a device) to fill
-  /// the pipeline, rounded up. No step is shorter than micro-batches times this load. The schedule
-  /// requires a multiple of the devices; the search rounds other numbers of micro-batches up, and
-  /// `objective` uses the given number. A local search selects the stages with the shortest
+  /// interleaved 1F1B schedule. The member `objective` is then an estimate from the load of the
+  /// busiest device. It is micro-batches times this load, plus (sum - load) / (stages of a device)
+  /// to fill the pipeline, rounded up. No step is shorter than micro-batches times this load. The
+  /// schedule requires a multiple of the devices; the search rounds other numbers of micro-batches
+  /// up, and `objective` uses the given number. A local search selects the stages with the shortest
   /// simulated step; the backward pass is two thirds of each cost. The search starts, among others,
   /// from equal counts of layers if memory and rules allow them, with the longer stages spread,
-  /// first or last. `lower_bound` holds for `objective` and all cuts, and `proven` is false if the
-  /// stages with the shortest step do not have the smallest objective.
+  /// first or last. The member `lower_bound` holds for `objective` and all cuts, and `proven` is
+  /// false if the stages with the shortest step do not have the smallest objective.
   ///
   /// The search first finds the smallest bottleneck. Then it finds the smallest sum under limits on
   /// the bottleneck, from higher to lower ones, as long as a smaller sum can still shorten the
@@ -81,9 +81,9 @@ struct partition_throughput_fn {
   ///
   /// Complexity: as `partition_layers`, plus a pass over the same windows for each bottleneck that
   /// is tried. A pass examines every end of a stage that the lower bound leaves. Determinism:
-  /// portable for integers. Errors: as `partition_layers`, `std::invalid_argument` for no
-  /// micro-batches or more than 2^32 - 1, and `std::overflow_error` if the sum of the stages or the
-  /// time of a step exceeds its type, or if the sum is the largest value of its type.
+  /// portable for integers. Errors: as `partition_layers`, and `std::invalid_argument` for no
+  /// micro-batches or more than 2^32 - 1. Further errors: `std::overflow_error` if the sum of the
+  /// stages or the time of a step exceeds its type, or if the sum is the largest value of its type.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},

@@ -29,9 +29,9 @@
 
 namespace omnibal::inline v0 {
 
-/// The weights of the two parts of `cut_score`. `variance` is the score of stages whose times have
-/// a standard deviation equal to their mean. `traffic` is the score of cuts that send the average
-/// traffic of a layer.
+/// The weights of the two parts of `cut_score`. The weight `variance` is the score of stages whose
+/// times have a standard deviation equal to their mean. `traffic` is the score of cuts that send
+/// the average traffic of a layer.
 struct cut_weights {
   double variance = 1.0;
   /// With the default, average traffic has the same score as times with a standard deviation of a

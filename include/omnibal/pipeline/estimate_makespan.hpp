@@ -116,15 +116,16 @@ struct estimate_makespan_fn {
     return sum;
   }
 
-  /// Estimates the time of a step of stages with several chunks. `virtual_stages` are in the order
-  /// of the model, and `time` returns the time of a virtual stage for a micro-batch, forward and
-  /// backward together. The estimate is micro-batches * (2 load + rounds + widest) / 4 + fill,
-  /// rounded up for integers. `load` is the largest sum of the chunks of a stage. Stages run chunks
-  /// with the same number, a round, at about the same time. `rounds` is the sum over the rounds of
-  /// the largest chunk. `widest` is the time of a stage if all of its chunks took the average time
-  /// of the longest round; it is at least the load. `fill` is (sum - load) / chunks: the time in
-  /// which the first micro-batch reaches the last stage and the last micro-batch returns. With the
-  /// placement `v_shape`, `fill` is a third of this, because it has only the forward pass.
+  /// Estimates the time of a step of stages with several chunks. The elements of `virtual_stages`
+  /// are in the order of the model, and `time` returns the time of a virtual stage for a
+  /// micro-batch, forward and backward together. The estimate is micro-batches * (2 load + rounds +
+  /// widest) / 4 + fill, rounded up for integers. `load` is the largest sum of the chunks of a
+  /// stage. Stages run chunks with the same number, a round, at about the same time. The value
+  /// `rounds` is the sum over the rounds of the largest chunk. The value `widest` is the time of a
+  /// stage if all of its chunks took the average time of the longest round; it is at least the
+  /// load. `fill` is (sum - load) / chunks: the time in which the first micro-batch reaches the
+  /// last stage and the last micro-batch returns. With the placement `v_shape`, `fill` is a third
+  /// of this, because it has only the forward pass.
   ///
   /// With one chunk the estimate equals the estimate of the other call. The estimate is exact for
   /// `interleaved_1f1b` and `zb_v` if all chunks and, for `zb_v`, all passes are equal, transfers

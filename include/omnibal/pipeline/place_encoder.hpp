@@ -30,8 +30,8 @@ struct place_encoder_options {
 struct place_encoder_fn {
   /// Returns lists in which the devices of a pipeline run an encoder in the idle time of the
   /// language model. Each device keeps the order of the schedule and runs forward and backward
-  /// passes of the encoder in between. `memory` has the largest number of bytes of each device; if
-  /// it is empty, the memory is unlimited. The other arguments are the arguments of
+  /// passes of the encoder in between. The range `memory` has the largest number of bytes of each
+  /// device; if it is empty, the memory is unlimited. The other arguments are the arguments of
   /// `simulate_encoder`.
   ///
   /// The step is never longer than `before_makespan`, if the lists of that step fit into the
@@ -46,8 +46,8 @@ struct place_encoder_fn {
   /// `options.simulations` moves. Memory: about 200 bytes for each operation, and 8 bytes for each
   /// pair of an operation and a stage. Determinism: portable for integers. Errors: the errors of
   /// `simulate_encoder`; `std::invalid_argument` if `memory` does not have an entry for each
-  /// device, if an entry is negative, if the language model without the encoder exceeds an entry,
-  /// and if no candidate fits into the memory.
+  /// device, or if an entry is negative. It is also thrown if the language model without the
+  /// encoder exceeds an entry, and if no candidate fits into the memory.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes, scalar_measure T>
   [[nodiscard]] encoder_placement<encoder_time<Times, Transfers, T>> operator()(

@@ -32,11 +32,12 @@ struct simulate_encoder_fn {
   /// Complexity: a few steps for each operation, and n log n for the memory. Memory: about 100
   /// bytes for each operation. Determinism: portable for integers. Errors: the errors of
   /// `simulate_pipeline` for the language model; `std::invalid_argument` if a list of the encoder
-  /// does not have an entry for each micro-batch, if a time, a transfer or bytes are negative or
-  /// not finite, if a device or a reader does not exist, if one is named twice or if there is no
-  /// reader, if an operation of the lists is missing, wrong or on a wrong device, and if an
-  /// operation waits forever; `std::overflow_error` if the sum of all times or of the bytes of a
-  /// device exceeds its type; `std::length_error` if there are more than 2^32 - 1 pieces.
+  /// does not have an entry for each micro-batch. It is also thrown if a time, a transfer or bytes
+  /// are negative or not finite, if a device or a reader does not exist or is named twice, or if
+  /// there is no reader. It is thrown as well if an operation of the lists is missing, wrong or on
+  /// a wrong device, and if an operation waits forever. Further errors: `std::overflow_error` if
+  /// the sum of all times or of the bytes of a device exceeds its type; `std::length_error` if
+  /// there are more than 2^32 - 1 pieces.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes, scalar_measure T>
   [[nodiscard]] encoder_simulation<encoder_time<Times, Transfers, T>> operator()(

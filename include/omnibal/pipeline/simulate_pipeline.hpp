@@ -604,11 +604,12 @@ struct simulate_pipeline_fn {
   /// 16 bytes for each pair of a virtual stage and a micro-batch; 32 bytes for each operation of a
   /// timeline. A workspace that has been used for a step of at least the same size avoids
   /// allocations. Determinism: portable for integers. Errors: `std::invalid_argument` if the sizes
-  /// of the schedule are invalid, if the schedule runs a unit twice or a unit that does not exist,
-  /// if its order is impossible, if the schedule waits forever (the message names the stage and its
-  /// missing input), if ranges do not have the number of virtual stages, cuts or micro-batches, and
-  /// if times or bytes are negative or not finite; `std::overflow_error` if a time or the bytes of
-  /// a stage exceed their type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
+  /// of the schedule are invalid, if ranges do not have the number of virtual stages, cuts or
+  /// micro-batches, and if times or bytes are negative or not finite. It is also thrown if the
+  /// schedule runs a unit twice or a unit that does not exist, and if its order is impossible. It
+  /// is thrown as well if the schedule waits forever; the message names the stage and its missing
+  /// input. Further errors: `std::overflow_error` if a time or the bytes of a stage exceed their
+  /// type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes>
   simulation<simulated_time<Times, Transfers>> const& operator()(

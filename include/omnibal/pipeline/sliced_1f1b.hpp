@@ -23,9 +23,9 @@ namespace omnibal::inline v0 {
 /// pass, plus one for each later stage. This includes the keys and values that later slices need.
 ///
 /// If all slices take the same time, the time of the step is 1 + (stages - 1) / micro_batches times
-/// the work of a stage; `micro_batches` is the number of all slices. `slice_sequences` cuts slices
-/// of nearly equal time. Source: Sun et al., "Seq1F1B: efficient sequence-level pipeline
-/// parallelism for large language model training", 2024.
+/// the work of a stage; `micro_batches` is the number of all slices. The function `slice_sequences`
+/// cuts slices of nearly equal time. Source: Sun et al., "Seq1F1B: efficient sequence-level
+/// pipeline parallelism for large language model training", 2024.
 struct sliced_1f1b {
   static constexpr bool splits_backward = false;
 

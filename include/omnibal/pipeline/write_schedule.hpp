@@ -21,10 +21,10 @@ namespace omnibal::inline v0 {
 struct write_schedule_fn {
   /// Writes a schedule as CSV to an output iterator of `char` and returns its end. PyTorch reads
   /// the text as a schedule of `torch.distributed.pipelining` (`_load_csv`, format `compute_only`).
-  /// Each row has the operations of one stage of the schedule; PyTorch calls it a rank. `2F7` is
-  /// the forward pass of micro-batch 7 in virtual stage 2; PyTorch calls a virtual stage a stage.
-  /// `B` is a whole backward pass, `I` the gradients of the inputs and `W` the gradients of the
-  /// weights.
+  /// Each row has the operations of one stage of the schedule; PyTorch calls it a rank. For
+  /// example, `2F7` is the forward pass of micro-batch 7 in virtual stage 2; PyTorch calls a
+  /// virtual stage a stage. The letter `B` is a whole backward pass, `I` the gradients of the
+  /// inputs and `W` the gradients of the weights.
   ///
   /// Complexity: a call of `next` for each operation. Memory: the text of a row. Determinism:
   /// portable. Errors: the errors of the schedule; `std::invalid_argument` if the schedule is

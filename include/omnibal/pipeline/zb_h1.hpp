@@ -15,9 +15,8 @@ namespace omnibal::inline v0 {
 /// because other stages wait for them. Stage s postpones the gradients of the weights of s
 /// micro-batches to its idle time at the end of the step. No stage keeps more micro-batches in
 /// flight than the first stage of 1F1B. The idle time of every stage is (stages - 1) * (forward +
-/// backward
-/// - weight) under three conditions: stages are equal, the micro-batches are no fewer than the
-/// stages, and weight is no larger than forward and no larger than backward. Source: Qi et al.,
+/// backward - weight) under three conditions. Stages are equal, the micro-batches are no fewer than
+/// the stages, and weight is no larger than forward and no larger than backward. Source: Qi et al.,
 /// "Zero bubble pipeline parallelism", 2023.
 struct zb_h1 {
   std::size_t stages = 1;

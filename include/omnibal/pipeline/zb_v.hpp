@@ -41,8 +41,8 @@ struct zb_v_fn {
   /// Returns a schedule for `batches` micro-batches with two chunks in a V and a split backward
   /// pass. Each stage keeps at most the activations of the first stage of 1F1B, that is, 2 * stages
   /// units of half the size. If forward, backward and weight take the same time in all chunks and
-  /// there are at least as many micro-batches as stages, no stage is idle between its operations.
-  /// For other times, `list_schedule` finds a shorter schedule. Source: Qi et al., "Pipeline
+  /// there are no fewer micro-batches than stages, no stage is idle between its operations. For
+  /// other times, `list_schedule` finds a shorter schedule. Source: Qi et al., "Pipeline
   /// parallelism with controllable memory", 2024.
   ///
   /// Complexity: a few microseconds for each operation. Memory: about 200 bytes for each virtual

@@ -88,10 +88,10 @@ struct offload_links {
   /// memory.
   ///
   /// The search is the search of `plan_pipeline`. The lower bound of the time of a stage considers
-  /// only two limits: its memory for all micro-batches at the end of the forward pass, and the
-  /// bytes that the link transfers in all its passes. `select_activations` solves the stages
-  /// between the cuts, and the search raises their bounds. If stages share a link, the result is
-  /// the best one for the given shares.
+  /// only two limits. The first is its memory for all micro-batches at the end of the forward pass.
+  /// The second is the bytes that the link transfers in all its passes. `select_activations` solves
+  /// the stages between the cuts, and the search raises their bounds. If stages share a link, the
+  /// result is the best one for the given shares.
   ///
   /// Complexity: about 100 steps for each pair of a stage and consecutive layers that the stage can
   /// have in a good plan; each round calls `partition_throughput` and `select_activations`. Memory:

@@ -45,8 +45,8 @@ struct plan_pipeline_options {
   std::size_t micro_batches = 0;
   /// The maximum number of micro-batches whose activations a stage keeps at the same time: a list
   /// by stage, or one value for all. If the list is empty, the numbers are the numbers of 1F1B: the
-  /// number of stages from this stage to the last, but at most the number of micro-batches.
-  /// `peak_in_flight` returns the numbers of any schedule.
+  /// number of stages from this stage to the last, but at most the number of micro-batches. The
+  /// function `peak_in_flight` returns the numbers of any schedule.
   weight_list<std::int64_t> in_flight{};
   /// The constraints on the cuts; members for bytes, capacity and devices must not be set. With
   /// several chunks, the stages of the constraints are the virtual stages.

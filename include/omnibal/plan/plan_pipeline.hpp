@@ -58,15 +58,15 @@ struct plan_pipeline_fn {
   /// have in a good plan; each round calls `partition_throughput` and `select_recompute`. Memory: 8
   /// bytes for each of these pairs, 1600 bytes for each layer. Determinism: portable for integers.
   /// Errors: `std::invalid_argument` if there are no stages or micro-batches, if lists have the
-  /// wrong length, if a layer has no choices, if times are negative or not finite, if bytes are
-  /// negative, if micro-batches in flight or states are below 1, and if constraints contradict each
-  /// other or have bytes, capacity or devices; `std::overflow_error` if the largest times, the
-  /// reserve and state bytes, the time of a step or the missing bytes exceed these limits;
-  /// `std::length_error` if there are more than 2^32 - 1 layers or stages. If the memory is too
-  /// small, the function does not throw; the status is infeasible. Source: the objective is from
-  /// Tarnawski, Narayanan, Phanishayee, "Piper: multidimensional planner for DNN parallelization",
-  /// NeurIPS 2021; the bounds are from Fisher, "The Lagrangian relaxation method for solving
-  /// integer programming problems", 1981.
+  /// wrong length, if a layer has no choices, and if micro-batches in flight or states are below 1.
+  /// It is also thrown if times are negative or not finite, if bytes are negative, and if
+  /// constraints contradict each other or have bytes, capacity or devices. Further errors:
+  /// `std::overflow_error` if the largest times, the reserve and state bytes, the time of a step or
+  /// the missing bytes exceed these limits; `std::length_error` above 2^32 - 1 layers or stages. If
+  /// the memory is too small, the function does not throw; the status is infeasible. Source: the
+  /// objective is from Tarnawski, Narayanan, Phanishayee, "Piper: multidimensional planner for DNN
+  /// parallelization", NeurIPS 2021; the bounds are from Fisher, "The Lagrangian relaxation method
+  /// for solving integer programming problems", 1981.
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 plan_pipeline_options const& options) const {
@@ -97,9 +97,9 @@ struct plan_pipeline_fn {
   /// Complexity: `options.effort` limits the moves, the nodes of the search over all cuts, and the
   /// simulated operations; each move solves the stages that it changes. Memory: the solved stages.
   /// Determinism: portable for integers. Errors: as above, and `std::invalid_argument` if the
-  /// placement is bidirectional, if a placement other than looped has no units in flight, if units
-  /// are negative or belong to another number of chunks, and if `options.in_flight` is set for
-  /// several chunks or `chunks.in_flight` for one.
+  /// placement is bidirectional, or if a placement other than looped has no units in flight. It is
+  /// also thrown if units are negative or belong to another number of chunks, and if
+  /// `options.in_flight` is set for several chunks or `chunks.in_flight` for one.
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 stage_chunks const& chunks,

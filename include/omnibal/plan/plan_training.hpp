@@ -46,9 +46,10 @@ struct combine_shapes_fn {
   /// memory.
   ///
   /// Complexity: linear. Memory: the result. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` if there are no shapes, if counts are negative or all zero, if the
-  /// number of layers or of choices differs from the first shape, and if times or bytes are
-  /// negative or not finite; `std::overflow_error` if the counts add up to more than 2^63 - 1.
+  /// `std::invalid_argument` if there are no shapes, if counts are negative or all zero, or if the
+  /// number of layers or of choices differs from the first shape. It is also thrown if times or
+  /// bytes are negative or not finite. Further errors: `std::overflow_error` if the counts add up
+  /// to more than 2^63 - 1.
   template <scalar_measure Time>
   [[nodiscard]] std::vector<plan_layer<Time>> operator()(
       std::vector<shape_layers<Time>> const& shapes) const {

@@ -31,9 +31,9 @@ struct predict_step_fn {
   ///
   /// A model visits an `embedding`, `transformer` layers, `prediction_layer`s, a `language_head`
   /// and the parts of a vision tower: `patch_embedding`, `vision_transformer`, `tower_norm` and
-  /// `projector`. `even_boundaries` expects a model without a tower, so that a model with a tower
-  /// needs `boundaries`. The prediction describes even work: equal ranks, no stragglers, no loading
-  /// of data, no checkpoints. docs/evidence/step_model.md has its errors.
+  /// `projector`. The function `even_boundaries` expects a model without a tower, so that a model
+  /// with a tower needs `boundaries`. The prediction describes even work: equal ranks, no
+  /// stragglers, no loading of data, no checkpoints. docs/evidence/step_model.md has its errors.
   ///
   /// Complexity: a few steps for each unit of the model and each operation of the schedule. Memory:
   /// as `simulate_pipeline`. Determinism: portable if the compiler does not contract operations.

@@ -68,9 +68,10 @@ struct simulate_training_fn {
   /// Complexity: a call of `cost` for each micro-batch and `simulate_pipeline` for each rank and
   /// step. Memory: 48 bytes for each pair of a micro-batch and a stage. Determinism: portable,
   /// except for `waiting_share`. Errors: `std::invalid_argument` if the plan is infeasible, if the
-  /// chunks of a schedule or their placement differ from the plan, if costs do not have the number
-  /// of layers of the plan, if choices do not exist in the costs, and if micro-batches do not
-  /// exist; the errors of `device_model` and `simulate_pipeline`.
+  /// chunks of a schedule or their placement differ from the plan, and if costs do not have the
+  /// number of layers of the plan. It is also thrown if choices do not exist in the costs, and if
+  /// micro-batches do not exist. Further errors: the errors of `device_model` and
+  /// `simulate_pipeline`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost,
             pipeline_schedule Schedule = one_f_one_b>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,

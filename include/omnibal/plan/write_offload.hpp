@@ -138,9 +138,9 @@ inline constexpr write_offload_plan_fn write_offload_plan{};
 
 struct write_checkpoint_policies_fn {
   /// Writes the policies of selective activation checkpointing in PyTorch as one JSON object to an
-  /// output iterator of `char` and returns its end: the object
-  /// `{"layers":[{"attention":"MUST_SAVE"}]}` maps, for each layer, each name to an enumerator of
-  /// `torch.utils.checkpoint.CheckpointPolicy`. `names` are the names of the modules.
+  /// output iterator of `char` and returns its end. For each layer, the object maps each name to an
+  /// enumerator of `torch.utils.checkpoint.CheckpointPolicy`, for example
+  /// `{"layers":[{"attention":"MUST_SAVE"}]}`. `names` are the names of the modules.
   /// `examples/python/checkpoint_policy.py` reads the file and creates the policy of a layer.
   ///
   /// Complexity: linear. Memory: the text. Determinism: portable. Errors: `std::invalid_argument`
@@ -212,9 +212,9 @@ struct megatron_offload_flags_fn {
   /// bytes. `layer_input` is allowed only if all other modules of all layers are recomputed.
   ///
   /// Complexity: linear. Memory: a few numbers for each group. Determinism: portable. Errors:
-  /// `std::invalid_argument` if the plan and the layers do not match, if a layer does not have one
-  /// module for each name, and if Megatron-LM cannot run the plan: the message names the layer, the
-  /// module or the flag. Source: Megatron-LM,
+  /// `std::invalid_argument` if the plan and the layers do not match, or if a layer does not have
+  /// one module for each name. It is also thrown if Megatron-LM cannot run the plan; the message
+  /// names the layer, the module or the flag. Source: Megatron-LM,
   /// docs/user-guide/features/fine_grained_activation_offloading.md.
   [[nodiscard]] megatron_offload operator()(offload_plan const& plan,
                                             std::span<offload_layer const> layers,

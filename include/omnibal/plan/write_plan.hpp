@@ -106,10 +106,10 @@ struct write_megatron_layout_fn {
   /// order of the model.
   ///
   /// Complexity: linear. Memory: a few strings. Determinism: portable. Errors:
-  /// `std::invalid_argument` if the boundaries do not start at zero or are not ascending, if a
-  /// letter is not E, t, m or L, and if Megatron-LM cannot run the order of the letters: one E
-  /// first, then t, then all m on one stage, and one L last. Source: Megatron-LM,
-  /// megatron/core/transformer/pipeline_parallel_layer_layout.py.
+  /// `std::invalid_argument` if the boundaries do not start at zero or are not ascending, or if a
+  /// letter is not E, t, m or L. It is also thrown if Megatron-LM cannot run the order of the
+  /// letters. Megatron-LM runs one E first, then t, then all m on one stage, and one L last.
+  /// Source: Megatron-LM, megatron/core/transformer/pipeline_parallel_layer_layout.py.
   template <sample_range Boundaries, layer_letter Letter, std::output_iterator<char> Out>
   requires std::integral<std::ranges::range_value_t<Boundaries const>> Out
   operator()(Boundaries const& boundaries, Letter const& letter, Out out) const {

@@ -63,8 +63,8 @@ struct prefix_steps {
 
 struct balance_prefixes_fn {
   /// Packs sequences that share prefixes into micro-batches of at most `capacity` tokens, the same
-  /// number on every rank, so that the ranks have similar work. `cost` returns the work of the
-  /// tokens of a path between two positions; an example is `prefix_work`. Step 0 has the
+  /// number on every rank, so that the ranks have similar work. The functor `cost` returns the work
+  /// of the tokens of a path between two positions; an example is `prefix_work`. Step 0 has the
   /// micro-batches with the most work. A micro-batch is empty only if there are fewer different
   /// sequences than micro-batches.
   ///

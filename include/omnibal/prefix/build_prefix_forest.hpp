@@ -112,7 +112,7 @@ struct build_prefix_forest_fn {
   /// merged.
   ///
   /// Complexity: linear. Errors: `std::invalid_argument` if the numbers of parents and lengths
-  /// differ, if a parent or an end is not a node, or if parents form a cycle.
+  /// differ, if a parent or an end is not a node, or if parents form a cycle. Further errors:
   /// `std::overflow_error` if the sum of all lengths, or of all sequences, exceeds 2^64 - 1.
   [[nodiscard]] prefix_forest operator()(prefix_nodes const& nodes) const {
     constexpr std::uint32_t none = prefix_forest::no_parent;

@@ -86,10 +86,10 @@ struct pack_prefixes_fn {
   /// `options.steps`. Memory: 150 bytes for each sequence, and with a search 8 log n more.
   /// Determinism: portable. Errors: `std::invalid_argument` if the capacity or the multiple is
   /// zero, and with `oversize_policy::reject` if a sequence exceeds the capacity; the message names
-  /// the sequence and its tokens. `std::overflow_error` if the sum of the tokens exceeds 2^64 - 1.
-  /// Sources: Grange, Kacem, Martin, "Algorithms for the bin packing problem with overlapping
-  /// items" (2018), the problem; Schrimpf, Schneider, Stamm-Wilbrandt, Dueck, "Record breaking
-  /// optimization results using the ruin and recreate principle" (2000).
+  /// the sequence and its tokens. Further errors: `std::overflow_error` if the sum of the tokens
+  /// exceeds 2^64 - 1. Sources: Grange, Kacem, Martin, "Algorithms for the bin packing problem with
+  /// overlapping items" (2018), the problem; Schrimpf, Schneider, Stamm-Wilbrandt, Dueck, "Record
+  /// breaking optimization results using the ruin and recreate principle" (2000).
   [[nodiscard]] prefix_packing operator()(prefix_forest const& forest, std::uint64_t capacity,
                                           pack_prefixes_options const& options = {}) const {
     detail::check_positive(name, "capacity", capacity);

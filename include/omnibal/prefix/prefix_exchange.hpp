@@ -39,9 +39,9 @@ struct prefix_exchange_fn {
   /// A sequence may be in no cell, if it is oversized. Complexity: linear in the number of copies
   /// of nodes, and in the lengths of the paths in nodes. Memory: 40 bytes for each copy of a node.
   /// Determinism: portable. Errors: `std::invalid_argument` if offsets do not ascend from zero to
-  /// the number of sequences, if the number of cells is not a multiple of the ranks, if a cell has
-  /// an index that is not a sequence, or if `token_bytes` is negative; `std::overflow_error` if the
-  /// sum of the bytes exceeds 2^63 - 1.
+  /// the number of sequences, or if the number of cells is not a multiple of the ranks. It is also
+  /// thrown if a cell has an index that is not a sequence, or if `token_bytes` is negative. Further
+  /// errors: `std::overflow_error` if the sum of the bytes exceeds 2^63 - 1.
   template <offset_range Offsets>
   [[nodiscard]] prefix_exchange_plan operator()(prefix_forest const& forest,
                                                 Offsets const& home_offsets, groups_argument cells,

@@ -26,13 +26,14 @@ struct activation_frontier_fn {
   /// falls. The result has one element for each budget, in the order of `budgets`.
   ///
   /// The budgets are solved in ascending order. A budget inherits the choices of the previous
-  /// budget unless its own choices are better: they add less time, or the same time with fewer
-  /// offloaded bytes, or both are equal and the peak is lower. If better choices have a lower peak
-  /// than the choices of smaller budgets, they fit these budgets too and replace their choices. The
-  /// lower bound of a budget is the largest lower bound of this budget and all larger ones.
-  /// Therefore each added time is at most the added time of `select_activations` for the same
-  /// budget, each lower bound is at least its lower bound, and more results may be proven. In
-  /// contrast to `select_activations`, a module that fits may still be recomputed or offloaded.
+  /// budget unless its own choices are better. Own choices are better if they add less time, or the
+  /// same time with fewer offloaded bytes, or if both are equal and the peak is lower. If better
+  /// choices have a lower peak than the choices of smaller budgets, they fit these budgets too and
+  /// replace their choices. The lower bound of a budget is the largest lower bound of this budget
+  /// and all larger ones. Therefore each added time is at most the added time of
+  /// `select_activations` for the same budget, each lower bound is at least its lower bound, and
+  /// more results may be proven. In contrast to `select_activations`, a module that fits may still
+  /// be recomputed or offloaded.
   ///
   /// Separate calls of `select_activations` do not guarantee this order, because each call sees
   /// only one budget. Optimal choices with the lowest peak would be in this order, but no search

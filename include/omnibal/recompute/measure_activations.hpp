@@ -59,9 +59,9 @@ struct measure_activations_fn {
   /// max(0, q(i - 1) + offloaded(i) - F(i))`. The backward pass of layer i requires all its
   /// offloaded bytes when it begins. Fetches are as late as possible. Then `p(i) = offloaded(i) +
   /// max(0, p(i - 1) - B(i))` offloaded bytes of layers 1 to i are on the device at this time.
-  /// Bytes that cannot be sent and fetched in time stay on the device: after the forward pass of
-  /// layer i the queue has at least p(i) - B(i + 1) - ... - B(n) bytes, and before its backward
-  /// pass at least q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
+  /// Bytes that cannot be sent and fetched in time stay on the device. After the forward pass of
+  /// layer i the queue has at least p(i) - B(i + 1) - ... - B(n) bytes. Before its backward pass
+  /// the queue has at least q(i) - F(i + 1) - ... - F(n) - B(i + 1) - ... - B(n) bytes.
   ///
   /// The peak is the largest sum of kept bytes of layers 1 to i, queued bytes, and transient bytes.
   /// The transient bytes of a layer are added to the larger sum at the begin and at the end of its
@@ -72,8 +72,9 @@ struct measure_activations_fn {
   /// Complexity: linear in the number of modules. Memory: about 100 bytes for each layer.
   /// Determinism: portable; F and B are products of floating-point numbers. Errors:
   /// `std::invalid_argument` for choices that do not match the layers or have no valid value, for
-  /// numbers that are negative or not finite, and for an in_flight below 1; `std::overflow_error`
-  /// if the bytes of all micro-batches or the sum of the times exceed their type.
+  /// numbers that are negative or not finite, and for an in_flight below 1. Further errors:
+  /// `std::overflow_error` if the bytes of all micro-batches or the sum of the times exceed their
+  /// type.
   template <activation_layer_range Layers>
   [[nodiscard]] activation_usage<detail::activation_time<Layers>> operator()(
       Layers const& layers, std::vector<std::vector<activation_choice>> const& choices,

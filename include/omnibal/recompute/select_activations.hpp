@@ -51,11 +51,12 @@ struct select_activations_fn {
   /// range. Memory: 200 bytes for each module and 8 bytes for each module and label. Determinism:
   /// the same result for the same program; the prices of windows are floating-point numbers.
   /// Errors: `std::invalid_argument` if a number is negative or not finite, and if in_flight or
-  /// labels is below 1; `std::overflow_error` if the bytes of all micro-batches or the sum of the
-  /// times exceed their type; `std::length_error` if there are more than 2^32 - 1 layers or
-  /// modules. If the budget is too small or negative, the function does not throw; the status is
-  /// infeasible. Sources: Bitran and Yanasse, "Computational complexity of the capacitated lot size
-  /// problem", 1982; Wagner, "The dual simplex algorithm for bounded variables", 1958.
+  /// labels is below 1. Further errors: `std::overflow_error` if the bytes of all micro-batches or
+  /// the sum of the times exceed their type; `std::length_error` if there are more than 2^32 - 1
+  /// layers or modules. If the budget is too small or negative, the function does not throw; the
+  /// status is infeasible. Sources: Bitran and Yanasse, "Computational complexity of the
+  /// capacitated lot size problem", 1982; Wagner, "The dual simplex algorithm for bounded
+  /// variables", 1958.
   template <activation_layer_range Layers>
   [[nodiscard]] activations_result<detail::activation_time<Layers>> operator()(
       Layers const& layers, std::int64_t budget, offload_link const& link,

@@ -59,16 +59,15 @@ struct select_recompute_fn {
   /// does this work for each value of the transient bytes, or range of values, that may lead to the
   /// best solution. Memory: 8 bytes for each layer and state, 400 bytes for each choice.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` if a layer has no choices,
-  /// if times are negative or not finite, if bytes or the reserve are negative, if in_flight or
-  /// states is below 1, and if `max_gap` is not from 0 to below 1; `std::overflow_error` if the
-  /// largest times or the fewest bytes of all layers add up to more than 2^63 - 1, or if, when
-  /// infeasible, the bytes of the result exceed it; `std::length_error` if there are more than
-  /// 2^32 - 1 layers. If the budget is too small or negative, the function does not throw; the
-  /// status is
-  ///   infeasible. Sources: Pisinger, "A minimal algorithm for the multiple-choice knapsack
-  ///   problem", 1995; Fisher, "The Lagrangian relaxation method for solving integer programming
-  ///   problems", 1981; Bergman et al., "Decision diagrams for optimization", 2016, for the merging
-  ///   of states.
+  /// if times are negative or not finite, and if bytes or the reserve are negative. It is also
+  /// thrown if in_flight or states is below 1, and if `max_gap` is not from 0 to below 1. Further
+  /// errors: `std::overflow_error` if the largest times or the fewest bytes of all layers add up to
+  /// more than 2^63 - 1, or if the bytes of an infeasible result exceed this number. More than
+  /// 2^32 - 1 layers cause `std::length_error`. If the budget is too small or negative, the
+  /// function does not throw; the status is infeasible. Sources: Pisinger, "A minimal algorithm for
+  /// the multiple-choice knapsack problem", 1995; Fisher, "The Lagrangian relaxation method for
+  /// solving integer programming problems", 1981; Bergman et al., "Decision diagrams for
+  /// optimization", 2016, for the merging of states.
   template <std::ranges::input_range Layers, class Choices>
     requires activation_option_function<Choices, std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, Choices const& choices, std::int64_t budget,

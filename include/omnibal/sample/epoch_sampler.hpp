@@ -234,8 +234,8 @@ class epoch_sampler : public detail::epoch_walker<detail::epoch_plan> {
  public:
   /// Constructs a sampler at the beginning of epoch `options.epoch`. Errors:
   /// `std::invalid_argument` if there are no ranks, if a rank is not below their number, if the
-  /// batch is zero, and if there are more than `max_samples` samples; `std::length_error` if a step
-  /// has more than 2^32 - 1 samples.
+  /// batch is zero, and if there are more than `max_samples` samples. Further errors:
+  /// `std::length_error` if a step has more than 2^32 - 1 samples.
   epoch_sampler(std::uint64_t samples, shard const& place,
                 epoch_sampler_options const& options = {})
       : epoch_walker(detail::epoch_plan(samples, place, options), options.seed, options.epoch) {}

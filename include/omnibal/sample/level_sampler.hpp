@@ -208,11 +208,11 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
   /// Constructs a sampler at the beginning of epoch `options.epoch`. `loads` has a weight or
   /// resources for each group of `packed`, such as the sum of the squares of its lengths. The
   /// sampler copies both arguments. Errors: `std::invalid_argument` if there are no ranks or more
-  /// than `max_ranks`, if a rank is not below their number, if a degree does not divide their
-  /// number, if the numbers of loads and groups differ, and if a load is negative or not finite.
-  /// `std::invalid_argument` also if the numbers of packs that the levels may leave over do not fit
-  /// into a state, for example with more than three levels of 2^20 groups. Also the errors of
-  /// `schedule_steps`.
+  /// than `max_ranks`, if a rank is not below their number, or if a degree does not divide their
+  /// number. It is also thrown if the numbers of loads and groups differ, and if a load is negative
+  /// or not finite. It is thrown as well if the numbers of packs that the levels may leave over do
+  /// not fit into a state, for example with more than three levels of 2^20 groups. Further errors:
+  /// the errors of `schedule_steps`.
   template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options = {}, Scheduler schedule = {})
@@ -221,8 +221,8 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
 
   /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
   /// instead of `options`. Errors: the errors of the other constructor, and `std::invalid_argument`
-  /// if `state` belongs to other packs, loads or options, if no sampler could have `state`, and if
-  /// the ranks changed more than `max_rank_changes` times within the epoch.
+  /// if `state` belongs to other packs, loads or options. It is also thrown if no sampler could
+  /// have `state`, and if the ranks changed more than `max_rank_changes` times within the epoch.
   template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options, sampler_state const& state,

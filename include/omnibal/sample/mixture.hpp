@@ -119,9 +119,9 @@ concept size_function =
 /// length by at most 1.68. With two sources the difference is at most 1/2. Integer weights whose
 /// sum is below 2^32 are quotas: each block of `period()` draws that starts at a multiple of the
 /// period has exactly the quota of each source. Other weights are rounded to multiples of 2^-31 of
-/// their sum, and a positive weight to at least one such multiple. `options.window` shuffles the
-/// draws within each window, so the bounds hold only at the ends of windows. The quotas hold if the
-/// window is a multiple of the period.
+/// their sum, and a positive weight to at least one such multiple. The option `options.window`
+/// shuffles the draws within each window, so the bounds hold only at the ends of windows. The
+/// quotas hold if the window is a multiple of the period.
 ///
 /// A source returns its samples in the order of an `epoch_sampler` for its size with the seed
 /// `epoch_seed(options.seed, index of the source)`, epoch after epoch. The mixture is endless by
@@ -136,16 +136,17 @@ concept size_function =
 /// With `source_end::drop_out`, these costs arise again each time that a source drops out, as with
 /// each call of `reweighted`. Draws allocate nothing. Determinism: portable. Sources: Tijdeman,
 /// "The chairman assignment problem", 1980, shows that no sequence stays below 1 - 1/(2n - 2) for
-/// all weights; Katona, Nemetz, "Huffman codes and self-information", 1976, bounds the weights on a
+/// all weights. Katona, Nemetz, "Huffman codes and self-information", 1976, bounds the weights on a
 /// path through the tree.
 class mixture {
  public:
   /// Constructs a mixture of sources: `size(source)` is the number of samples of a source and
   /// `weight(source)` its weight. Errors: `std::invalid_argument` if there are no sources, if a
-  /// size or weight is negative or not finite, if a source has a weight but no samples, if no
-  /// weight is positive, if the window is zero, and if `options.drawn` is neither empty nor one
-  /// number below 2^63 for each source; `std::length_error` if there are more than 2^31 sources, or
-  /// if sources drop out so often that the product of these times and the sources exceeds 2^22.
+  /// size or weight is negative or not finite, or if a source has a weight but no samples. It is
+  /// also thrown if no weight is positive, if the window is zero, and if `options.drawn` is neither
+  /// empty nor one number below 2^63 for each source. Further errors: `std::length_error` if there
+  /// are more than 2^31 sources, or if sources drop out so often that the product of these times
+  /// and the sources exceeds 2^22.
   template <sample_range Sources, size_function<sample_reference<Sources>> Size,
             cost_function<sample_reference<Sources>> Weight>
   mixture(Sources const& sources, Size const& size, Weight const& weight,

@@ -118,8 +118,8 @@ class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Schedul
   /// Constructs a sampler at the beginning of epoch `options.epoch`. `loads` is a range of weights
   /// or resources, which the sampler copies. Errors: `std::invalid_argument` if there are no ranks
   /// or more than `max_ranks`, if a rank is not below their number, if `options.carried` has
-  /// groups, and if the scheduler omits or repeats groups; `std::length_error` if there are more
-  /// than 2^32 - 1 groups; the errors of the scheduler.
+  /// groups, and if the scheduler omits or repeats groups. Further errors: `std::length_error` if
+  /// there are more than 2^32 - 1 groups; the errors of the scheduler.
   template <load_range<Load> GroupLoads>
   step_sampler(GroupLoads const& loads, shard const& place,
                schedule_steps_options const& options = {}, Scheduler schedule = {})

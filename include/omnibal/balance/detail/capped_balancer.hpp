@@ -280,8 +280,8 @@ class capped_exchanges {
   }
 
   /// Returns a predicate on subsets of `candidates`: whether the two parts fit the capacity after
-  /// the exchange of the subset, without regard to rounding. `one` and `other` contain the samples
-  /// of the parts that are not candidates.
+  /// the exchange of the subset, without regard to rounding. The arguments `one` and `other`
+  /// contain the samples of the parts that are not candidates.
   template <class Samples, class Candidates>
   [[nodiscard]] auto filter(Samples const& one, Samples const& other,
                             Candidates const& candidates) const {

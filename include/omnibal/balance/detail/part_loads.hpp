@@ -274,7 +274,8 @@ template <std::size_t R>
 
 /// Returns a lower bound on the largest amount in any part. The bound is the largest of the mean,
 /// the largest cost and, for one kind, the sum of the two smallest among the `parts + 1` largest
-/// costs, because two of these samples share a part. `order` is the order of `largest_first`.
+/// costs. Two of the samples with these costs share a part. `order` is the order of
+/// `largest_first`.
 template <std::size_t R>
 [[nodiscard]] std::int64_t min_load(integer_costs<R> const& costs,
                                     std::span<std::uint32_t const> order, std::size_t parts) {

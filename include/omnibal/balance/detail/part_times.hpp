@@ -49,11 +49,11 @@ namespace omnibal::inline v0::detail {
   return result;
 }
 
-/// Returns a lower bound on the largest load over speed: the largest of `mean_time` and, for each k
-/// below the number of parts, the sum of the k largest costs over the sum of the k largest speeds.
-/// With several kinds, k is one. With one kind, two of the `parts + 1` largest costs share a part,
-/// so the sum of the two smallest of these costs over the largest speed is also a bound. `order` is
-/// the order of `largest_first`.
+/// Returns a lower bound on the largest load over speed: the largest of `mean_time` and of one
+/// quotient for each k below the number of parts. The quotient is the sum of the k largest costs
+/// over the sum of the k largest speeds. With several kinds, k is one. With one kind, two of the
+/// `parts + 1` largest costs share a part. The sum of the two smallest of these costs over the
+/// largest speed is therefore also a bound. `order` is the order of `largest_first`.
 template <std::size_t R>
 [[nodiscard]] part_time min_time(integer_costs<R> const& costs,
                                  std::span<std::uint32_t const> order, part_speeds const& speeds) {

@@ -40,7 +40,7 @@ class load_tuples {
     for (std::uint32_t const sample : order) {
       samples_.push_back({costs[sample][0], static_cast<std::uint32_t>(samples_.size())});
     }
-    // Every tournament has at least as many samples as there are parts.
+    // Every tournament has no fewer samples than there are parts.
     std::size_t const most = order.size() / parts;
     nodes_.reserve(most * tree_size_);
     slots_.reserve(most * parts);

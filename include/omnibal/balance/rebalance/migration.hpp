@@ -44,8 +44,8 @@ struct counted_ranks {
 
 /// Returns a lower bound on the largest load of ranks. Some rank has the largest sample, and some
 /// rank has two of the `ranks + 1` largest samples. Such a rank also has other samples, up to the
-/// minimum count, which cost at least as much as the smallest samples. `order` begins with the
-/// `ranks + 1` largest samples, if there are so many.
+/// minimum count, which cost at least as much as the smallest samples. The array `order` begins
+/// with the `ranks + 1` largest samples, if there are more samples than ranks.
 [[nodiscard]] inline std::int64_t min_load_of_counts(integer_costs<1> const& costs,
                                                      std::span<std::uint32_t const> order,
                                                      counted_ranks given) {

@@ -41,8 +41,9 @@ struct schedule_shape {
 
 /// Checks the arguments of a schedule. Errors: `std::invalid_argument` for no ranks, no groups per
 /// rank, a `max_dist_ratio` that is negative or not finite, and a carried group that does not
-/// exist; `std::length_error` if groups, carried groups and the groups of a step exceed 2^32 - 1.
-/// Epochs without a full step leave out a group twice, so that a group may be carried twice.
+/// exist. Further errors: `std::length_error` if groups, carried groups and the groups of a step
+/// exceed 2^32 - 1. Epochs without a full step leave out a group twice, so that a group may be
+/// carried twice.
 inline void check_schedule(std::string_view function, std::size_t groups, std::size_t ranks,
                            schedule_steps_options const& options) {
   check_positive(function, "ranks", ranks);

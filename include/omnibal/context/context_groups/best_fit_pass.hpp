@@ -22,8 +22,8 @@
 namespace omnibal::inline v0::detail {
 
 /// The samples to place in a micro-step, [first, end) of the instance, and the conditions of the
-/// placement. `deadline` is the time by which all groups end. `min_degree_index` is the least
-/// degree of new groups; smaller degrees are used only if no degree from it on is possible.
+/// placement. `deadline` is the time by which all groups end. The member `min_degree_index` is the
+/// least degree of new groups; smaller degrees are used only if no degree from it on is possible.
 struct placement_request {
   std::uint32_t first = 0;
   std::uint32_t end = 0;

@@ -11,9 +11,9 @@
 namespace omnibal::inline v0::detail {
 
 /// The free ranks by node, under the *rule of two ends*: groups of whole nodes come from the front
-/// of the untouched nodes, and each other group touches a node from the back or fills the free
-/// ranks of a touched node. Untouched nodes therefore stay together. Among the touched nodes with
-/// enough free ranks, a group uses a node with the fewest: best fit.
+/// of the untouched nodes. Each other group touches a node from the back or fills the free ranks of
+/// a touched node. Untouched nodes therefore stay together. Among the touched nodes with enough
+/// free ranks, a group uses a node with the fewest: best fit.
 class free_rank_pool {
  public:
   void reset(std::uint32_t ranks, std::uint32_t ranks_per_node) {

@@ -60,10 +60,10 @@ struct round_window {
   }
 
   /// Returns the number of groups that a round opens: a lower bound on the new groups that any
-  /// packing of the window requires in addition to the existing groups. `too_large_sum` is the sum
-  /// of the samples that exceed the room of every group, and `large` of these samples are above
-  /// half of the capacity. `sum` is the sum of all samples of the window. `rooms` is the sum of the
-  /// rooms that can hold the smallest sample.
+  /// packing of the window requires in addition to the existing groups. The argument
+  /// `too_large_sum` is the sum of the samples that exceed the room of every group, and `large` of
+  /// these samples are above half of the capacity. The argument `sum` is the sum of all samples of
+  /// the window. `rooms` is the sum of the rooms that can hold the smallest sample.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t groups_to_open(
       std::uint64_t capacity, std::uint64_t large, omnibal::detail::uint128 too_large_sum,
       omnibal::detail::uint128 sum, omnibal::detail::uint128 rooms) const {
@@ -113,8 +113,8 @@ struct fit_arrays {
   std::uint32_t* reach;
   std::uint32_t* without;
   /// For each single group: the number of free groups among the single groups with at least its
-  /// room, at the time of the first sample that fits the group. `minima` has the minima of 32,
-  /// 32^2, ... of these numbers.
+  /// room, at the time of the first sample that fits the group. The array `minima` has the minima
+  /// of 32, 32^2, ... of these numbers.
   std::uint32_t* depth;
   std::uint32_t* minima;
 };

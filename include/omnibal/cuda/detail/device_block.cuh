@@ -430,9 +430,9 @@ class device_block {
 #endif
   }
 
-  /// Calls `done(i, r)` for all `i < n`, in any order, concurrently. r is the `op` over `f(i, j)`
-  /// for all `j < m`. `op` is associative and commutative, and `neutral` is its neutral element.
-  /// `f` must not read the values that `done` writes.
+  /// Calls `done(i, r)` for all `i < n`, in any order, concurrently. The value r is the `op` over
+  /// `f(i, j)` for all `j < m`. `op` is associative and commutative, and `neutral` is its neutral
+  /// element. `f` must not read the values that `done` writes.
   template <class F, class Op, class T, class Done>
   OMNIBAL_HOST_DEVICE void reduce_each([[maybe_unused]] std::size_t n,
                                        [[maybe_unused]] std::size_t m, [[maybe_unused]] F const& f,

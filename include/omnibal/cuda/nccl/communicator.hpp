@@ -33,8 +33,8 @@ class communicator : private communicator_ref {
   /// Joins the ranks that have the same id, on the current device. A collective call: rank 0 makes
   /// the id and shares it by `share_id_by_file`, `share_id_by_comm` or a method of the program.
   /// Errors: `std::invalid_argument` for a place that is not in the world; `nccl::error` if NCCL
-  /// fails, also if there is no driver or device; `nccl::library_error` if there is no NCCL;
-  /// `nccl::timeout` if not all ranks arrive in time.
+  /// fails, also if there is no driver or device. Further errors: `nccl::library_error` if there is
+  /// no NCCL; `nccl::timeout` if not all ranks arrive in time.
   communicator(world const& place, ncclUniqueId const& id, communicator_options const& options = {})
       : communicator(start(place, id, options), options) {}
 

@@ -212,10 +212,10 @@ struct share_id_by_file_fn {
   /// removed, as `connect_by_file` does.
   ///
   /// Errors: `std::invalid_argument` for a place outside the world, an empty path or run;
-  /// `std::system_error` if the file cannot be written or read; `nccl::timeout` if the file does
-  /// not arrive in time, with a description of what was found instead; `nccl::mismatch` if rank 0
-  /// has another version of NCCL or another size of the world. The other ranks notice an error of
-  /// one rank only by the timeout of the communicator.
+  /// `std::system_error` if the file cannot be written or read. Further errors: `nccl::timeout` if
+  /// the file does not arrive in time, with a description of what was found instead;
+  /// `nccl::mismatch` if rank 0 has another version of NCCL or another size of the world. The other
+  /// ranks notice an error of one rank only by the timeout of the communicator.
   [[nodiscard]] ncclUniqueId operator()(world const& place, file_meeting const& meeting) const {
     detail::check_world(name, place);
     detail::check_timeout(name, "meeting.timeout", meeting.timeout);

@@ -170,8 +170,8 @@ template <class T>
 }
 
 /// Returns the payload of samples of different sizes. `sizes` has the number of elements of each
-/// sample of the global batch. `max_arrivals` is the largest number of samples of this rank after
-/// the exchange; `out.offsets` must have at least one element more.
+/// sample of the global batch. The argument `max_arrivals` is the largest number of samples of this
+/// rank after the exchange; `out.offsets` must have at least one element more.
 template <class T>
 [[nodiscard]] payload payload_of(std::string_view function, std::int64_t const* sizes,
                                  device_payloads<std::type_identity_t<T> const> const& in,

@@ -116,10 +116,10 @@ class device_field {
       : load_(detail::payload_of(name, in, out)) {}
 
   /// Creates a field of samples of different sizes. The number of elements of each sample of the
-  /// global batch is in `sizes`, in host memory, in the order before the exchange. `gather_lengths`
-  /// returns this order for the plan itself, and `permuted` by the plan for its inverse. `in` and
-  /// `out` contain only the samples, one after the other; `elements_after` returns the size of
-  /// `out`.
+  /// global batch is in `sizes`, in host memory, in the order before the exchange. The function
+  /// `gather_lengths` returns this order for the plan itself, and `permuted` by the plan for its
+  /// inverse. `in` and `out` contain only the samples, one after the other; `elements_after`
+  /// returns the size of `out`.
   template <class T>
   device_field(std::span<std::int64_t const> sizes, gpu::device_span<T const> in,
                gpu::device_span<T> out)

@@ -99,13 +99,12 @@ struct gather_lengths_fn {
   /// launch before the collective of blocks, and two launches follow it. Memory: a block for each
   /// rank and one more, each with 8 bytes for each length of `max_samples` samples and 8 bytes
   /// more. Determinism: portable. Errors: `std::invalid_argument` for another number of offsets or
-  /// several words of faults, on all ranks if the numbers are gathered first;
-  /// `std::invalid_argument` for several elements of `local.count`, and on all ranks for different
-  /// `options.max_samples`; `std::length_error` if all ranks could have more than 2^32 - 1 samples;
-  /// the errors of `wait`. Faults on all ranks: the faults that a rank had before, `invalid_amount`
-  /// for a negative length, `unknown_index` for a `local.count` above the number of values,
-  /// `no_room` if a rank has more than `max_samples`. A rank with too small `out.lengths` also has
-  /// `no_room`.
+  /// several words of faults, on all ranks if the numbers are gathered first. It is also thrown for
+  /// several elements of `local.count`, and on all ranks for different `options.max_samples`.
+  /// Further errors: `std::length_error` if all ranks could have more than 2^32 - 1 samples; the
+  /// errors of `wait`. Faults on all ranks: the faults that a rank had before, `invalid_amount` for
+  /// a negative length, `unknown_index` for a `local.count` above the number of values, `no_room`
+  /// if a rank has more than `max_samples`. A rank with too small `out.lengths` also has `no_room`.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,

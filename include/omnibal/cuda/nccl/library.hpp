@@ -225,10 +225,11 @@ template <class Function>
 namespace omnibal::inline v0::nccl {
 
 /// Returns the NCCL that this process uses, as every call of this folder does. The first call finds
-/// it, in this order: the functions of `use_library`; a library that the process has loaded
-/// already, such as the library that the program is linked with or that PyTorch has loaded; the
-/// file that the variable `OMNIBAL_NCCL_LIBRARY` names; `libnccl.so.2` of the system. A program
-/// that chooses the file itself opens it first, by `dlopen` with `RTLD_GLOBAL`.
+/// the library in one of four places, in this order. First are the functions of `use_library`.
+/// Second is a library that the process has loaded already, such as the library that the program is
+/// linked with or that PyTorch has loaded. Third is the file that the variable
+/// `OMNIBAL_NCCL_LIBRARY` names, and last is `libnccl.so.2` of the system. A program that chooses
+/// the file itself opens it first, by `dlopen` with `RTLD_GLOBAL`.
 ///
 /// The library must have all functions of `library_functions`, the major version of the header that
 /// the program was compiled with, and at least version 2.18. It stays loaded until the process

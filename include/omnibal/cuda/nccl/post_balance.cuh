@@ -121,10 +121,10 @@ struct post_balance_fn {
   /// Balances the loads of all ranks by moving samples: every rank receives samples of about the
   /// same cost. The call gathers the costs of all samples, makes a part for each rank by longest
   /// processing time first, and writes the plan. Then it collects, sends and reorders the samples.
-  /// All work is on one stream. `costs` are the costs of the samples of this rank, and `in` is
-  /// their payload. `out` receives the samples that are trained on this rank. `plan` receives the
-  /// plan; `plan.view().inverse()` moves results back. Rank r receives part r, with its samples in
-  /// ascending order of index.
+  /// All work is on one stream. The range `costs` has the costs of the samples of this rank, and
+  /// `in` is their payload. `out` receives the samples that are trained on this rank. `plan`
+  /// receives the plan; `plan.view().inverse()` moves results back. Rank r receives part r, with
+  /// its samples in ascending order of index.
   ///
   /// `options.slot_bytes` selects the bounded form, which does not synchronize. After one call that
   /// was not captured it can be captured in a graph, with scratch of the caller. In this first call

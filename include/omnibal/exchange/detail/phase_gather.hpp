@@ -29,7 +29,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Returns a number by which ranks compare their options. `shape` stands for all other values that
+/// Returns a number by which ranks compare their options. `shape` represents all other values that
 /// must be equal, such as the number of kinds of costs.
 [[nodiscard]] inline std::uint64_t digest_of_options(make_plan_options const& options,
                                                      std::uint64_t shape) {

@@ -672,7 +672,7 @@ class annealing_fill {
   }
 
   /// Ends a descent. Packs the pool again, and replaces `groups` by the groups of the state and of
-  /// this packing if they are at most as many. Then sets the parameters of the next descent.
+  /// this packing if their number is not larger. Then sets the parameters of the next descent.
   void end_descent(grouping& groups) {
     grouping const packed = pack_afresh(input_, state_.pool());
     std::size_t const count = groups.size();

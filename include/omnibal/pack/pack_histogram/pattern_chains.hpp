@@ -86,8 +86,9 @@ class pattern_chains {
 };
 
 /// Packs counted samples by best fit in the order `order`, with the decisions of best fit sample by
-/// sample: as many equal samples as fit are packed into a group one after the other, and groups
-/// with equal contents receive the same samples. `open` finds the open pattern with the best fit.
+/// sample. Equal samples are packed into a group one after the other until no further one fits, and
+/// groups with equal contents receive the same samples. `open` finds the open pattern with the best
+/// fit.
 template <class OpenPatterns>
 [[nodiscard]] pattern_chains best_fit_patterns(std::span<std::uint32_t const> order,
                                                std::span<std::uint64_t const> counts,

@@ -266,8 +266,8 @@ class device_local_search {
 };
 
 /// The stages that have one layer more if the number of stages does not divide the number of
-/// layers: spread over all stages, beginning with a shorter or with a longer stage; or the first or
-/// the last stages.
+/// layers. They are spread over all stages, beginning with a shorter or with a longer stage, or
+/// they are the first or the last stages.
 enum class longer_stages { spread, spread_from_first, first, last };
 
 /// Returns the boundaries of stages whose numbers of layers differ by at most one. `longer` selects

@@ -104,7 +104,7 @@ template <class Stages>
 }
 
 /// The stage with the largest shortfall, and its bytes. If a device has several stages, its first
-/// stage stands for the device.
+/// stage represents the device.
 struct missing_memory {
   std::size_t stage = 0;
   std::int64_t bytes = std::numeric_limits<std::int64_t>::min();

@@ -93,7 +93,7 @@ class micro_batch_exchange {
   /// longer.
   enum class accepted { shorter, not_longer };
 
-  /// An operation of the lists. Number 0 stands for no operation; it ends at time 0.
+  /// An operation of the lists. Number 0 means no operation; it ends at time 0.
   struct numbered_operation {
     /// The number of the operation that sends the input, and the row of the transfer in `values_`.
     std::uint32_t input = 0;

@@ -19,9 +19,9 @@
 namespace omnibal::inline v0::detail {
 
 /// Runs the forward and backward passes of lists in order, and inserts the gradients of the weights
-/// at three places: before a forward pass that lacks memory, into idle time that is long enough,
-/// and into shorter idle time if the stage would otherwise end after a target. A stage computes the
-/// gradients in the order of its backward passes.
+/// at three places. Gradients run before a forward pass that lacks memory and in idle time that is
+/// long enough. They also run in shorter idle time if the stage would otherwise end after a target.
+/// A stage computes the gradients in the order of its backward passes.
 template <class T>
 class weight_filler {
  public:

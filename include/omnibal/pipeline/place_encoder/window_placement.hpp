@@ -102,8 +102,8 @@ class window_placement {
   }
 
   /// Returns true if an operation of the encoder may run before the next operation of the language
-  /// model: it does not delay that operation, or the rule lets it fill the gap or gives it
-  /// priority.
+  /// model. It may run if it does not delay that operation, or if the rule lets it fill the gap or
+  /// gives it priority.
   [[nodiscard]] bool is_admitted(candidate const& one, candidate const& language,
                                  bool is_urgent) const {
     if (one.begin == never) return false;

@@ -115,7 +115,7 @@ class configuration_search {
     return result;
   }
 
-  /// Bounds all branches by their mean stage: the slowest stage has at least the mean work, and the
+  /// Bounds all branches by their mean stage. The slowest stage has at least the mean work. The
   /// fullest stage has at least the mean of the state bytes and of the bytes of one micro-batch in
   /// each chunk. Returns the number of configurations.
   [[nodiscard]] std::int64_t bound_branches() {

@@ -76,23 +76,23 @@ class activation_replay {
 
  private:
   /// Returns the offloaded bytes of the first `layers` layers that are on the device when the
-  /// forward pass of the last of them ends: the bytes not sent yet, or, if there are more, the
-  /// bytes that stay because they could not be fetched in time.
+  /// forward pass of the last of them ends. These are the bytes not sent yet or, if there are more,
+  /// the bytes that stay because they could not be fetched in time.
   [[nodiscard]] std::int64_t during_forward(std::size_t layers) const {
     return std::max(sending_[layers], fetching_[layers] - table_.backward_rest[layers]);
   }
   /// Returns the offloaded bytes of the first `layers` layers that are on the device when the
-  /// backward pass of the last of them begins: the bytes fetched, or, if there are more, the bytes
-  /// not sent yet.
+  /// backward pass of the last of them begins. These are the bytes fetched or, if there are more,
+  /// the bytes not sent yet.
   [[nodiscard]] std::int64_t during_backward(std::size_t layers) const {
     return std::max(fetching_[layers],
                     sending_[layers] - table_.forward_rest[layers] - table_.backward_rest[layers]);
   }
 
   activation_table<Time> const& table_;
-  /// The queues after each number of layers. `sending_` has the bytes still to be sent when the
-  /// forward pass of these layers ends. `fetching_` has the bytes that must have been fetched when
-  /// the backward pass of the last of these layers begins.
+  /// The queues after each number of layers. The queue `sending_` has the bytes still to be sent
+  /// when the forward pass of these layers ends. The queue `fetching_` has the bytes that must have
+  /// been fetched when the backward pass of the last of these layers begins.
   std::vector<std::int64_t> sending_;
   std::vector<std::int64_t> fetching_;
   std::int64_t held_ = 0;

@@ -18,10 +18,11 @@
 namespace omnibal::inline v0::detail {
 
 /// Label search over the modules in order. A label is a partial solution: the bytes in both queues
-/// and the gain. The search drops a label in two cases: another label has at most the same bytes in
-/// both queues and at least the same gain, or the bound of the label by the prices is not above the
-/// gain of a known solution. If too many labels remain, the search also drops the labels with the
-/// smallest bounds; its own bound covers the largest of these bounds.
+/// and the gain. The search drops a label in two cases. In the first case, another label has at
+/// most the same bytes in both queues and at least the same gain. In the second case, the bound of
+/// the label by the prices is not above the gain of a known solution. If too many labels remain,
+/// the search also drops the labels with the smallest bounds; its own bound covers the largest of
+/// these bounds.
 class queue_label_search {
  public:
   queue_label_search(queue_limits const& limits, window_prices const& prices)

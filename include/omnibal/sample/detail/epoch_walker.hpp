@@ -191,14 +191,15 @@ class epoch_progress {
 /// Iterates over the steps that a plan makes of each epoch: the common part of all samplers.
 ///
 /// A `Plan` has these members. `name` is the name of the sampler, and `things` is the word for its
-/// items in error texts. `lends` is true if the steps are spans of memory of the plan, some of
-/// which may be repetitions. `counts_only` is true if steps depend on the number of samples taken
-/// and not on the ranks that took them. Then old segments can be merged. `present()` is a segment
-/// of the present ranks without steps, `digest()` identifies the data of the plan, and
-/// `check(state)` throws for a state of other data. `plan(progress)` computes the steps of an epoch
-/// for the present ranks. `step_count()`, `at(step)` and `is_repeat(step)` describe these steps.
-/// `left_over()` is the number of items left over for the next epoch, and `carried()` is the number
-/// that a state records for them.
+/// items in error texts. The member `lends` is true if the steps are spans of memory of the plan,
+/// some of which may be repetitions. The member `counts_only` is true if steps depend on the number
+/// of samples taken and not on the ranks that took them. Then old segments can be merged. The
+/// result of `present()` is a segment of the present ranks without steps, `digest()` identifies the
+/// data of the plan, and `check(state)` throws for a state of other data. The function
+/// `plan(progress)` computes the steps of an epoch for the present ranks. The functions
+/// `step_count()`, `at(step)` and `is_repeat(step)` describe these steps. `left_over()` is the
+/// number of items left over for the next epoch, and `carried()` is the number that a state records
+/// for them.
 template <class Plan>
 class epoch_walker {
  public:

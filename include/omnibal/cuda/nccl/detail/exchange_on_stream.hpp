@@ -466,8 +466,8 @@ struct wire_layout {
 };
 
 /// The steps of copying rows. `pack` copies leaving rows to the wire and fills the rest of a last
-/// word with zeros. `unpack` copies received rows from the wire to their places. `keep` copies the
-/// rows that remain, without the wire.
+/// word with zeros. The step `unpack` copies received rows from the wire to their places. `keep`
+/// copies the rows that remain, without the wire.
 enum class row_step { pack, unpack, keep };
 
 /// Copies the rows of a step, unless there is a fault.
