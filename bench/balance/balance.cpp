@@ -108,34 +108,66 @@ class without_speeds {
   std::size_t parts_;
 };
 
-/// Compares a balancer with speeds with the same one without, by time and by the largest load over
-/// speed.
+/// A balancer with speeds.
+template <class Balancer>
+auto with_speeds(Balancer const& balancer, std::vector<double> const& speeds) {
+  return [&](costs_type const& costs) {
+    return balancer(costs, speeds.size(), std::identity{}, {.speeds = speeds});
+  };
+}
+
+/// Compares a balancer with speeds with the same one without, by time.
+template <class Balancer>
+void time_speeds(benchmark::State& state, Balancer const& balancer, bench::cost_batches& batches,
+                 std::vector<double> const& speeds) {
+  auto const balance = with_speeds(balancer, speeds);
+  bench::compare(
+      state, without_speeds(balancer, batches, speeds.size()),
+      [&] { return balance(batches.current()); },
+      [&](auto const&) { return batches.current().size(); });
+}
+
+/// The sizes in the name of a promise.
+std::string at_sizes(benchmark::State const& state) {
+  return ", " + std::to_string(state.range(0)) + " samples on " + std::to_string(state.range(1)) +
+         " parts";
+}
+
+/// Compares a balancer with different speeds with the same one without, by time and by the largest
+/// load over speed.
 template <class Balancer>
 void compare_speeds(benchmark::State& state, Balancer const& balancer, std::string const& name,
                     double max_ratio, double max_load) {
   bench::cost_batches batches(bench::size_of(state));
   auto const parts = static_cast<std::size_t>(state.range(1));
   auto const speeds = unlike_speeds(parts);
-  auto const balance = [&](costs_type const& costs) {
-    return balancer(costs, parts, std::identity{}, {.speeds = speeds});
-  };
-  bench::compare(
-      state, without_speeds(balancer, batches, parts), [&] { return balance(batches.current()); },
-      [&](auto const&) { return batches.current().size(); });
+  time_speeds(state, balancer, batches, speeds);
   double worst = 0;
   double least_without = 2;
   for (auto const& costs : batches) {
-    worst = std::max(worst, time_over_bound(balance(costs), costs, speeds));
+    auto const balanced = with_speeds(balancer, speeds)(costs);
+    worst = std::max(worst, time_over_bound(balanced, costs, speeds));
     least_without = std::min(least_without, time_over_bound(balancer(costs, parts), costs, speeds));
   }
   state.counters["load_over_bound"] = worst;
   state.counters["without_speeds"] = least_without;
   if (bench::size_of(state) == bench::size_of_test_runs) return;
-  std::string const at = ", " + std::to_string(state.range(0)) + " samples on " +
-                         std::to_string(state.range(1)) + " parts";
+  std::string const at = at_sizes(state);
   bench::make_promises(state, {{name + " with speeds / " + name + at, "ratio", max_ratio},
                                {name + " with speeds: largest load over speed / bound" + at,
                                 "load_over_bound", max_load}});
+}
+
+/// Compares a balancer with equal speeds with the same one without speeds, by time.
+template <class Balancer>
+void compare_equal_speeds(benchmark::State& state, Balancer const& balancer,
+                          std::string const& name) {
+  bench::cost_batches batches(bench::size_of(state));
+  std::vector<double> const speeds(static_cast<std::size_t>(state.range(1)), 1.5);
+  time_speeds(state, balancer, batches, speeds);
+  if (bench::size_of(state) == bench::size_of_test_runs) return;
+  bench::make_promises(state,
+                       {{name + " with equal speeds / " + name + at_sizes(state), "ratio", 1.1}});
 }
 
 void lpt_with_speeds(benchmark::State& state) {
@@ -150,14 +182,29 @@ void deal_with_speeds(benchmark::State& state) {
   compare_speeds(state, omnibal::deal, "deal", 3.0, 2.0);
 }
 
+void lpt_with_equal_speeds(benchmark::State& state) {
+  compare_equal_speeds(state, omnibal::lpt, "lpt");
+}
+
+void karmarkar_karp_with_equal_speeds(benchmark::State& state) {
+  compare_equal_speeds(state, omnibal::karmarkar_karp, "karmarkar_karp");
+}
+
+void deal_with_equal_speeds(benchmark::State& state) {
+  compare_equal_speeds(state, omnibal::deal, "deal");
+}
+
 BENCHMARK(lpt)->Apply(bench::balance_sizes);
 BENCHMARK(lpt_equal_counts)->Apply(bench::balance_sizes);
 BENCHMARK(lpt_with_speeds)->Apply(bench::balance_sizes);
+BENCHMARK(lpt_with_equal_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(lpt_of_two_kinds)->Apply(bench::balance_sizes);
 BENCHMARK(karmarkar_karp)->Apply(bench::balance_sizes);
 BENCHMARK(karmarkar_karp_with_speeds)->Apply(bench::balance_sizes);
+BENCHMARK(karmarkar_karp_with_equal_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(deal)->Apply(bench::balance_sizes);
 BENCHMARK(deal_with_speeds)->Apply(bench::balance_sizes);
+BENCHMARK(deal_with_equal_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(deal_and_refine)->Apply(bench::balance_sizes);
 
 }  // namespace

@@ -135,7 +135,7 @@ void check_capacities(std::uint64_t seed, auto const& pack) {
 }
 
 TEST_CASE("an executor does not change the capacity that is found", "[pack]") {
-  for (std::uint64_t seed = 0; seed != 12; ++seed) {
+  for (std::uint64_t seed = 0; seed != 6; ++seed) {
     check_capacities<1>(seed, omnibal::best_fit_decreasing);
     check_capacities<2>(seed, omnibal::isf);
   }
@@ -158,7 +158,7 @@ void check_even(std::uint64_t seed, std::size_t count) {
 }
 
 TEST_CASE("an executor does not change the groups of a local search", "[pack]") {
-  for (std::uint64_t seed = 0; seed != 8; ++seed) {
+  for (std::uint64_t seed = 0; seed != 4; ++seed) {
     check_even<1>(seed, static_cast<std::size_t>(seed));
     check_even<1>(seed, 6000 + static_cast<std::size_t>(seed));
     check_even<2>(seed, 4000 + static_cast<std::size_t>(seed));

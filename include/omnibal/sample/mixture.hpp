@@ -10,8 +10,8 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/permutation.hpp>
-#include <omnibal/sample/mixture/mixture_phase.hpp>
 #include <omnibal/sample/epoch.hpp>
+#include <omnibal/sample/mixture/mixture_phase.hpp>
 
 #include <algorithm>
 #include <cmath>
