@@ -46,46 +46,39 @@ class expert_planner {
   template <class LoadsOf, class OldOf, executor Executor>
   void run(std::string_view function, LoadsOf const& loads_of, OldOf const& old_of,
            Executor const& run) {
-    searched_.resize(options_.layers);
+    layers_.resize(options_.layers);
+    points_.resize(options_.layers);
     run_bodies(function, run, options_.layers,
-               [&](std::size_t l) { searched_[l] = search_layer(l, loads_of(l), old_of(l)); });
+               [&](std::size_t l) { search_layer(l, loads_of(l), old_of(l)); });
   }
 
   /// Writes the placements of all layers, with at most `max_moved` moved copies together.
   void write(expert_placement& result) const {
-    std::vector<std::vector<placement_point>> points;
     std::vector<std::size_t> chosen;
-    for (auto const& layer : searched_) {
-      points.push_back(layer->points);
-      chosen.push_back(layer->points.size() - 1);
+    if (options_.max_moved) {
+      chosen = moved_budget(points_, *options_.max_moved).chosen();
+    } else {
+      for (auto const& points : points_) chosen.push_back(points.size() - 1);
     }
-    if (options_.max_moved) chosen = moved_budget(points, *options_.max_moved).chosen();
-    for (std::size_t l = 0; l != searched_.size(); ++l) {
-      auto const slots = searched_[l]->layer.slots_after(points[l][chosen[l]].changes);
+    for (std::size_t l = 0; l != layers_.size(); ++l) {
+      auto const slots = layers_[l]->slots_after(points_[l][chosen[l]].changes);
       result.experts.insert(result.experts.end(), slots.begin(), slots.end());
     }
   }
 
  private:
-  /// A layer after its search, and the states from which the placement is chosen.
-  struct searched_layer {
-    placed_layer layer;
-    std::vector<placement_point> points;
-  };
-
-  [[nodiscard]] searched_layer search_layer(std::size_t number, std::vector<std::int64_t> loads,
-                                            std::vector<std::uint32_t> old) const {
+  void search_layer(std::size_t number, std::vector<std::int64_t> loads,
+                    std::vector<std::uint32_t> old) {
     auto const bound = placement_bound<std::int64_t>(shape_, loads);
     auto const slack = static_cast<double>(bound) * options_.max_gap;
     std::int64_t const goal = bound + static_cast<std::int64_t>(slack);
     bool const has_old = !old.empty();
     if (!has_old) old = first_placement(shape_, loads, nodes_of_groups(shape_, loads));
     std::size_t const repaired = has_old ? repair_duplicates(shape_, loads, old) : 0;
-    searched_layer result{placed_layer(shape_, std::move(loads), std::move(old)), {}};
-    placed_layer& layer = result.layer;
+    placed_layer& layer = layers_[number].emplace(shape_, std::move(loads), std::move(old));
     placement_search search(layer, limits_, has_old ? copy_price::if_moved : copy_price::nothing);
     auto const add_point = [&] {
-      result.points.push_back(
+      points_[number].push_back(
           {repaired + layer.moved(), search.largest_load(), layer.changes().size()});
     };
     add_point();
@@ -99,13 +92,15 @@ class expert_planner {
       search.kick(goal, options_.seed + number);
       add_point();
     }
-    return result;
   }
 
   expert_shape shape_;
   planner_options options_;
   placement_effort limits_;
-  std::vector<std::optional<searched_layer>> searched_;
+  /// The layers after their searches.
+  std::vector<std::optional<placed_layer>> layers_;
+  /// The states of each layer from which its placement is chosen.
+  std::vector<std::vector<placement_point>> points_;
 };
 
 }  // namespace omnibal::inline v0::detail
