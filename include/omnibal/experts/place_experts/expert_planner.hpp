@@ -48,6 +48,7 @@ class expert_planner {
            Executor const& run) {
     layers_.resize(options_.layers);
     points_.resize(options_.layers);
+    hulls_.resize(options_.layers);
     run_bodies(function, run, options_.layers,
                [&](std::size_t l) { search_layer(l, loads_of(l), old_of(l)); });
   }
@@ -56,7 +57,7 @@ class expert_planner {
   void write(expert_placement& result) const {
     std::vector<std::size_t> chosen;
     if (options_.max_moved) {
-      chosen = moved_budget(points_, *options_.max_moved).chosen();
+      chosen = moved_budget(points_, hulls_, *options_.max_moved).chosen();
     } else {
       for (auto const& points : points_) chosen.push_back(points.size() - 1);
     }
@@ -87,6 +88,7 @@ class expert_planner {
       // A search may move several times the equal share of its layer in the budget.
       std::size_t const limit = 4 * std::min(*options_.max_moved / options_.layers, slots) + 4;
       search.descend(goal, std::min(limit, slots), add_point);
+      hulls_[number] = hull_steps(points_[number]);
     } else {
       search.descend(goal, slots, [] {});
       search.kick(goal, options_.seed + number);
@@ -101,6 +103,7 @@ class expert_planner {
   std::vector<std::optional<placed_layer>> layers_;
   /// The states of each layer from which its placement is chosen.
   std::vector<std::vector<placement_point>> points_;
+  std::vector<std::vector<placement_step>> hulls_;
 };
 
 }  // namespace omnibal::inline v0::detail

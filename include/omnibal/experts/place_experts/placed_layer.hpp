@@ -45,6 +45,14 @@ class rank_sets {
     bits_[expert * words_ + rank / 64] &= ~(std::uint64_t{1} << (rank % 64));
   }
 
+  /// Returns true if a rank is in the sets of both experts.
+  [[nodiscard]] bool have_common_rank(std::size_t one, std::size_t other) const {
+    for (std::size_t w = 0; w != words_; ++w) {
+      if ((bits_[one * words_ + w] & bits_[other * words_ + w]) != 0) return true;
+    }
+    return false;
+  }
+
   template <class Visit>
   void for_each(std::size_t expert, Visit const& visit) const {
     for (std::size_t w = 0; w != words_; ++w) {
@@ -104,6 +112,10 @@ class placed_layer {
   [[nodiscard]] std::uint32_t copies(std::size_t expert) const { return copies_[expert]; }
   [[nodiscard]] bool has(std::size_t rank, std::size_t expert) const {
     return holders_.has(expert, rank);
+  }
+  /// Returns true if a rank has copies of both experts.
+  [[nodiscard]] bool have_common_rank(std::size_t one, std::size_t other) const {
+    return holders_.have_common_rank(one, other);
   }
   /// Returns the load of a copy of an expert: now, with one copy less, or with one copy more.
   [[nodiscard]] std::int64_t share(std::size_t expert) const { return shares_[expert].now; }

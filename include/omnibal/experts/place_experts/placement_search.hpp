@@ -11,9 +11,11 @@
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -57,6 +59,11 @@ class placement_search {
  public:
   placement_search(placed_layer& layer, placement_effort const& limits, copy_price price)
       : layer_(layer), limits_(limits), price_(price), ranks_(layer.shape().node_ranks()) {
+    std::size_t const slots = layer.shape().slots;
+    given_.resize(slots);
+    taken_.resize(slots);
+    given_offers_.resize(slots);
+    taken_offers_.resize(slots);
     auto const loads = layer.rank_loads();
     for (std::size_t r = 0; r != loads.size(); ++r) order_.push_back({loads[r], r});
     std::sort(order_.begin(), order_.end());
@@ -112,7 +119,7 @@ class placement_search {
   };
 
   /// The factors of the gain for moves with 0, 1 and 2 moved copies: 1 / (moved copies + 0.25).
-  static constexpr double weights[]{4.0, 0.8, 4.0 / 9};
+  static constexpr std::array<double, 3> weights{4.0, 0.8, 4.0 / 9};
 
   /// A slot whose expert a move may change.
   struct movable {
@@ -126,11 +133,23 @@ class placement_search {
     std::ptrdiff_t cost;
   };
 
+  /// An expert that a rank may take from the slot of another rank.
+  struct offered {
+    std::size_t slot;
+    std::uint32_t expert;
+    std::int64_t share;
+    std::int64_t with_more;
+    /// The change of the number of moved copies if the rank takes the expert, and if the other rank
+    /// also gives it up.
+    std::ptrdiff_t cost_of_copy;
+    std::ptrdiff_t cost_of_swap;
+  };
+
   /// Makes the best move; returns false if there is none.
   [[nodiscard]] bool move() {
     list_slots(heavy_, given_);
     best_ = {};
-    needed_ = 0;
+    needed_ = {};
     first_rank_ = heavy_ / ranks_ * ranks_;
     auto const loads = layer_.rank_loads().subspan(first_rank_, ranks_);
     auto const sum = std::accumulate(loads.begin(), loads.end(), std::int64_t{0});
@@ -211,19 +230,38 @@ class placement_search {
     places_[own.rank] = place;
   }
 
+  [[nodiscard]] movable slot_at(std::size_t slot, std::size_t rank) const {
+    std::uint32_t const expert = layer_.slots()[slot];
+    return {slot,
+            expert,
+            layer_.share(expert),
+            layer_.share_with_more(expert),
+            layer_.share_with_less(expert),
+            price_ == copy_price::if_moved ? layer_.cost_to_give(rank, expert) : 0};
+  }
+
+  /// Writes the slots of a rank to `result`.
   void list_slots(std::size_t rank, std::vector<movable>& result) const {
     std::size_t const slots = layer_.shape().slots;
-    result.clear();
-    for (std::size_t s = rank * slots; s != (rank + 1) * slots; ++s) {
-      std::uint32_t const expert = layer_.slots()[s];
-      result.push_back({s, expert, layer_.share(expert), layer_.share_with_more(expert),
-                        layer_.share_with_less(expert),
-                        price_ == copy_price::if_moved ? layer_.cost_to_give(rank, expert) : 0});
-    }
+    for (std::size_t i = 0; i != slots; ++i) result[i] = slot_at(rank * slots + i, rank);
   }
 
   [[nodiscard]] std::ptrdiff_t cost_to_take(std::size_t rank, std::uint32_t expert) const {
     return price_ == copy_price::if_moved ? layer_.cost_to_take(rank, expert) : 0;
+  }
+
+  /// Writes the experts in some slots of another rank that `rank` does not have to `result`, and
+  /// returns them.
+  [[nodiscard]] std::span<offered const> list_offers(std::span<movable const> slots,
+                                                     std::size_t rank,
+                                                     std::vector<offered>& result) const {
+    std::size_t count = 0;
+    for (movable const& from : slots) {
+      std::ptrdiff_t const cost = cost_to_take(rank, from.expert);
+      result[count] = {from.slot, from.expert, from.share, from.with_more, cost, from.cost + cost};
+      if (!layer_.has(rank, from.expert)) ++count;
+    }
+    return std::span(result).first(count);
   }
 
   /// Evaluates exchanges of the heaviest rank with a lighter rank, and further copies of its
@@ -231,39 +269,35 @@ class placement_search {
   void evaluate_rank(std::size_t rank) {
     std::int64_t const room = top_ - layer_.rank_loads()[rank];
     if (room <= 0) return;
+    auto const given_offers = list_offers(given_, rank, given_offers_);
     list_slots(rank, taken_);
-    for (movable const& taken : taken_) {
-      if (layer_.copies(taken.expert) != 1) evaluate_copies(rank, taken);
+    for (movable const& before : taken_) {
+      if (layer_.copies(before.expert) != 1) evaluate_copies(rank, before, given_offers);
     }
-    std::erase_if(taken_, [&](movable const& taken) { return layer_.has(heavy_, taken.expert); });
-    for (movable const& given : given_) {
-      if (layer_.has(rank, given.expert)) continue;
-      for (movable const& taken : taken_) {
+    auto const taken_offers = list_offers(taken_, heavy_, taken_offers_);
+    for (offered const& given : given_offers) {
+      for (offered const& taken : taken_offers) {
         std::int64_t const difference = given.share - taken.share;
         std::int64_t const gain = std::min(difference, room - difference);
-        if (gain <= needed_) continue;
-        std::ptrdiff_t const cost = given.cost + cost_to_take(rank, given.expert) + taken.cost +
-                                    cost_to_take(heavy_, taken.expert);
-        offer({.is_swap = true,
-               .slot = given.slot,
-               .other_slot = taken.slot,
-               .gain = gain,
-               .score = score_of(gain, cost)});
+        std::size_t const price = price_of(given.cost_of_swap + taken.cost_of_swap);
+        if (gain <= needed_[price]) continue;
+        offer(price, {.is_swap = true, .slot = given.slot, .other_slot = taken.slot, .gain = gain});
       }
     }
   }
 
   /// Evaluates further copies of experts of the heaviest rank in place of one expert, `before`, of
   /// a lighter rank.
-  void evaluate_copies(std::size_t rank, movable const& before) {
-    holder_limit const limit = limit_of(rank, before);
+  void evaluate_copies(std::size_t rank, movable const& before,
+                       std::span<offered const> given_offers) {
     std::int64_t const load = layer_.rank_loads()[rank] - before.share;
-    std::int64_t const burden = layer_.has(heavy_, before.expert) ? limit.burden : 0;
-    for (movable const& given : given_) {
+    std::int64_t const limit = limit_of(rank, before);
+    std::int64_t const burden =
+        layer_.has(heavy_, before.expert) ? before.with_less - before.share : 0;
+    for (offered const& given : given_offers) {
       std::int64_t const relief = given.share - given.with_more;
       std::int64_t const gain = std::min(top_ - load - given.with_more, relief - burden);
-      if (gain <= needed_ || layer_.has(rank, given.expert)) continue;
-      evaluate_replacement(rank, before, limit, given.expert, gain);
+      evaluate_replacement(rank, before, limit, given, gain);
     }
   }
 
@@ -273,68 +307,75 @@ class placement_search {
     if (ranks_ == 1) return;
     auto second = order_.rbegin() + 1;
     while (!is_in_node(second->rank)) ++second;
+    list_slots(second->rank, taken_);
+    auto const taken_offers = list_offers(taken_, heavy_, taken_offers_);
     for (movable const& before : given_) {
-      if (layer_.copies(before.expert) == 1 || before.share <= needed_) continue;
-      holder_limit const limit = limit_of(heavy_, before);
-      for (std::uint32_t const expert : layer_.slots_of(second->rank)) {
-        std::int64_t const gain = before.share - layer_.share_with_more(expert);
-        if (gain <= needed_ || layer_.has(heavy_, expert)) continue;
-        evaluate_replacement(heavy_, before, limit, expert, gain);
+      if (layer_.copies(before.expert) == 1) continue;
+      std::int64_t const limit = limit_of(heavy_, before);
+      for (offered const& given : taken_offers) {
+        evaluate_replacement(heavy_, before, limit, given, before.share - given.with_more);
       }
     }
   }
 
-  /// The limit that the other ranks with an expert set to the gain of a move that removes one copy
-  /// of the expert.
-  struct holder_limit {
-    /// The increase of the load of each remaining copy.
-    std::int64_t burden;
-    /// The largest gain that these ranks allow if the move does not lower their loads in another
-    /// way.
-    std::int64_t sure_gain;
-  };
-
-  [[nodiscard]] holder_limit limit_of(std::size_t rank, movable const& before) const {
+  /// Returns the largest gain that the other ranks with an expert allow if `rank` gives it up and
+  /// the move does not lower their loads in another way.
+  [[nodiscard]] std::int64_t limit_of(std::size_t rank, movable const& before) const {
     auto const loads = layer_.rank_loads();
-    std::int64_t const burden = before.with_less - before.share;
     std::int64_t most = 0;
     layer_.for_each_holder(before.expert, [&](std::size_t holder) {
       if (holder != rank && holder != heavy_) most = std::max(most, loads[holder]);
     });
-    return {burden, top_ - burden - most};
+    return top_ - (before.with_less - before.share) - most;
   }
 
   /// Evaluates an expert in place of an expert with several copies. `gain` considers the heaviest
   /// rank and the rank of the slot. The other ranks with the old expert may reduce this gain.
-  void evaluate_replacement(std::size_t rank, movable const& before, holder_limit const& limit,
-                            std::uint32_t expert, std::int64_t gain) {
-    std::ptrdiff_t const cost = before.cost + cost_to_take(rank, expert);
-    if (!(score_of(gain, cost) > best_.score)) return;
-    if (gain > limit.sure_gain) {
-      std::int64_t const relief = layer_.share(expert) - layer_.share_with_more(expert);
-      if (limit.sure_gain + relief <= needed_) return;
-      auto const loads = layer_.rank_loads();
-      layer_.for_each_holder(before.expert, [&](std::size_t holder) {
-        if (holder == rank || holder == heavy_) return;
-        std::int64_t const own = layer_.has(holder, expert) ? relief : 0;
-        gain = std::min(gain, top_ - (loads[holder] + limit.burden - own));
-      });
-      if (gain <= needed_) return;
+  void evaluate_replacement(std::size_t rank, movable const& before, std::int64_t limit,
+                            offered const& given, std::int64_t gain) {
+    std::size_t const price = price_of(before.cost + given.cost_of_copy);
+    if (gain <= needed_[price]) return;
+    if (gain > limit) {
+      std::int64_t const relief = given.share - given.with_more;
+      if (limit + relief <= needed_[price]) return;
+      gain = std::min(gain, layer_.have_common_rank(before.expert, given.expert)
+                                ? limit_with_relief(rank, before, given)
+                                : limit);
+      if (gain <= needed_[price]) return;
     }
-    offer({.slot = before.slot, .expert = expert, .gain = gain, .score = score_of(gain, cost)});
+    offer(price, {.slot = before.slot, .expert = given.expert, .gain = gain});
   }
 
-  /// Keeps a move if it is better than the best move so far.
-  void offer(candidate const& move) {
+  /// Returns the largest gain that the other ranks with an expert allow if `rank` gives it up and
+  /// another expert has one copy more.
+  [[nodiscard]] std::int64_t limit_with_relief(std::size_t rank, movable const& before,
+                                               offered const& given) const {
+    auto const loads = layer_.rank_loads();
+    std::int64_t most = 0;
+    layer_.for_each_holder(before.expert, [&](std::size_t holder) {
+      if (holder == rank || holder == heavy_) return;
+      std::int64_t const relief =
+          layer_.has(holder, given.expert) ? given.share - given.with_more : 0;
+      most = std::max(most, loads[holder] - relief);
+    });
+    return top_ - (before.with_less - before.share) - most;
+  }
+
+  /// Keeps a move if it has a larger score than the best move so far. The score is the gain for
+  /// each moved copy.
+  void offer(std::size_t price, candidate move) {
+    move.score = static_cast<double>(std::min(move.gain, most_gain_)) * weights[price];
     if (!(move.score > best_.score)) return;
     best_ = move;
-    needed_ = static_cast<std::int64_t>(best_.score / weights[0]);
+    // The factor below 1 keeps moves whose score is equal up to rounding.
+    for (std::size_t i = 0; i != weights.size(); ++i) {
+      needed_[i] = static_cast<std::int64_t>(best_.score * (1 - 0x1p-48) / weights[i]);
+    }
   }
 
-  /// Returns the gain for each moved copy, by which moves are compared.
-  [[nodiscard]] double score_of(std::int64_t gain, std::ptrdiff_t cost) const {
-    return static_cast<double>(std::min(gain, most_gain_)) *
-           weights[std::max<std::ptrdiff_t>(cost, 0)];
+  /// Returns the index in `weights` for a change of the number of moved copies.
+  [[nodiscard]] static std::size_t price_of(std::ptrdiff_t cost) {
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(cost, 0));
   }
 
   /// Gives a random slot a random expert that its rank does not have.
@@ -362,14 +403,15 @@ class placement_search {
   std::int64_t top_ = 0;
   std::int64_t most_gain_ = 0;
   candidate best_;
-  /// A move with at most this gain is not better than the best move, for any number of moved
-  /// copies.
-  std::int64_t needed_ = 0;
+  /// A move is not better than the best move if its gain is at most the value of its price.
+  std::array<std::int64_t, weights.size()> needed_{};
   std::vector<ranked> order_;
   /// The place of each rank of the node in the order.
   std::vector<std::size_t> places_;
   std::vector<movable> given_;
   std::vector<movable> taken_;
+  std::vector<offered> given_offers_;
+  std::vector<offered> taken_offers_;
 };
 
 }  // namespace omnibal::inline v0::detail
