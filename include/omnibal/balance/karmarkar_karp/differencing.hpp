@@ -25,8 +25,8 @@ template <class Word>
 class load_tuples {
  public:
   struct tuple {
-    /// The last sample of the ring, or the number of the tournament.
-    std::uint32_t where;
+    /// The number of the last sample of the ring, or of the tournament.
+    std::uint32_t number;
     /// The number of parts that are not empty.
     std::uint32_t size;
     std::int64_t largest;
@@ -63,7 +63,7 @@ class load_tuples {
 
   /// Returns the largest load minus the smallest.
   [[nodiscard]] std::int64_t difference(tuple const& of) {
-    return is_full(of) ? of.largest - rank_.load(tree(of.where).least()) : of.largest;
+    return is_full(of) ? of.largest - rank_.load(tree(of.number).least()) : of.largest;
   }
 
   /// Combines two tuples: adds the largest load of one tuple to the smallest load of the other, the
@@ -72,17 +72,17 @@ class load_tuples {
     if (longer.size < shorter.size) std::swap(longer, shorter);
     longer.largest = std::max(longer.largest, shorter.largest);
     if (is_full(longer) && shorter.size == 1) {
-      join_least(longer, load_of(shorter.where));
+      join_least(longer, load_of(shorter.number));
       return longer;
     }
     if (std::size_t{longer.size} + shorter.size < parts_) {
       // The swap joins two rings into one.
-      std::swap(samples_[longer.where].next, samples_[shorter.where].next);
+      std::swap(samples_[longer.number].next, samples_[shorter.number].next);
       longer.size += shorter.size;
       return longer;
     }
     descend(shorter, descending_);
-    if (is_full(shorter)) free_.push_back(shorter.where);
+    if (is_full(shorter)) free_.push_back(shorter.number);
     if (!is_full(longer)) longer = to_tournament(longer);
     join_descending(longer);
     return longer;
@@ -130,23 +130,23 @@ class load_tuples {
 
   /// Adds `added` to a slot, whose present load is `load`.
   void join(tuple& to, std::uint32_t slot, std::int64_t load, chained_load const& added) {
-    chain& samples = slots(to.where)[slot];
+    chain& samples = slots(to.number)[slot];
     samples_[added.samples.last].next = samples.first;
     samples.first = added.samples.first;
     load += added.load;
-    tree(to.where).set(slot, rank_(load, slot));
+    tree(to.number).set(slot, rank_(load, slot));
     to.largest = std::max(to.largest, load);
   }
 
   void join_least(tuple& to, chained_load const& added) {
-    Word const least = tree(to.where).least();
+    Word const least = tree(to.number).least();
     join(to, rank_.part(least), rank_.load(least), added);
   }
 
   /// Adds `descending_` to a tournament: its first loads fill the empty slots, and the others are
   /// added to the smallest loads.
   void join_descending(tuple& to) {
-    auto const loads = tree(to.where);
+    auto const loads = tree(to.number);
     std::size_t const apart = parts_ - to.size;
     std::size_t const joined = descending_.size() - apart;
     ascending_.clear();
@@ -164,7 +164,7 @@ class load_tuples {
     }
     for (std::size_t i = 0; i != apart; ++i) {
       std::size_t const slot = to.size + i;
-      slots(to.where)[slot] = descending_[i].samples;
+      slots(to.number)[slot] = descending_[i].samples;
       loads.set(slot, rank_(descending_[i].load, slot));
     }
     to.size = static_cast<std::uint32_t>(parts_);
@@ -181,7 +181,7 @@ class load_tuples {
       free_.pop_back();
     }
     tuple const result{number, from.size, from.largest};
-    std::uint32_t place = from.where;
+    std::uint32_t place = from.number;
     tree(number).fill(from.size, [&](std::size_t slot) {
       place = samples_[place].next;
       slots(number)[slot] = {place, place};
@@ -195,10 +195,10 @@ class load_tuples {
     result.clear();
     if (is_full(of)) {
       for (std::uint32_t slot = 0; slot != parts_; ++slot) {
-        result.push_back({rank_.load(tree(of.where)[slot]), slots(of.where)[slot]});
+        result.push_back({rank_.load(tree(of.number)[slot]), slots(of.number)[slot]});
       }
     } else {
-      std::uint32_t place = of.where;
+      std::uint32_t place = of.number;
       for (std::uint32_t i = 0; i != of.size; ++i) {
         place = samples_[place].next;
         result.push_back(load_of(place));
