@@ -9,6 +9,7 @@
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_search.hpp>
 #include <omnibal/pipeline/detail/make_list_problem.hpp>
+#include <omnibal/pipeline/detail/pipeline_values.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/list_objective.hpp>
 #include <omnibal/pipeline/list_schedule/list_replay.hpp>

@@ -6,6 +6,7 @@
 /// `simulate_encoder` and `place_encoder`. Output: a checked `encoder_problem`.
 
 #include <omnibal/check.hpp>
+#include <omnibal/pipeline/detail/pipeline_values.hpp>
 #include <omnibal/pipeline/encoder_work.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
