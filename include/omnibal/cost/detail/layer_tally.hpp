@@ -373,33 +373,43 @@ class layer_tally {
   int128 widest_bytes_ = 0;
 };
 
+/// The shape of a matrix of parameters, which multiplies rows of `inputs` numbers.
+struct weight_matrix {
+  int128 inputs = 0;
+  int128 outputs = 0;
+  bool has_bias = false;
+
+  [[nodiscard]] int128 weights() const { return inputs * outputs; }
+  [[nodiscard]] int128 biases() const { return has_bias ? outputs : int128{0}; }
+};
+
 /// Adds a matrix whose output columns are split over the tensor-parallel ranks.
-inline void add_split_columns(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
-                              bool has_bias) {
-  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::split);
-  tally.copies(inputs * outputs, tensor_sharding::split);
-  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::split);
-  tally.adapter(rows, inputs, tensor_sharding::whole, outputs, tensor_sharding::split);
+inline void add_split_columns(layer_tally& tally, int128 rows, weight_matrix const& matrix) {
+  tally.parameters(matrix.weights() + matrix.biases(), tensor_sharding::split);
+  tally.copies(matrix.weights(), tensor_sharding::split);
+  tally.linear_flops(2 * rows * matrix.weights(), tensor_sharding::split);
+  tally.adapter(rows, matrix.inputs, tensor_sharding::whole, matrix.outputs,
+                tensor_sharding::split);
 }
 
 /// Adds a matrix whose input rows are split over the tensor-parallel ranks; each rank has the whole
 /// bias.
-inline void add_split_rows(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
-                           bool has_bias) {
-  tally.parameters(inputs * outputs, tensor_sharding::split);
-  tally.parameters(has_bias ? outputs : 0, tensor_sharding::whole);
-  tally.copies(inputs * outputs, tensor_sharding::split);
-  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::split);
-  tally.adapter(rows, inputs, tensor_sharding::split, outputs, tensor_sharding::whole);
+inline void add_split_rows(layer_tally& tally, int128 rows, weight_matrix const& matrix) {
+  tally.parameters(matrix.weights(), tensor_sharding::split);
+  tally.parameters(matrix.biases(), tensor_sharding::whole);
+  tally.copies(matrix.weights(), tensor_sharding::split);
+  tally.linear_flops(2 * rows * matrix.weights(), tensor_sharding::split);
+  tally.adapter(rows, matrix.inputs, tensor_sharding::split, matrix.outputs,
+                tensor_sharding::whole);
 }
 
 /// Adds a matrix that every rank has. Each rank multiplies the tokens that it has between norms.
-inline void add_whole(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
-                      bool has_bias) {
-  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::whole);
-  tally.copies(inputs * outputs, tensor_sharding::whole);
-  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::at_norm);
-  tally.adapter(rows, inputs, tensor_sharding::whole, outputs, tensor_sharding::whole);
+inline void add_whole(layer_tally& tally, int128 rows, weight_matrix const& matrix) {
+  tally.parameters(matrix.weights() + matrix.biases(), tensor_sharding::whole);
+  tally.copies(matrix.weights(), tensor_sharding::whole);
+  tally.linear_flops(2 * rows * matrix.weights(), tensor_sharding::at_norm);
+  tally.adapter(rows, matrix.inputs, tensor_sharding::whole, matrix.outputs,
+                tensor_sharding::whole);
 }
 
 /// Adds a matrix that every rank has, without gradients of its inputs.
@@ -412,10 +422,9 @@ inline void add_detached(layer_tally& tally, int128 rows, int128 inputs, int128 
 
 /// Adds a matrix that every rank has and that always has the type of the parameters, such as a
 /// router.
-inline void add_small(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
-                      bool has_bias) {
-  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::whole);
-  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::at_norm);
+inline void add_small(layer_tally& tally, int128 rows, weight_matrix const& matrix) {
+  tally.parameters(matrix.weights() + matrix.biases(), tensor_sharding::whole);
+  tally.linear_flops(2 * rows * matrix.weights(), tensor_sharding::at_norm);
 }
 
 /// Returns the number of weights and biases that a norm has for each number of its input.
