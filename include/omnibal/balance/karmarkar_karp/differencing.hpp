@@ -35,7 +35,7 @@ class load_tuples {
   /// Creates the tuples. Precondition: there are several parts.
   load_tuples(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
               std::size_t parts)
-      : parts_(parts), rank_(parts), tree_size_(winner_tree<Word>::nodes_for(parts)) {
+      : parts_(parts), key_(parts), tree_size_(winner_tree<Word>::nodes_for(parts)) {
     samples_.reserve(order.size());
     for (std::uint32_t const sample : order) {
       samples_.push_back({costs[sample][0], static_cast<std::uint32_t>(samples_.size())});
@@ -63,7 +63,7 @@ class load_tuples {
 
   /// Returns the largest load minus the smallest.
   [[nodiscard]] std::int64_t difference(tuple const& of) {
-    return is_full(of) ? of.largest - rank_.load(tree(of.number).least()) : of.largest;
+    return is_full(of) ? of.largest - key_.load(tree(of.number).least()) : of.largest;
   }
 
   /// Combines two tuples: adds the largest load of one tuple to the smallest load of the other, the
@@ -134,13 +134,13 @@ class load_tuples {
     samples_[added.samples.last].next = samples.first;
     samples.first = added.samples.first;
     load += added.load;
-    tree(to.number).set(slot, rank_(load, slot));
+    tree(to.number).set(slot, key_(load, slot));
     to.largest = std::max(to.largest, load);
   }
 
   void join_least(tuple& to, chained_load const& added) {
     Word const least = tree(to.number).least();
-    join(to, rank_.part(least), rank_.load(least), added);
+    join(to, key_.part(least), key_.load(least), added);
   }
 
   /// Adds `descending_` to a tournament: its first loads fill the empty slots, and the others are
@@ -156,16 +156,16 @@ class load_tuples {
     } else {
       for (std::size_t i = 0; i != joined; ++i) {
         ascending_.push_back(loads.least());
-        loads.set(rank_.part(loads.least()), loads.none);
+        loads.set(key_.part(loads.least()), loads.none);
       }
     }
     for (std::size_t i = 0; i != joined; ++i) {
-      join(to, rank_.part(ascending_[i]), rank_.load(ascending_[i]), descending_[apart + i]);
+      join(to, key_.part(ascending_[i]), key_.load(ascending_[i]), descending_[apart + i]);
     }
     for (std::size_t i = 0; i != apart; ++i) {
       std::size_t const slot = to.size + i;
       slots(to.number)[slot] = descending_[i].samples;
-      loads.set(slot, rank_(descending_[i].load, slot));
+      loads.set(slot, key_(descending_[i].load, slot));
     }
     to.size = static_cast<std::uint32_t>(parts_);
   }
@@ -185,7 +185,7 @@ class load_tuples {
     tree(number).fill(from.size, [&](std::size_t slot) {
       place = samples_[place].next;
       slots(number)[slot] = {place, place};
-      return rank_(samples_[place].cost, slot);
+      return key_(samples_[place].cost, slot);
     });
     return result;
   }
@@ -195,7 +195,7 @@ class load_tuples {
     result.clear();
     if (is_full(of)) {
       for (std::uint32_t slot = 0; slot != parts_; ++slot) {
-        result.push_back({rank_.load(tree(of.number)[slot]), slots(of.number)[slot]});
+        result.push_back({key_.load(tree(of.number)[slot]), slots(of.number)[slot]});
       }
     } else {
       std::uint32_t place = of.number;
@@ -213,7 +213,7 @@ class load_tuples {
   }
 
   std::size_t parts_;
-  load_key<Word> rank_;
+  load_key<Word> key_;
   std::size_t tree_size_;
   std::vector<linked_sample> samples_;
   /// The nodes of the tournaments, by number.
