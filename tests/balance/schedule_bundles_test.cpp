@@ -4,6 +4,7 @@
 #include "samples.hpp"
 
 #include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/balance/schedule_steps/load_deviations.hpp>
 #include <omnibal/balance/schedule_steps/step_mixer.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/metrics.hpp>

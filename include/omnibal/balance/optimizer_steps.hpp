@@ -27,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <ranges>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -83,18 +84,8 @@ struct optimizer_steps_fn {
     auto const costs = detail::given_costs(name, "cost", samples, cost);
     auto const limits = detail::checked_capacity<Samples, Demand, Capacity>(name, capacity);
     using amounts_type = std::remove_cvref_t<decltype(limits)>;
-    std::vector<amounts_type> demands;
-    demands.reserve(costs.size());
-    detail::for_each_demand<amounts_type>(
-        name, samples, demand, [&](std::uint32_t index, amounts_type const& amounts) {
-          detail::check_demand(name, index, amounts);
-          if (options.oversized == oversize_policy::reject && !amounts.fits(limits)) {
-            detail::throw_invalid(name, "sample ", index, " takes ",
-                                  detail::list_text(amounts.amounts), ", more than the capacity ",
-                                  detail::list_text(limits.amounts));
-          }
-          demands.push_back(amounts);
-        });
+    std::vector<amounts_type> const demands =
+        measured_demands<amounts_type>(samples, demand, limits, options.oversized);
     grouping const parts =
         refine_parts(costs, karmarkar_karp(costs, steps * ranks), std::identity{},
                      {.max_overload = options.max_overload, .seed = options.seed});
@@ -102,40 +93,74 @@ struct optimizer_steps_fn {
     std::vector<micro_batch_steps> result;
     result.reserve(steps);
     for (std::size_t s = 0; s != steps; ++s) {
-      std::vector<grouping> batches;
-      std::size_t most = 0;
-      auto const cost_of = [&costs](std::uint32_t i) { return costs[i]; };
-      auto const demand_of = [&demands](std::uint32_t i) { return demands[i]; };
-      for (std::size_t r = 0; r != ranks; ++r) {
-        auto const part = parts[rank_parts[s * ranks + r]];
-        micro_batch_steps const packed = micro_batches(part, 1, cost_of, demand_of, limits,
-                                                       {.multiple_of = options.multiple_of,
-                                                        .max_overload = options.max_overload,
-                                                        .effort = options.effort,
-                                                        .seed = options.seed,
-                                                        .oversized = options.oversized});
-        grouping_view const cells = packed.cells();
-        batches.emplace_back(std::vector(cells.offsets().begin(), cells.offsets().end()),
-                             std::vector(cells.items().begin(), cells.items().end()));
-        most = std::max(most, batches.back().size());
-      }
-      for (std::size_t r = 0; r != ranks; ++r) {
-        if (batches[r].size() == most) continue;
-        auto found = balance_under_capacity(parts[rank_parts[s * ranks + r]], most, cost_of,
-                                            demand_of, limits,
-                                            {.max_overload = options.max_overload,
-                                             .effort = options.effort,
-                                             .seed = options.seed,
-                                             .oversized = options.oversized});
-        if (found.status == solve_status::solved) batches[r] = std::move(found.parts);
-      }
-      result.push_back(join(parts, rank_parts, s * ranks, batches, most));
+      std::span const step_parts = std::span(rank_parts).subspan(s * ranks, ranks);
+      auto const batches = packed_parts(parts, step_parts, costs, demands, limits, options);
+      result.push_back(join(parts, step_parts, batches));
     }
     return result;
   }
 
  private:
   static constexpr std::string_view name = "optimizer_steps";
+
+  /// Returns the demands of all samples. Throws if a demand is invalid, or above `limits` with the
+  /// policy `reject`.
+  template <class Amounts, class Samples, class Demand>
+  [[nodiscard]] static std::vector<Amounts> measured_demands(Samples const& samples,
+                                                             Demand const& demand,
+                                                             Amounts const& limits,
+                                                             oversize_policy oversized) {
+    std::vector<Amounts> result;
+    result.reserve(std::ranges::size(samples));
+    detail::for_each_demand<Amounts>(
+        name, samples, demand, [&](std::uint32_t index, Amounts const& amounts) {
+          detail::check_demand(name, index, amounts);
+          if (oversized == oversize_policy::reject && !amounts.fits(limits)) {
+            detail::throw_invalid(name, "sample ", index, " takes ",
+                                  detail::list_text(amounts.amounts), ", more than the capacity ",
+                                  detail::list_text(limits.amounts));
+          }
+          result.push_back(amounts);
+        });
+    return result;
+  }
+
+  /// Packs the parts of one step into micro-batches, one number of them for all ranks if possible.
+  /// The result contains positions in the parts.
+  template <class Costs, class Amounts>
+  [[nodiscard]] static std::vector<grouping> packed_parts(grouping const& parts,
+                                                          std::span<std::uint32_t const> step_parts,
+                                                          Costs const& costs,
+                                                          std::vector<Amounts> const& demands,
+                                                          Amounts const& limits,
+                                                          optimizer_steps_options const& options) {
+    std::vector<grouping> result;
+    std::size_t most = 0;
+    auto const cost_of = [&costs](std::uint32_t i) { return costs[i]; };
+    auto const demand_of = [&demands](std::uint32_t i) { return demands[i]; };
+    for (std::uint32_t const p : step_parts) {
+      micro_batch_steps const packed = micro_batches(parts[p], 1, cost_of, demand_of, limits,
+                                                     {.multiple_of = options.multiple_of,
+                                                      .max_overload = options.max_overload,
+                                                      .effort = options.effort,
+                                                      .seed = options.seed,
+                                                      .oversized = options.oversized});
+      grouping_view const cells = packed.cells();
+      result.emplace_back(std::vector(cells.offsets().begin(), cells.offsets().end()),
+                          std::vector(cells.items().begin(), cells.items().end()));
+      most = std::max(most, result.back().size());
+    }
+    for (std::size_t r = 0; r != result.size(); ++r) {
+      if (result[r].size() == most) continue;
+      auto found = balance_under_capacity(parts[step_parts[r]], most, cost_of, demand_of, limits,
+                                          {.max_overload = options.max_overload,
+                                           .effort = options.effort,
+                                           .seed = options.seed,
+                                           .oversized = options.oversized});
+      if (found.status == solve_status::solved) result[r] = std::move(found.parts);
+    }
+    return result;
+  }
 
   /// Returns the part of each step and rank.
   template <class Costs>
@@ -170,15 +195,15 @@ struct optimizer_steps_fn {
 
   /// Joins the micro-batches of the ranks of one step; `batches` contain positions in the parts.
   [[nodiscard]] static micro_batch_steps join(grouping const& parts,
-                                              std::vector<std::uint32_t> const& rank_parts,
-                                              std::size_t first,
-                                              std::vector<grouping> const& batches,
-                                              std::size_t count) {
+                                              std::span<std::uint32_t const> step_parts,
+                                              std::vector<grouping> const& batches) {
+    std::size_t count = 0;
+    for (grouping const& of_rank : batches) count = std::max(count, of_rank.size());
     micro_batch_steps result(batches.size());
     for (std::size_t m = 0; m != count; ++m) {
       for (std::size_t r = 0; r != batches.size(); ++r) {
         if (m < batches[r].size()) {
-          for (std::uint32_t const k : batches[r][m]) result.push(parts[rank_parts[first + r]][k]);
+          for (std::uint32_t const k : batches[r][m]) result.push(parts[step_parts[r]][k]);
         }
         result.close();
       }

@@ -8,6 +8,7 @@
 #include <omnibal/balance/detail/rank_lanes.hpp>
 #include <omnibal/balance/schedule_steps/joined_bundles.hpp>
 #include <omnibal/balance/schedule_steps/last_step.hpp>
+#include <omnibal/balance/schedule_steps/load_deviations.hpp>
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
 #include <omnibal/balance/schedule_steps/schedule_pool.hpp>
 #include <omnibal/balance/schedule_steps/schedule_rng.hpp>

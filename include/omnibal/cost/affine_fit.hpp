@@ -25,6 +25,30 @@
 
 namespace omnibal::inline v0 {
 
+/// The offset of a fit: free, or zero.
+enum class fit_offset { free, zero };
+
+/// The signs that the coefficients of a fit may have.
+enum class fit_signs {
+  any,
+  /// No coefficient is negative, so that a larger size never costs less.
+  not_negative,
+};
+
+/// The loss that a fit minimizes.
+enum class fit_loss {
+  squares,
+  /// Huber's loss: a residual of more than 1.345 standard deviations counts linearly instead of
+  /// quadratically. Therefore a few wrong measurements have little influence.
+  huber,
+};
+
+struct affine_fit_options {
+  fit_offset offset = fit_offset::free;
+  fit_signs signs = fit_signs::any;
+  fit_loss loss = fit_loss::squares;
+};
+
 namespace detail {
 
 /// Points that have a size of at most eight kinds and a value.
@@ -156,9 +180,9 @@ class affine_solver {
  public:
   using coefficients_type = std::array<double, R + 1>;
 
-  affine_solver(std::string_view function, std::size_t points, bool has_offset,
-                bool is_not_negative)
-      : function_(function), is_not_negative_(is_not_negative) {
+  affine_solver(std::string_view function, std::size_t points, affine_fit_options const& options)
+      : function_(function), options_(options) {
+    bool const has_offset = options.offset == fit_offset::free;
     columns_ = (has_offset ? 1u << R : 0u) | ((1u << R) - 1);
     sizes_.reserve(points);
     values_.reserve(points);
@@ -197,9 +221,9 @@ class affine_solver {
   /// Returns the factor by which the variance of each slope is inflated.
   [[nodiscard]] resources<R, double> const& inflations() const { return inflations_; }
 
-  void run(bool is_robust) {
+  void run() {
     solve();
-    if (is_robust) reweight();
+    if (options_.loss == fit_loss::huber) reweight();
   }
 
   /// Sets the coefficients to the nearest integers if these fit all points exactly. Returns true if
@@ -296,8 +320,9 @@ class affine_solver {
   }
 
   void solve() {
+    bool const is_not_negative = options_.signs == fit_signs::not_negative;
     system const whole = with_values(values_);
-    unsigned const chosen = is_not_negative_ ? best_columns(whole) : columns_;
+    unsigned const chosen = is_not_negative ? best_columns(whole) : columns_;
     coefficients_ = unscaled(whole.with_columns(chosen).solution(chosen));
     check_coefficients();
     // One step of iterative refinement reduces the rounding errors of the rotations.
@@ -305,7 +330,7 @@ class affine_solver {
     auto const change = unscaled(with_values(missed).with_columns(chosen).solution(chosen));
     for (std::size_t j = 0; j != R + 1; ++j) {
       double const refined = coefficients_[j] + change[j];
-      coefficients_[j] = is_not_negative_ ? std::max(0.0, refined) : refined;
+      coefficients_[j] = is_not_negative ? std::max(0.0, refined) : refined;
     }
     check_coefficients();
   }
@@ -366,7 +391,7 @@ class affine_solver {
   }
 
   std::string_view function_;
-  bool is_not_negative_;
+  affine_fit_options options_;
   unsigned columns_;
   std::array<double, R + 1> scales_;
   double value_scale_ = 0.0;
@@ -436,30 +461,6 @@ struct affine_cost {
   [[nodiscard]] friend bool operator==(affine_cost const&, affine_cost const&) = default;
 };
 
-/// The offset of a fit: free, or zero.
-enum class fit_offset { free, zero };
-
-/// The signs that the coefficients of a fit may have.
-enum class fit_signs {
-  any,
-  /// No coefficient is negative, so that a larger size never costs less.
-  not_negative,
-};
-
-/// The loss that a fit minimizes.
-enum class fit_loss {
-  squares,
-  /// Huber's loss: a residual of more than 1.345 standard deviations counts linearly instead of
-  /// quadratically. Therefore a few wrong measurements have little influence.
-  huber,
-};
-
-struct affine_fit_options {
-  fit_offset offset = fit_offset::free;
-  fit_signs signs = fit_signs::any;
-  fit_loss loss = fit_loss::squares;
-};
-
 struct affine_fit_fn {
   /// Fits the affine cost functor that is nearest to measured points: `affine_fit(points,
   /// &point::tokens, &point::seconds)`. For several kinds of size, use `affine_fit(points,
@@ -486,15 +487,13 @@ struct affine_fit_fn {
     using value_type = demand_result<Value, sample_reference<Points>>;
     constexpr std::size_t kinds = detail::kinds_of<size_type>;
     constexpr bool is_whole = integral_measure<size_type> && std::integral<value_type>;
-    detail::affine_solver<kinds> solver(name, std::ranges::size(points),
-                                        options.offset == fit_offset::free,
-                                        options.signs == fit_signs::not_negative);
+    detail::affine_solver<kinds> solver(name, std::ranges::size(points), options);
     for (auto&& point : points) {
       solver.push(detail::to_resources<double>({name, "size"}, std::invoke(size, point)),
                   static_cast<double>(std::invoke(value, point)));
     }
     solver.check();
-    solver.run(options.loss == fit_loss::huber);
+    solver.run();
     bool const is_exact = is_whole && solver.round_if_exact();
     return to_cost(solver, is_exact);
   }

@@ -25,7 +25,7 @@ namespace detail {
 inline void add_stream_products(layer_tally& tally, int128 rows, std::int64_t hidden,
                                 std::int64_t count, std::int64_t inputs) {
   if (count == 0) return;
-  add_whole(tally, rows, hidden, int128{hidden} * count, false);
+  add_whole(tally, rows, {hidden, int128{hidden} * count});
   tally.keep(tally.matrix_input_bytes(rows * hidden * inputs), tensor_sharding::at_norm,
              backward_use::for_weights);
   int128 const outputs = tally.activation_bytes(rows * hidden * count);
@@ -106,7 +106,7 @@ struct embedding {
     detail::int128 const words = detail::rounded_up(for_layers.vocabulary, tally.tensor());
     tally.parameters(words * width, tensor_sharding::split);
     tally.parameters(for_layers.size, tensor_sharding::whole);
-    detail::add_whole(tally, rows, hidden, width, false);
+    detail::add_whole(tally, rows, {hidden, width});
     tally.keep(tally.matrix_input_bytes(rows * hidden), tensor_sharding::whole,
                detail::backward_use::for_weights);
     // The product before its norm, and the sum that the layers read.

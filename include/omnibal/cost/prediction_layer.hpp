@@ -89,7 +89,7 @@ struct prediction_layer {
     detail::add_norm(tally, rows, hidden, layer.norm);
     detail::add_norm(tally, rows, hidden, layer.norm);
     tally.keep(index_bytes * rows, tensor_sharding::whole, detail::backward_use::for_weights);
-    detail::add_split_rows(tally, rows, 2 * int128{hidden}, hidden, false);
+    detail::add_split_rows(tally, rows, {2 * int128{hidden}, hidden});
     block.add_to(tally, "documents", batch.documents, batch.context);
     bool const has_copy = owns_embeddings || degrees.pipeline > 1;
     if (has_copy) tally.parameters(matrix, tensor_sharding::split);

@@ -81,12 +81,12 @@ struct projector {
                  detail::backward_use::for_weights);
     }
     if (hidden == 0) {
-      detail::add_whole(tally, rows, input, output, has_bias);
+      detail::add_whole(tally, rows, {input, output, has_bias});
     } else {
       detail::int128 const columns = detail::int128{detail::matrices_in(feed_forward)} * hidden;
-      detail::add_split_columns(tally, rows, input, columns, has_bias);
+      detail::add_split_columns(tally, rows, {input, columns, has_bias});
       detail::add_activation(tally, rows * hidden, feed_forward);
-      detail::add_split_rows(tally, rows, hidden, output, has_bias);
+      detail::add_split_rows(tally, rows, {hidden, output, has_bias});
     }
     if (has_output_norm) detail::add_output_norm(tally, rows, output, output_norm);
     tally.parameters(other_parameters, detail::tensor_sharding::whole);

@@ -64,7 +64,7 @@ struct resampler {
     int128 const input_bytes = tally.activation_bytes(patches * input);
     tally.keep(tally.matrix_input_bytes(patches * input), tensor_sharding::at_norm,
                detail::backward_use::for_weights);
-    detail::add_whole(tally, patches, input, hidden, false);
+    detail::add_whole(tally, patches, {input, hidden});
     detail::add_norm(tally, patches, hidden, norm);
     tally.parameters(int128{queries} * hidden, tensor_sharding::whole);
     detail::add_norm(tally, rows, hidden, norm);
@@ -79,7 +79,7 @@ struct resampler {
     if (output > 0) {
       tally.keep(tally.matrix_input_bytes(rows * hidden), tensor_sharding::at_norm,
                  detail::backward_use::for_weights);
-      detail::add_whole(tally, rows, hidden, output, false);
+      detail::add_whole(tally, rows, {hidden, output});
     }
     int128 const output_bytes = tally.activation_bytes(rows * (output > 0 ? output : hidden));
     tally.widest(input_bytes + tally.activation_bytes(patches * hidden), tensor_sharding::at_norm);

@@ -52,14 +52,14 @@ struct cost_steps {
   cost_steps(Costs const& of_samples)
       : costs(of_samples), step_count(1), largest_step(costs.size()) {}
 
-  /// Creates `offsets.size() - 1` steps. `max_samples` is an upper bound, known on the host, on the
-  /// size of the largest step. With a smaller bound more steps fit into shared memory.
+  /// Creates `offsets.size() - 1` steps. `max_step_samples` is an upper bound, known on the host,
+  /// on the size of the largest step. With a smaller bound more steps fit into shared memory.
   cost_steps(cost_span of_samples, device_span<std::uint32_t const> step_offsets,
-             std::size_t max_samples)
+             std::size_t max_step_samples)
       : costs(of_samples),
         offsets(step_offsets),
         step_count(step_offsets.empty() ? 0 : step_offsets.size() - 1),
-        largest_step(max_samples < costs.size() ? max_samples : costs.size()) {}
+        largest_step(max_step_samples < costs.size() ? max_step_samples : costs.size()) {}
 
   cost_span costs;
   device_span<std::uint32_t const> offsets;

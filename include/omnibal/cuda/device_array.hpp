@@ -87,17 +87,17 @@ concept host_array =
 /// `error`.
 template <device_resource Resource, host_array Range>
 [[nodiscard]] auto upload(execution<Resource> const& exec, Range const& values,
-                          location where = location::here()) {
+                          location caller = location::here()) {
   using value_type = std::remove_cv_t<std::ranges::range_value_t<Range const>>;
   std::size_t const size = std::ranges::size(values);
   device_array<value_type, Resource> result(exec, size);
   if (size != 0) {
     check(cudaMemcpyAsync(result.data(), std::ranges::data(values), size * sizeof(value_type),
                           cudaMemcpyHostToDevice, exec.stream()),
-          where);
+          caller);
     cudaPointerAttributes found{};
-    check(cudaPointerGetAttributes(&found, std::ranges::data(values)), where);
-    if (found.type == cudaMemoryTypeUnregistered) exec.synchronize(where);
+    check(cudaPointerGetAttributes(&found, std::ranges::data(values)), caller);
+    if (found.type == cudaMemoryTypeUnregistered) exec.synchronize(caller);
   }
   return result;
 }
@@ -110,12 +110,12 @@ namespace detail {
 /// has been synchronized.
 template <device_resource Resource, class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> start_download(
-    execution<Resource> const& exec, device_span<T> values, location where = location::here()) {
+    execution<Resource> const& exec, device_span<T> values, location caller = location::here()) {
   std::vector<std::remove_const_t<T>> result(values.size());
   if (!values.empty()) {
     check(cudaMemcpyAsync(result.data(), values.data(), values.size_bytes(), cudaMemcpyDeviceToHost,
                           exec.stream()),
-          where);
+          caller);
   }
   return result;
 }
@@ -128,9 +128,9 @@ template <device_resource Resource, class T>
 template <device_resource Resource, class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> download(execution<Resource> const& exec,
                                                            device_span<T> values,
-                                                           location where = location::here()) {
-  auto result = detail::start_download(exec, values, where);
-  exec.synchronize(where);
+                                                           location caller = location::here()) {
+  auto result = detail::start_download(exec, values, caller);
+  exec.synchronize(caller);
   return result;
 }
 
@@ -138,8 +138,8 @@ template <device_resource Resource, class T>
 template <device_resource Resource, class T>
 [[nodiscard]] std::vector<T> download(execution<Resource> const& exec,
                                       device_array<T, Resource> const& values,
-                                      location where = location::here()) {
-  return download(exec, values.span(), where);
+                                      location caller = location::here()) {
+  return download(exec, values.span(), caller);
 }
 
 /// Waits for the stream and reads the faults. If there is a fault, throws the exception of `check`,

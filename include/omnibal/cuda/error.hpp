@@ -26,15 +26,15 @@ struct location {
 /// code, the file and the line. If no driver or no device is found, the text names what is missing.
 class error : public std::runtime_error {
  public:
-  explicit error(cudaError_t code, location where = location::here())
-      : std::runtime_error(text(code, where)), code_(code), where_(where) {}
+  explicit error(cudaError_t code, location caller = location::here())
+      : std::runtime_error(text(code, caller)), code_(code), caller_(caller) {}
 
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
-  [[nodiscard]] char const* file() const noexcept { return where_.file; }
-  [[nodiscard]] unsigned line() const noexcept { return where_.line; }
+  [[nodiscard]] char const* file() const noexcept { return caller_.file; }
+  [[nodiscard]] unsigned line() const noexcept { return caller_.line; }
 
  private:
-  [[nodiscard]] static std::string text(cudaError_t code, location where) {
+  [[nodiscard]] static std::string text(cudaError_t code, location caller) {
     std::string result = "CUDA: ";
     result.append(cudaGetErrorName(code)).append(": ").append(cudaGetErrorString(code));
     if (code == cudaErrorInsufficientDriver) {
@@ -46,21 +46,21 @@ class error : public std::runtime_error {
     } else if (code == cudaErrorLaunchFailure) {
       result += " (also where a call without a word for faults met one)";
     }
-    return result.append(" [").append(where.file).append(":") + std::to_string(where.line) + "]";
+    return result.append(" [").append(caller.file).append(":") + std::to_string(caller.line) + "]";
   }
 
   cudaError_t code_;
-  location where_;
+  location caller_;
 };
 
 /// Throws `error` unless `code` is `cudaSuccess`. Clears the error, so that the next call does not
 /// report it again, unless CUDA keeps it because the device has failed.
-inline void check(cudaError_t code, location where = location::here()) {
+inline void check(cudaError_t code, location caller = location::here()) {
   if (code == cudaSuccess) [[likely]] {
     return;
   }
   static_cast<void>(cudaGetLastError());
-  throw error(code, where);
+  throw error(code, caller);
 }
 
 }  // namespace omnibal::inline v0::gpu

@@ -139,8 +139,8 @@ class execution {
 
   /// Waits until the work that was submitted to the stream is done. Errors: `error`, also for
   /// earlier work.
-  void synchronize(location where = location::here()) const {
-    check(cudaStreamSynchronize(stream_), where);
+  void synchronize(location caller = location::here()) const {
+    check(cudaStreamSynchronize(stream_), caller);
   }
 
  private:

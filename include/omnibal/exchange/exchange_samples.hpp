@@ -193,7 +193,9 @@ template <class Sample, class Out>
 /// ranks, except if plans differ in spite of this mark. Different plans then have the same effect
 /// as calls of different collectives.
 [[nodiscard]] inline detail::followed_plan agreed(exchange_plan const& plan) {
-  return {plan, true};
+  detail::followed_plan result(plan);
+  result.is_agreed = true;
+  return result;
 }
 void agreed(exchange_plan const&& plan) = delete;
 

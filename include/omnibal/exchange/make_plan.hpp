@@ -334,7 +334,7 @@ struct make_plan_fn {
   /// Assigns parts to ranks; with `is_named`, part r was computed for rank r and goes to rank r.
   template <class Workspace>
   static void place(std::string_view function, groups_argument parts, grouping_view home,
-                    make_plan_options const& options, Workspace& workspace, bool is_named = false) {
+                    make_plan_options const& options, Workspace& workspace, bool is_named) {
     if (parts.size() != home.size()) {
       detail::throw_invalid(function, "the balancer made " + detail::to_text(parts.size()) +
                                           " parts for " + detail::to_text(home.size()) + " ranks");

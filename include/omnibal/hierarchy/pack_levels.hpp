@@ -199,51 +199,33 @@ struct pack_levels_fn {
     detail::donor_pool donors(fills ? std::span(lengths) : std::span<std::int64_t const>());
 
     // In this loop, the packs of the last level come first.
-    grouping packs;
-    packs.reserve(0, lengths.size());
-    std::vector<std::int64_t> attention;
+    level_packs made;
+    made.packs.reserve(0, lengths.size());
     std::vector<packed_level> packed(settings.size());
     for (std::size_t level = settings.size(); level-- != 0;) {
       packed[level].setting = settings[level];
-      packed[level].first_group = static_cast<std::uint32_t>(packs.size());
+      packed[level].first_group = static_cast<std::uint32_t>(made.packs.size());
       bool const takes_longer =
           options.oversized == oversize_policy::own_group && level + 1 == settings.size();
-      for (std::size_t i = 0; takes_longer && i != longer.size(); ++i) {
-        packs.push(longer[i]);
-        packs.close();
-        attention.push_back(lengths[longer[i]] * lengths[longer[i]]);
-      }
+      if (takes_longer) add_own_packs(longer, lengths, made);
       std::int64_t const length = settings[level].length;
       grouping const own =
           fills ? detail::packed_rest(name, pack, members[level], lengths, length, donors)
                 : detail::packed_members(name, pack, members[level], lengths, length).groups;
       std::int64_t const longest_donor = fills && level != 0 ? settings[level - 1].length : -1;
-      for (std::size_t g = 0; g != own.size(); ++g) {
-        open_pack open{length};
-        for (std::uint32_t const sample : own[g]) {
-          if (lengths[sample] > open.room) {
-            detail::throw_invalid(name, "the packer exceeds the capacity ", length, " in group ",
-                                  g);
-          }
-          open.add(lengths[sample]);
-          packs.push(sample);
-        }
-        packed[level].filled_in += fill(packs, open, longest_donor, donors, lengths);
-        packs.close();
-        attention.push_back(open.attention);
-      }
+      packed[level].filled_in = add_packs(own, length, longest_donor, donors, lengths, made);
       packed[level].group_count =
-          static_cast<std::uint32_t>(packs.size()) - packed[level].first_group;
+          static_cast<std::uint32_t>(made.packs.size()) - packed[level].first_group;
     }
 
     level_packing result;
     if (options.oversized == oversize_policy::list) {
       result.oversized.assign(longer.begin(), longer.end());
     }
-    result.groups.reserve(packs.size(), packs.item_count());
+    result.groups.reserve(made.packs.size(), made.packs.item_count());
     result.levels = std::move(packed);
     for (packed_level& level : result.levels) {
-      append_ordered(packs, level, options.order, attention, result.groups);
+      append_ordered(made, level, options.order, result.groups);
     }
     return result;
   }
@@ -276,6 +258,49 @@ struct pack_levels_fn {
     }
   }
 
+  /// The packs of all levels, and the sum of the squares of the lengths of each pack.
+  struct level_packs {
+    grouping packs;
+    std::vector<std::int64_t> attention;
+
+    void close(std::int64_t attention_of_pack) {
+      packs.close();
+      attention.push_back(attention_of_pack);
+    }
+  };
+
+  /// Adds a pack of its own for each sample.
+  static void add_own_packs(std::span<std::uint32_t const> samples,
+                            std::span<std::int64_t const> lengths, level_packs& made) {
+    for (std::uint32_t const sample : samples) {
+      made.packs.push(sample);
+      made.close(lengths[sample] * lengths[sample]);
+    }
+  }
+
+  /// Adds the packs of a level, with samples of shorter levels in their remaining room. Returns the
+  /// number of these samples. Throws if a pack exceeds the length of the level.
+  [[nodiscard]] static std::uint32_t add_packs(grouping const& own, std::int64_t length,
+                                               std::int64_t longest_donor,
+                                               detail::donor_pool& donors,
+                                               std::span<std::int64_t const> lengths,
+                                               level_packs& made) {
+    std::uint32_t filled_in = 0;
+    for (std::size_t g = 0; g != own.size(); ++g) {
+      open_pack open{length};
+      for (std::uint32_t const sample : own[g]) {
+        if (lengths[sample] > open.room) {
+          detail::throw_invalid(name, "the packer exceeds the capacity ", length, " in group ", g);
+        }
+        open.add(lengths[sample]);
+        made.packs.push(sample);
+      }
+      filled_in += fill(made.packs, open, longest_donor, donors, lengths);
+      made.close(open.attention);
+    }
+    return filled_in;
+  }
+
   /// The remaining room of a pack, and the sum of the squares of the lengths of its samples.
   struct open_pack {
     std::int64_t room;
@@ -304,18 +329,18 @@ struct pack_levels_fn {
   }
 
   /// Appends the packs of a level in the order `order`, and updates the first group of the level.
-  static void append_ordered(grouping const& packs, packed_level& level, pack_order order,
-                             std::span<std::int64_t const> attention, grouping& result) {
+  static void append_ordered(level_packs const& made, packed_level& level, pack_order order,
+                             grouping& result) {
     std::vector<std::uint32_t> places(level.group_count);
     std::iota(places.begin(), places.end(), std::uint32_t{0});
-    auto const own = attention.subspan(level.first_group, level.group_count);
+    auto const own = std::span(made.attention).subspan(level.first_group, level.group_count);
     if (order == pack_order::by_attention) {
       places = detail::order_descending(own.size(), [&](std::size_t g) { return own[g]; });
     }
     std::uint32_t const old_first = level.first_group;
     level.first_group = static_cast<std::uint32_t>(result.size());
     for (std::uint32_t const place : places) {
-      for (std::uint32_t const sample : packs[old_first + place]) result.push(sample);
+      for (std::uint32_t const sample : made.packs[old_first + place]) result.push(sample);
       result.close();
     }
   }

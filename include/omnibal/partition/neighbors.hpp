@@ -64,12 +64,12 @@ class neighborhood {
 
  private:
   static constexpr std::string_view name = "neighbors";
-  static constexpr std::uint64_t impossible = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t no_distance = std::numeric_limits<std::uint64_t>::max();
 
   /// The range of the sums of the moves of all cuts after a cut. Each sum within the range is
   /// possible, because moves by one position lead from any boundaries back to the nearest ones.
   struct distance_range {
-    std::uint64_t least = impossible;
+    std::uint64_t least = no_distance;
     std::uint64_t most = 0;
   };
 
@@ -111,7 +111,7 @@ class neighborhood {
     for (std::uint32_t p = last_position(boundary) + 1; p-- != first_position(boundary);) {
       for (; unseen > std::max(p + 1, first_position(next)); --unseen) {
         distance_range const& rest = after(next, unseen - 1);
-        if (rest.least == impossible) continue;
+        if (rest.least == no_distance) continue;
         std::uint64_t const move = move_of(next, unseen - 1);
         found.least = std::min(found.least, move + rest.least);
         found.most = std::max(found.most, move + rest.most);

@@ -9,6 +9,7 @@
 #include <omnibal/pipeline/detail/list_problem.hpp>
 #include <omnibal/pipeline/detail/list_search.hpp>
 #include <omnibal/pipeline/detail/make_list_problem.hpp>
+#include <omnibal/pipeline/detail/pipeline_values.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/list_objective.hpp>
 #include <omnibal/pipeline/list_schedule/list_replay.hpp>
@@ -70,13 +71,15 @@ struct list_schedule_fn {
   /// times. The gradients of the weights then fill the gaps at the given times. A local search
   /// exchanges micro-batches in the best candidates, unless the options keep the given order.
   ///
-  /// Complexity: about 10 microseconds for each operation. Memory: about 600 bytes for each virtual
-  /// stage and micro-batch. Determinism: portable for integers. Errors: `std::invalid_argument` if
-  /// the layout is invalid, or if ranges do not have the number of virtual stages, cuts,
-  /// micro-batches or stages. It is also thrown if times, bytes or memory are negative or not
-  /// finite, and if a single micro-batch exceeds the memory of a stage. Further errors:
-  /// `std::overflow_error` if the sum of all times or of the bytes of a stage exceeds its type, and
-  /// if 32 bits do not hold five times the number of virtual stages and micro-batches.
+  /// Complexity: for n operations n log n, plus n times the sum of the stages, the chunks of a
+  /// stage and the micro-batches in flight. The numbers of tried orders and exchanges are limited.
+  /// Memory: about 600 bytes for each virtual stage and micro-batch. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` if the layout is invalid, or if ranges do not have
+  /// the number of virtual stages, cuts, micro-batches or stages. It is also thrown if times, bytes
+  /// or memory are negative or not finite, and if a single micro-batch exceeds the memory of a
+  /// stage. Further errors: `std::overflow_error` if the sum of all times or of the bytes of a
+  /// stage exceeds its type, and if 32 bits do not hold five times the number of virtual stages and
+  /// micro-batches.
   template <stage_times Times, transfer_times Transfers = std::int64_t,
             activation_bytes Bytes = std::int64_t>
   [[nodiscard]] auto operator()(chunk_layout const& layout, Times const& times,

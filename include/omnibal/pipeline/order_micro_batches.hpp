@@ -9,6 +9,7 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/load_order.hpp>
 #include <omnibal/detail/search_budget.hpp>
+#include <omnibal/pipeline/detail/pipeline_values.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
 #include <omnibal/resources.hpp>

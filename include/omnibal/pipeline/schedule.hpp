@@ -58,6 +58,11 @@ struct pipeline_unit {
 
 namespace omnibal::inline v0::detail {
 
+[[nodiscard]] inline std::string_view name_of(operation_kind kind) {
+  if (kind == operation_kind::forward) return "forward";
+  return kind == operation_kind::backward ? "backward" : "weight";
+}
+
 /// A schedule whose stages run their units in different orders.
 template <class Schedule>
 concept has_units_of_stages = requires(Schedule const& schedule, std::size_t stage,

@@ -45,9 +45,9 @@ struct zb_v_fn {
   /// other times, `list_schedule` finds a shorter schedule. Source: Qi et al., "Pipeline
   /// parallelism with controllable memory", 2024.
   ///
-  /// Complexity: a few microseconds for each operation. Memory: about 200 bytes for each virtual
-  /// stage and micro-batch. Determinism: portable. Errors: `std::invalid_argument` if a size is
-  /// zero.
+  /// Complexity: for n operations n log n, plus n times the sum of the stages and the micro-batches
+  /// in flight. Memory: about 200 bytes for each virtual stage and micro-batch. Determinism:
+  /// portable. Errors: `std::invalid_argument` if a size is zero.
   [[nodiscard]] listed_schedule<> operator()(std::size_t stages, std::size_t batches) const {
     return detail::v_schedule("zb_v", stages, batches, 2 * stages);
   }

@@ -115,64 +115,26 @@ struct build_prefix_forest_fn {
   /// differ, if a parent or an end is not a node, or if parents form a cycle. Further errors:
   /// `std::overflow_error` if the sum of all lengths, or of all sequences, exceeds 2^64 - 1.
   [[nodiscard]] prefix_forest operator()(prefix_nodes const& nodes) const {
-    constexpr std::uint32_t none = prefix_forest::no_parent;
-    std::size_t const count = nodes.parents.size();
-    detail::check_index_count(name, "nodes.parents", count);
-    detail::check_index_count(name, "nodes.ends", nodes.ends.size());
-    detail::check_size(name, "nodes.lengths", nodes.lengths.size(), count, "nodes");
-    for (std::size_t v = 0; v != count; ++v) {
-      if (nodes.parents[v] == none || nodes.parents[v] < count) continue;
-      detail::throw_invalid(name, "nodes.parents[", v, "] is ", nodes.parents[v],
-                            ", must be a node, less than ", count, ", or no_parent");
-    }
-    for (std::size_t i = 0; i != nodes.ends.size(); ++i) {
-      if (nodes.ends[i] < count) continue;
-      detail::throw_invalid(name, "nodes.ends[", i, "] is ", nodes.ends[i],
-                            ", must be a node, less than ", count);
-    }
+    check_nodes(nodes);
     check_no_cycle(nodes);
-
-    // A node belongs to the lowest sequence whose path contains it. The second loop visits the
-    // sequences from last to first, so that each list of siblings is in the order of their
-    // sequences.
-    std::vector<std::uint32_t> first(count, none);
-    for (std::size_t i = 0; i != nodes.ends.size(); ++i) {
-      auto const sequence = static_cast<std::uint32_t>(i);
-      for (std::uint32_t v = nodes.ends[i]; v != none && first[v] == none; v = nodes.parents[v]) {
-        first[v] = sequence;
-      }
-    }
-    std::vector<std::uint32_t> first_child(count + 1, none);
-    std::vector<std::uint32_t> next_sibling(count, none);
-    for (std::size_t i = nodes.ends.size(); i-- != 0;) {
-      for (std::uint32_t v = nodes.ends[i]; v != none && first[v] == i; v = nodes.parents[v]) {
-        std::uint32_t& head = first_child[nodes.parents[v] == none ? count : nodes.parents[v]];
-        next_sibling[v] = std::exchange(head, v);
-      }
-    }
+    std::vector<std::uint32_t> const first_sequence = first_sequences_of(nodes);
     prefix_forest result;
     detail::forest_writer const writer{result};
-    writer.start(nodes.ends.size());
-    std::vector<std::uint32_t> place(count, none);
-    std::vector<std::uint32_t> pending;
-    if (first_child[count] != none) pending.push_back(first_child[count]);
-    while (!pending.empty()) {
-      std::uint32_t const v = pending.back();
-      pending.pop_back();
-      std::uint32_t const parent = nodes.parents[v];
-      place[v] = writer.push(parent == none ? none : place[parent], nodes.lengths[v], first[v]);
-      if (next_sibling[v] != none) pending.push_back(next_sibling[v]);
-      if (first_child[v] != none) pending.push_back(first_child[v]);
-    }
-    for (std::size_t i = 0; i != nodes.ends.size(); ++i) {
-      writer.end(static_cast<std::uint32_t>(i), place[nodes.ends[i]]);
-    }
+    write_depth_first(nodes, first_sequence, child_lists_of(nodes, first_sequence), writer);
     writer.finish(name);
     return result;
   }
 
  private:
   static constexpr std::string_view name = "build_prefix_forest";
+  static constexpr std::uint32_t none = prefix_forest::no_parent;
+
+  /// The children of each node as linked lists, in ascending order of their first sequences.
+  struct child_lists {
+    /// The first child of each node, then the first root; `none` if there is none.
+    std::vector<std::uint32_t> first_child;
+    std::vector<std::uint32_t> next_sibling;
+  };
 
   template <class Sequences>
   [[nodiscard]] static auto rows_of(std::string_view argument, Sequences const& sequences) {
@@ -200,21 +162,90 @@ struct build_prefix_forest_fn {
     }
   }
 
+  static void check_nodes(prefix_nodes const& nodes) {
+    std::size_t const count = nodes.parents.size();
+    detail::check_index_count(name, "nodes.parents", count);
+    detail::check_index_count(name, "nodes.ends", nodes.ends.size());
+    detail::check_size(name, "nodes.lengths", nodes.lengths.size(), count, "nodes");
+    for (std::size_t v = 0; v != count; ++v) {
+      if (nodes.parents[v] == none || nodes.parents[v] < count) continue;
+      detail::throw_invalid(name, "nodes.parents[", v, "] is ", nodes.parents[v],
+                            ", must be a node, less than ", count, ", or no_parent");
+    }
+    for (std::size_t i = 0; i != nodes.ends.size(); ++i) {
+      if (nodes.ends[i] < count) continue;
+      detail::throw_invalid(name, "nodes.ends[", i, "] is ", nodes.ends[i],
+                            ", must be a node, less than ", count);
+    }
+  }
+
   static void check_no_cycle(prefix_nodes const& nodes) {
     // If a node is its own ancestor, the walk to the root from this node reaches a node of the same
     // walk.
     std::size_t const count = nodes.parents.size();
-    std::vector<std::uint32_t> walk_of(count, prefix_forest::no_parent);
+    std::vector<std::uint32_t> walk_of(count, none);
     for (std::uint32_t start = 0; start != count; ++start) {
       std::uint32_t v = start;
-      while (v != prefix_forest::no_parent && walk_of[v] == prefix_forest::no_parent) {
+      while (v != none && walk_of[v] == none) {
         walk_of[v] = start;
         v = nodes.parents[v];
       }
-      if (v != prefix_forest::no_parent && walk_of[v] == start) {
+      if (v != none && walk_of[v] == start) {
         detail::throw_invalid(name, "nodes.parents[", v, "] is ", nodes.parents[v], ", but node ",
                               v, " is its own ancestor");
       }
+    }
+  }
+
+  /// Returns the lowest sequence whose path contains each node; `none` for nodes on no path.
+  [[nodiscard]] static std::vector<std::uint32_t> first_sequences_of(prefix_nodes const& nodes) {
+    std::vector<std::uint32_t> result(nodes.parents.size(), none);
+    for (std::size_t i = 0; i != nodes.ends.size(); ++i) {
+      auto const sequence = static_cast<std::uint32_t>(i);
+      for (std::uint32_t v = nodes.ends[i]; v != none && result[v] == none; v = nodes.parents[v]) {
+        result[v] = sequence;
+      }
+    }
+    return result;
+  }
+
+  /// Returns the children of each node that is on a path.
+  [[nodiscard]] static child_lists child_lists_of(prefix_nodes const& nodes,
+                                                  std::span<std::uint32_t const> first_sequence) {
+    std::size_t const count = nodes.parents.size();
+    child_lists result{.first_child = std::vector<std::uint32_t>(count + 1, none),
+                       .next_sibling = std::vector<std::uint32_t>(count, none)};
+    // Nodes are added in front of their lists. Therefore the sequences go from last to first.
+    for (std::size_t i = nodes.ends.size(); i-- != 0;) {
+      for (std::uint32_t v = nodes.ends[i]; v != none && first_sequence[v] == i;
+           v = nodes.parents[v]) {
+        std::uint32_t& head =
+            result.first_child[nodes.parents[v] == none ? count : nodes.parents[v]];
+        result.next_sibling[v] = std::exchange(head, v);
+      }
+    }
+    return result;
+  }
+
+  /// Writes the nodes that are on a path, in depth-first order, and the ends of the sequences.
+  static void write_depth_first(prefix_nodes const& nodes,
+                                std::span<std::uint32_t const> first_sequence,
+                                child_lists const& children, detail::forest_writer const& writer) {
+    writer.start(nodes.ends.size());
+    std::vector<std::uint32_t> written_as(nodes.parents.size(), none);
+    std::vector<std::uint32_t> pending;
+    if (children.first_child.back() != none) pending.push_back(children.first_child.back());
+    while (!pending.empty()) {
+      std::uint32_t const v = pending.back();
+      pending.pop_back();
+      std::uint32_t const parent = nodes.parents[v];
+      written_as[v] = writer.push(parent == none ? none : written_as[parent], nodes.lengths[v],
+                                  first_sequence[v]);
+      if (children.next_sibling[v] != none) pending.push_back(children.next_sibling[v]);
+      if (children.first_child[v] != none) pending.push_back(children.first_child[v]);
+    }
+    for (std::size_t i = 0; i != nodes.ends.size(); ++i) {
+      writer.end(static_cast<std::uint32_t>(i), written_as[nodes.ends[i]]);
     }
   }
 };

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -58,56 +59,15 @@ struct prefix_exchange_fn {
     if (cells.size() % ranks != 0) {
       detail::throw_invalid(name, "there are ", cells.size(), " cells for ", ranks, " ranks");
     }
-    constexpr std::uint32_t none = prefix_forest::no_parent;
-    std::vector<std::uint32_t> lowest(forest.size());
-    for (std::uint32_t r = 0; r != ranks; ++r) {
-      for (std::uint32_t v = 0; v != forest.size(); ++v) {
-        std::uint32_t const first = forest.first_sequences()[v];
-        if (first >= offsets[r] && first < offsets[r + 1]) lowest[v] = r;
-      }
-    }
-    // The copies that each rank sends, each as a node and its receiver.
-    struct copy {
-      std::uint32_t node;
-      std::uint32_t to;
-    };
-    std::vector<std::vector<copy>> sent(ranks);
-    std::vector<std::uint32_t> mark_home(forest.size(), none);
-    std::vector<std::uint32_t> mark_needed(forest.size(), none);
-    for (std::uint32_t to = 0; to != ranks; ++to) {
-      for (std::uint32_t i = offsets[to]; i != offsets[to + 1]; ++i) mark(forest, mark_home, to, i);
-      for (std::size_t cell = to; cell < cells.size(); cell += ranks) {
-        for (std::uint32_t const i : cells[cell]) {
-          if (i >= forest.sequence_count()) {
-            detail::throw_invalid(name, "cell ", cell, " has sequence ", i, ", but there are ",
-                                  forest.sequence_count());
-          }
-          mark(forest, mark_needed, to, i);
-        }
-      }
-      for (std::uint32_t v = 0; v != forest.size(); ++v) {
-        if (mark_needed[v] == to) sent[mark_home[v] == to ? to : lowest[v]].push_back({v, to});
-      }
-    }
+    auto const sent = copies_of_ranks(forest, offsets, cells);
     prefix_exchange_plan result;
     std::vector<std::uint32_t> sample_offsets{0};
-    std::vector<std::vector<std::uint32_t>> received(ranks);
     for (auto const& copies : sent) {
-      for (copy const& one : copies) {
-        received[one.to].push_back(static_cast<std::uint32_t>(result.nodes.size()));
-        result.nodes.push_back(one.node);
-      }
+      for (node_copy const& copy : copies) result.nodes.push_back(copy.node);
       detail::check_index_count(name, "the list of copies", result.nodes.size());
       sample_offsets.push_back(static_cast<std::uint32_t>(result.nodes.size()));
     }
-    grouping parts;
-    for (auto& samples : received) {
-      std::sort(samples.begin(), samples.end(), [&](std::uint32_t left, std::uint32_t right) {
-        return result.nodes[left] < result.nodes[right];
-      });
-      for (std::uint32_t const sample : samples) parts.push(sample);
-      parts.close();
-    }
+    grouping const parts = received_copies(sent, result.nodes);
     auto const bytes = [&](std::uint32_t sample) {
       std::uint64_t const length = forest.lengths()[result.nodes[sample]];
       if (length > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
@@ -122,6 +82,75 @@ struct prefix_exchange_fn {
 
  private:
   static constexpr std::string_view name = "prefix_exchange";
+
+  /// A node that a rank sends, and its receiver.
+  struct node_copy {
+    std::uint32_t node;
+    std::uint32_t to;
+  };
+
+  /// Returns the copies that each rank sends. A rank that needs a node sends the node to itself if
+  /// it has the node; otherwise the rank of the lowest sequence of the node sends it.
+  [[nodiscard]] static std::vector<std::vector<node_copy>> copies_of_ranks(
+      prefix_forest const& forest, std::span<std::uint32_t const> home_offsets,
+      grouping_view cells) {
+    std::size_t const ranks = home_offsets.size() - 1;
+    std::vector<std::uint32_t> const lowest = lowest_ranks(forest, home_offsets);
+    std::vector<std::vector<node_copy>> sent(ranks);
+    std::vector<std::uint32_t> home_mark(forest.size(), prefix_forest::no_parent);
+    std::vector<std::uint32_t> needed_mark(forest.size(), prefix_forest::no_parent);
+    for (std::uint32_t to = 0; to != ranks; ++to) {
+      for (std::uint32_t i = home_offsets[to]; i != home_offsets[to + 1]; ++i) {
+        mark(forest, home_mark, to, i);
+      }
+      for (std::size_t cell = to; cell < cells.size(); cell += ranks) {
+        for (std::uint32_t const i : cells[cell]) {
+          if (i >= forest.sequence_count()) {
+            detail::throw_invalid(name, "cell ", cell, " has sequence ", i, ", but there are ",
+                                  forest.sequence_count());
+          }
+          mark(forest, needed_mark, to, i);
+        }
+      }
+      for (std::uint32_t v = 0; v != forest.size(); ++v) {
+        if (needed_mark[v] == to) sent[home_mark[v] == to ? to : lowest[v]].push_back({v, to});
+      }
+    }
+    return sent;
+  }
+
+  /// Returns the rank of the lowest sequence of each node before the exchange.
+  [[nodiscard]] static std::vector<std::uint32_t> lowest_ranks(
+      prefix_forest const& forest, std::span<std::uint32_t const> home_offsets) {
+    std::vector<std::uint32_t> result(forest.size());
+    for (std::uint32_t r = 0; r + 1 != home_offsets.size(); ++r) {
+      for (std::uint32_t v = 0; v != forest.size(); ++v) {
+        std::uint32_t const first = forest.first_sequences()[v];
+        if (first >= home_offsets[r] && first < home_offsets[r + 1]) result[v] = r;
+      }
+    }
+    return result;
+  }
+
+  /// Returns the copies that each rank receives, by ascending node. A copy is its index in the list
+  /// of all sent copies, whose nodes are `nodes`.
+  [[nodiscard]] static grouping received_copies(std::span<std::vector<node_copy> const> sent,
+                                                std::span<std::uint32_t const> nodes) {
+    std::vector<std::vector<std::uint32_t>> received(sent.size());
+    std::uint32_t next = 0;
+    for (auto const& copies : sent) {
+      for (node_copy const& copy : copies) received[copy.to].push_back(next++);
+    }
+    grouping parts;
+    for (auto& copies : received) {
+      std::sort(copies.begin(), copies.end(), [&](std::uint32_t left, std::uint32_t right) {
+        return nodes[left] < nodes[right];
+      });
+      for (std::uint32_t const copy : copies) parts.push(copy);
+      parts.close();
+    }
+    return parts;
+  }
 
   /// Marks the nodes of the path of a sequence for a rank, from the end of the sequence up to the
   /// first node that is already marked.

@@ -483,8 +483,8 @@ class capped_balancer {
   /// returns.
   [[nodiscard]] solve_status search(std::size_t parts) {
     // The maximum number of samples of an exhaustive search.
-    constexpr std::size_t max_samples = 64;
-    if (input_.size() > max_samples) return solve_status::not_found;
+    constexpr std::size_t max_searched_samples = 64;
+    if (input_.size() > max_searched_samples) return solve_status::not_found;
     capacity_shares<amounts_type::size(), weight_type> const share(input_.capacity);
     auto const order = order_descending(
         input_.size(), [&](std::size_t k) { return share.sum(input_.amounts(k)); });

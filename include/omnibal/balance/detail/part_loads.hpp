@@ -109,19 +109,19 @@ class load_key {
 template <class Word>
 class load_heap {
  public:
-  explicit load_heap(std::size_t parts) : rank_(parts) { reset(parts); }
+  explicit load_heap(std::size_t parts) : key_(parts) { reset(parts); }
 
   /// Resets to `parts` parts without loads, in the same memory.
   void reset(std::size_t parts) {
-    rank_ = load_key<Word>(parts);
+    key_ = load_key<Word>(parts);
     nodes_.resize(winner_tree<Word>::nodes_for(parts));
-    tree().fill(parts, [this](std::size_t part) { return rank_(0, part); });
+    tree().fill(parts, [this](std::size_t part) { return key_(0, part); });
   }
 
   /// Returns the open part with the smallest load, independent of the added cost.
-  [[nodiscard]] std::uint32_t best(resources<1> const&) { return rank_.part(tree().least()); }
+  [[nodiscard]] std::uint32_t best(resources<1> const&) { return key_.part(tree().least()); }
   void add(std::size_t part, resources<1> const& cost) {
-    tree().set(part, tree()[part] + rank_(cost[0], 0));
+    tree().set(part, tree()[part] + key_(cost[0], 0));
   }
   /// Closes a part, which gets no more samples.
   void close(std::size_t part) { tree().set(part, winner_tree<Word>::none); }
@@ -129,7 +129,7 @@ class load_heap {
  private:
   [[nodiscard]] winner_tree<Word> tree() { return winner_tree<Word>(nodes_); }
 
-  load_key<Word> rank_;
+  load_key<Word> key_;
   std::vector<Word> nodes_;
 };
 

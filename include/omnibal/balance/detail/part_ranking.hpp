@@ -25,21 +25,21 @@ class load_ranking {
   /// Creates the ranking. `load_of(part)` returns the load of each part.
   template <class LoadOf>
   load_ranking(equal_speeds, std::size_t parts, LoadOf const& load_of)
-      : rank_(parts),
+      : key_(parts),
         heaviest_nodes_(winner_tree<uint128>::nodes_for(parts)),
         lightest_nodes_(heaviest_nodes_.size()) {
     heaviest_tree().fill(parts,
                          [&](std::size_t part) { return inverse_word(part, load_of(part)); });
-    lightest_tree().fill(parts, [&](std::size_t part) { return rank_(load_of(part), part); });
+    lightest_tree().fill(parts, [&](std::size_t part) { return key_(load_of(part), part); });
   }
 
-  [[nodiscard]] std::uint32_t heaviest() { return rank_.part(heaviest_tree().least()); }
-  [[nodiscard]] std::uint32_t lightest() { return rank_.part(lightest_tree().least()); }
+  [[nodiscard]] std::uint32_t heaviest() { return key_.part(heaviest_tree().least()); }
+  [[nodiscard]] std::uint32_t lightest() { return key_.part(lightest_tree().least()); }
 
   /// Replaces the load of a part.
   void set(std::size_t part, std::int64_t load) {
     heaviest_tree().set(part, inverse_word(part, load));
-    lightest_tree().set(part, rank_(load, part));
+    lightest_tree().set(part, key_(load, part));
   }
 
  private:
@@ -50,10 +50,10 @@ class load_ranking {
     return winner_tree<uint128>(lightest_nodes_);
   }
   [[nodiscard]] uint128 inverse_word(std::size_t part, std::int64_t load) const {
-    return rank_(std::numeric_limits<std::int64_t>::max() - load, part);
+    return key_(std::numeric_limits<std::int64_t>::max() - load, part);
   }
 
-  load_key<uint128> rank_;
+  load_key<uint128> key_;
   std::vector<uint128> heaviest_nodes_;
   std::vector<uint128> lightest_nodes_;
 };

@@ -31,7 +31,7 @@ template <class Word>
 class timed_heap {
  public:
   explicit timed_heap(part_speeds const& speeds)
-      : rank_(speeds.size()),
+      : key_(speeds.size()),
         class_of_(speeds.size()),
         place_of_(speeds.size()),
         parts_(fastest_first(speeds)) {
@@ -54,7 +54,7 @@ class timed_heap {
     bounds_.resize(2 * leaves_);
     for (std::size_t number = 0; number != classes_.size(); ++number) {
       tree(classes_[number]).fill(classes_[number].parts, [this](std::size_t place) {
-        return rank_(0, place);
+        return key_(0, place);
       });
       update(number);
     }
@@ -92,7 +92,7 @@ class timed_heap {
 
   void add(std::size_t part, resources<1> const& cost) {
     auto const words = tree(classes_[class_of_[part]]);
-    words.set(place_of_[part], words[place_of_[part]] + rank_(cost[0], 0));
+    words.set(place_of_[part], words[place_of_[part]] + key_(cost[0], 0));
     update(class_of_[part]);
   }
   /// Closes a part, which gets no more samples.
@@ -102,7 +102,7 @@ class timed_heap {
   }
   /// Opens a part that was closed with this load.
   void open(std::size_t part, std::int64_t load) {
-    tree(classes_[class_of_[part]]).set(place_of_[part], rank_(load, place_of_[part]));
+    tree(classes_[class_of_[part]]).set(place_of_[part], key_(load, place_of_[part]));
     update(class_of_[part]);
   }
 
@@ -129,7 +129,7 @@ class timed_heap {
   }
   [[nodiscard]] load_order<part_time> best_of(speed_class const& from, std::int64_t cost) {
     Word const least = tree(from).least();
-    return {{rank_.load(least) + cost, from.speed}, parts_[from.first + rank_.part(least)]};
+    return {{key_.load(least) + cost, from.speed}, parts_[from.first + key_.part(least)]};
   }
 
   void update(std::size_t number) {
@@ -138,7 +138,7 @@ class timed_heap {
     class_bound bound;
     if (least != winner_tree<Word>::none) {
       auto const speed = static_cast<double>(changed.speed);
-      bound = {static_cast<double>(rank_.load(least)) / speed, 1.0 / speed};
+      bound = {static_cast<double>(key_.load(least)) / speed, 1.0 / speed};
     }
     std::size_t node = leaves_ + number;
     bounds_[node] = bound;
@@ -150,7 +150,7 @@ class timed_heap {
     }
   }
 
-  load_key<Word> rank_;
+  load_key<Word> key_;
   std::vector<std::uint32_t> class_of_;
   std::vector<std::uint32_t> place_of_;
   std::vector<std::uint32_t> parts_;

@@ -25,8 +25,8 @@ template <class Word>
 class load_tuples {
  public:
   struct tuple {
-    /// The last sample of the ring, or the number of the tournament.
-    std::uint32_t where;
+    /// The number of the last sample of the ring, or of the tournament.
+    std::uint32_t number;
     /// The number of parts that are not empty.
     std::uint32_t size;
     std::int64_t largest;
@@ -35,7 +35,7 @@ class load_tuples {
   /// Creates the tuples. Precondition: there are several parts.
   load_tuples(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
               std::size_t parts)
-      : parts_(parts), rank_(parts), tree_size_(winner_tree<Word>::nodes_for(parts)) {
+      : parts_(parts), key_(parts), tree_size_(winner_tree<Word>::nodes_for(parts)) {
     samples_.reserve(order.size());
     for (std::uint32_t const sample : order) {
       samples_.push_back({costs[sample][0], static_cast<std::uint32_t>(samples_.size())});
@@ -63,7 +63,7 @@ class load_tuples {
 
   /// Returns the largest load minus the smallest.
   [[nodiscard]] std::int64_t difference(tuple const& of) {
-    return is_full(of) ? of.largest - rank_.load(tree(of.where).least()) : of.largest;
+    return is_full(of) ? of.largest - key_.load(tree(of.number).least()) : of.largest;
   }
 
   /// Combines two tuples: adds the largest load of one tuple to the smallest load of the other, the
@@ -72,17 +72,17 @@ class load_tuples {
     if (longer.size < shorter.size) std::swap(longer, shorter);
     longer.largest = std::max(longer.largest, shorter.largest);
     if (is_full(longer) && shorter.size == 1) {
-      join_least(longer, load_of(shorter.where));
+      join_least(longer, load_of(shorter.number));
       return longer;
     }
     if (std::size_t{longer.size} + shorter.size < parts_) {
       // The swap joins two rings into one.
-      std::swap(samples_[longer.where].next, samples_[shorter.where].next);
+      std::swap(samples_[longer.number].next, samples_[shorter.number].next);
       longer.size += shorter.size;
       return longer;
     }
     descend(shorter, descending_);
-    if (is_full(shorter)) free_.push_back(shorter.where);
+    if (is_full(shorter)) free_.push_back(shorter.number);
     if (!is_full(longer)) longer = to_tournament(longer);
     join_descending(longer);
     return longer;
@@ -130,23 +130,23 @@ class load_tuples {
 
   /// Adds `added` to a slot, whose present load is `load`.
   void join(tuple& to, std::uint32_t slot, std::int64_t load, chained_load const& added) {
-    chain& samples = slots(to.where)[slot];
+    chain& samples = slots(to.number)[slot];
     samples_[added.samples.last].next = samples.first;
     samples.first = added.samples.first;
     load += added.load;
-    tree(to.where).set(slot, rank_(load, slot));
+    tree(to.number).set(slot, key_(load, slot));
     to.largest = std::max(to.largest, load);
   }
 
   void join_least(tuple& to, chained_load const& added) {
-    Word const least = tree(to.where).least();
-    join(to, rank_.part(least), rank_.load(least), added);
+    Word const least = tree(to.number).least();
+    join(to, key_.part(least), key_.load(least), added);
   }
 
   /// Adds `descending_` to a tournament: its first loads fill the empty slots, and the others are
   /// added to the smallest loads.
   void join_descending(tuple& to) {
-    auto const loads = tree(to.where);
+    auto const loads = tree(to.number);
     std::size_t const apart = parts_ - to.size;
     std::size_t const joined = descending_.size() - apart;
     ascending_.clear();
@@ -156,16 +156,16 @@ class load_tuples {
     } else {
       for (std::size_t i = 0; i != joined; ++i) {
         ascending_.push_back(loads.least());
-        loads.set(rank_.part(loads.least()), loads.none);
+        loads.set(key_.part(loads.least()), loads.none);
       }
     }
     for (std::size_t i = 0; i != joined; ++i) {
-      join(to, rank_.part(ascending_[i]), rank_.load(ascending_[i]), descending_[apart + i]);
+      join(to, key_.part(ascending_[i]), key_.load(ascending_[i]), descending_[apart + i]);
     }
     for (std::size_t i = 0; i != apart; ++i) {
       std::size_t const slot = to.size + i;
-      slots(to.where)[slot] = descending_[i].samples;
-      loads.set(slot, rank_(descending_[i].load, slot));
+      slots(to.number)[slot] = descending_[i].samples;
+      loads.set(slot, key_(descending_[i].load, slot));
     }
     to.size = static_cast<std::uint32_t>(parts_);
   }
@@ -181,11 +181,11 @@ class load_tuples {
       free_.pop_back();
     }
     tuple const result{number, from.size, from.largest};
-    std::uint32_t place = from.where;
+    std::uint32_t place = from.number;
     tree(number).fill(from.size, [&](std::size_t slot) {
       place = samples_[place].next;
       slots(number)[slot] = {place, place};
-      return rank_(samples_[place].cost, slot);
+      return key_(samples_[place].cost, slot);
     });
     return result;
   }
@@ -195,10 +195,10 @@ class load_tuples {
     result.clear();
     if (is_full(of)) {
       for (std::uint32_t slot = 0; slot != parts_; ++slot) {
-        result.push_back({rank_.load(tree(of.where)[slot]), slots(of.where)[slot]});
+        result.push_back({key_.load(tree(of.number)[slot]), slots(of.number)[slot]});
       }
     } else {
-      std::uint32_t place = of.where;
+      std::uint32_t place = of.number;
       for (std::uint32_t i = 0; i != of.size; ++i) {
         place = samples_[place].next;
         result.push_back(load_of(place));
@@ -213,7 +213,7 @@ class load_tuples {
   }
 
   std::size_t parts_;
-  load_key<Word> rank_;
+  load_key<Word> key_;
   std::size_t tree_size_;
   std::vector<linked_sample> samples_;
   /// The nodes of the tournaments, by number.

@@ -149,6 +149,11 @@ class swap_search {
   /// forms and fit fewer partners.
   static constexpr std::size_t max_counted_partners = 64;
 
+  /// An exchange with a partner.
+  struct partner_exchange : home_exchange {
+    std::uint32_t partner = none;
+  };
+
   /// Carries out the exchange that lowers the excess most per byte. Returns false if no exchange
   /// helps. The partner is one of the lightest ranks of the same node, or else one of the lightest
   /// of all ranks. If none of these helps, heavier ranks follow, `few` at a time, until an exchange
@@ -161,61 +166,69 @@ class swap_search {
     open(state, heavy, heavy_);
     std::int64_t const excess_of_heavy = excess_of(state.loads[heavy], target);
     bool const is_counted = state.counts.is_limited();
-    home_exchange best;
-    std::uint32_t partner = none;
-    auto const consider = [&](std::uint32_t light, home_exchange const& found) {
-      if (!found.is_better_than(best)) return;
-      best = found;
-      partner = light;
-    };
-    auto const try_from = [&](std::size_t first) {
-      std::size_t const count = std::min(few, partners_.size() - first);
-      for (std::size_t p = 0; p != count; ++p) {
-        open(state, partners_[first + p], opened_[p]);
-        consider(partners_[first + p], best_home_exchange(heavy_, opened_[p], target, best));
-      }
-      if (is_counted || best.relief >= excess_of_heavy) return;
-      for (std::size_t p = 0; p != count; ++p) {
-        consider(partners_[first + p], best_set_exchange(heavy_, opened_[p], target, best));
-      }
-    };
+    partner_exchange best;
     if (layout.ranks_per_node() != 1) {
       std::size_t const node = layout.node_of(heavy);
       std::size_t const first = layout.first_rank(node);
       order_partners(state, {first, first + layout.ranks_in(node)}, heavy, target, few);
-      try_from(0);
+      try_partners(state, 0, target, best);
     }
     index_range const all{0, state.ranks()};
     if (is_counted) {
       order_partners(state, all, heavy, target, max_counted_partners);
       for (std::size_t first = 0; first < partners_.size(); first += few) {
-        try_from(first);
+        try_partners(state, first, target, best);
       }
       if constexpr (R == 1) {
         if (best.relief < excess_of_heavy && rotate(state, heavy, target, best)) return true;
       }
-    } else if (partner == none) {
+    } else if (best.partner == none) {
       order_partners(state, all, heavy, target, few);
-      try_from(0);
+      try_partners(state, 0, target, best);
     }
-    if (partner == none) {
+    if (best.partner == none) {
       order_partners(state, all, heavy, target, state.ranks());
-      for (std::size_t first = few; partner == none && first < partners_.size(); first += few) {
-        try_from(first);
+      for (std::size_t first = few; best.partner == none && first < partners_.size();
+           first += few) {
+        try_partners(state, first, target, best);
       }
     }
-    if (partner == none) return false;
-    open(state, partner, light_);
+    if (best.partner == none) return false;
+    apply_best(state, best, heavy, target);
+    return true;
+  }
+
+  /// Compares exchanges of `heavy_` with up to `few` partners from position `first` on. A better
+  /// exchange replaces `best`.
+  void try_partners(assignment_state<R> const& state, std::size_t first, std::int64_t target,
+                    partner_exchange& best) {
+    auto const consider = [&](std::uint32_t light, home_exchange const& found) {
+      if (found.is_better_than(best)) best = {found, light};
+    };
+    std::size_t const count = std::min(few, partners_.size() - first);
+    for (std::size_t p = 0; p != count; ++p) {
+      open(state, partners_[first + p], opened_[p]);
+      consider(partners_[first + p], best_home_exchange(heavy_, opened_[p], target, best));
+    }
+    bool const is_counted = state.counts.is_limited();
+    if (is_counted || best.relief >= excess_of(heavy_.load, target)) return;
+    for (std::size_t p = 0; p != count; ++p) {
+      consider(partners_[first + p], best_set_exchange(heavy_, opened_[p], target, best));
+    }
+  }
+
+  void apply_best(assignment_state<R>& state, partner_exchange const& best, std::uint32_t heavy,
+                  std::int64_t target) {
+    open(state, best.partner, light_);
     auto const excess = [&] {
       return measured_excess(state, heavy, heavy_, target) +
-             measured_excess(state, partner, light_, target);
+             measured_excess(state, best.partner, light_, target);
     };
     auto const bytes = [&] { return bytes_away(state, heavy_) + bytes_away(state, light_); };
     apply_checked({"swap_search", "exchange"}, best.relief, excess, [&] {
       apply_checked({"swap_search", "bytes of an exchange"}, -best.bytes, bytes,
-                    [&] { apply_exchange(state, best, heavy, partner, target); });
+                    [&] { apply_exchange(state, best, heavy, best.partner, target); });
     });
-    return true;
   }
 
   /// Carries out the rotation among `heavy` and two of the partners that lowers the excess most per

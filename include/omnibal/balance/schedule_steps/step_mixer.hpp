@@ -9,10 +9,10 @@
 /// same bundles. A bundle is an index into the levels.
 
 #include <omnibal/balance/schedule_steps/load_levels.hpp>
+#include <omnibal/balance/schedule_steps/step_bundles.hpp>
 #include <omnibal/balance/schedule_steps/step_grid.hpp>
 #include <omnibal/balance/schedule_steps/step_load.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/bits.hpp>
 #include <omnibal/detail/checked_gain.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/search_budget.hpp>
@@ -29,32 +29,6 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// Returns the standard deviation of the loads in each kind; 0 if all loads are equal.
-template <std::size_t R>
-[[nodiscard]] std::array<double, R> deviations(std::span<load_levels<R> const> levels) {
-  load_levels<R> largest{};
-  for (auto const& level : levels) {
-    for (std::size_t r = 0; r != R; ++r) largest[r] = std::max(largest[r], level[r]);
-  }
-  std::array<double, R> result{};
-  for (std::size_t r = 0; r != R; ++r) {
-    // With loads of 32 bits, the sum of 2^32 squares and its product with 2^32 fit 128 bits.
-    int const shift = std::max(0, bit_width(largest[r]) - 32);
-    uint128 sum = 0;
-    uint128 squares = 0;
-    for (auto const& level : levels) {
-      std::uint64_t const share = level[r] >> shift;
-      sum += share;
-      squares += share * share;
-    }
-    if (sum == 0) continue;
-    auto const variance = static_cast<double>(squares * levels.size() - sum * sum);
-    auto const unit = static_cast<double>(std::uint64_t{1} << shift);
-    result[r] = std::sqrt(variance) / static_cast<double>(levels.size()) * unit;
-  }
-  return result;
-}
 
 /// Returns the number of rounds of the mixer. There are fewer bundles if bundles have more groups.
 [[nodiscard]] constexpr std::size_t mixer_rounds(std::uint32_t groups_per_rank) {
@@ -83,15 +57,13 @@ class step_mixer {
         ranks_(grid.ranks),
         rounds_(mixer_rounds(groups_per_rank)),
         goals_(goals),
-        loads_(grid.size()),
+        bundles_(levels, grid, order),
         totals_(grid.steps),
-        merged_(2 * ranks_),
         largest_of_(ranks_ + 1) {
     double const in_step = static_cast<double>(ranks_) * groups_per_rank;
     for (std::size_t r = 0; r != R; ++r) measure_kind(r, deviation[r] * std::sqrt(in_step));
-    sort_bundles_of_steps(order);
     for (std::uint32_t step = 0; step != grid.steps; ++step) {
-      for (std::uint32_t const bundle : bundles_of(step)) add(totals_[step], bundle);
+      for (std::uint32_t const bundle : bundles_.of_step(step)) add(totals_[step], bundle);
       auto const of_step = waiting_of(step);
       for (std::size_t r = 0; r != R; ++r) waiting_[r] += of_step[r];
     }
@@ -118,14 +90,13 @@ class step_mixer {
           halvings_of_price * (round + 1) / rounds_ - halvings_of_price * round / rounds_;
       for (auto& price : prices_) price >>= halvings;
     }
-    return order_of_steps();
+    return bundles_.order();
   }
 
  private:
   /// The unit of distances: the total of a random step has this standard deviation.
   static constexpr double random_step = 0x1p14;
-  /// The limits on the distance of a bundle and on a total. Sums of squares within them fit.
-  static constexpr double max_distance = 0x1p29;
+  /// The limit on a total. Sums of squares within it fit.
   static constexpr std::int64_t max_of_total = std::int64_t{1} << 28;
   /// The number that makes all totals positive, for a sort.
   static constexpr std::int64_t offset_of_totals = std::int64_t{1} << 62;
@@ -139,16 +110,9 @@ class step_mixer {
   static constexpr std::uint64_t share_to_gain = 5;
   static constexpr std::size_t no_split = std::numeric_limits<std::size_t>::max();
 
-  /// The distance of a bundle from the mean of all bundles, in each kind.
-  using distances = std::array<std::int32_t, R>;
+  using distances = load_distances<R>;
   /// A sum of distances, in each kind: the total of a step, or the largest loads of two steps.
   using distance_sums = std::array<std::int64_t, R>;
-
-  struct bundle_load {
-    distances from_mean;
-    /// The position among all bundles in descending order of each kind.
-    std::array<std::uint32_t, R> position;
-  };
 
   /// A split of two steps whose bundles are merged in descending order of a kind: step `first_step`
   /// gets the merged bundles [first, first + ranks), and step `second_step` the rest.
@@ -175,13 +139,9 @@ class step_mixer {
   void measure_kind(std::size_t r, double deviation) {
     uint128 sum = 0;
     for (auto const& level : levels_) sum += level[r];
-    double const mean = static_cast<double>(sum) / static_cast<double>(loads_.size());
+    double const mean = static_cast<double>(sum) / static_cast<double>(ranks_ * totals_.size());
     double const scale = deviation > 0 ? random_step / deviation : 0;
-    for (std::size_t bundle = 0; bundle != loads_.size(); ++bundle) {
-      double const distance = (static_cast<double>(levels_[bundle][r]) - mean) * scale;
-      loads_[bundle].from_mean[r] =
-          static_cast<std::int32_t>(std::clamp(distance, -max_distance, max_distance));
-    }
+    bundles_.measure_distances(levels_, r, mean, scale);
     auto const goal = static_cast<double>(std::max<std::int64_t>(goals_[r], 1));
     load_per_waiting_[r] = mean * scale / static_cast<double>(whole_step);
     double const allowed_load = goal * load_per_waiting_[r] / static_cast<double>(totals_.size());
@@ -190,35 +150,7 @@ class step_mixer {
   }
 
   void add(distance_sums& total, std::uint32_t bundle) const {
-    for (std::size_t r = 0; r != R; ++r) total[r] += loads_[bundle].from_mean[r];
-  }
-
-  /// Returns the bundles of a step by descending load of a kind.
-  [[nodiscard]] std::span<std::uint32_t> sorted_bundles_of(std::size_t step, std::size_t kind) {
-    return std::span(sorted_[kind]).subspan(step * ranks_, ranks_);
-  }
-  /// Returns the bundles of a step in some order.
-  [[nodiscard]] std::span<std::uint32_t const> bundles_of(std::size_t step) const {
-    return std::span(sorted_[0]).subspan(step * ranks_, ranks_);
-  }
-
-  /// Sorts the bundles of each step by descending load, for each kind.
-  void sort_bundles_of_steps(std::span<std::uint32_t const> order) {
-    std::vector<std::uint32_t> step_of(loads_.size());
-    for (std::size_t place = 0; place != order.size(); ++place) {
-      step_of[order[place]] = static_cast<std::uint32_t>(place / ranks_);
-    }
-    for (std::size_t r = 0; r != R; ++r) {
-      auto const descending =
-          order_descending(loads_.size(), [&](std::size_t bundle) { return levels_[bundle][r]; });
-      std::vector<std::uint32_t> count(totals_.size(), 0);
-      sorted_[r].resize(loads_.size());
-      for (std::uint32_t position = 0; position != descending.size(); ++position) {
-        std::uint32_t const bundle = descending[position];
-        loads_[bundle].position[r] = position;
-        sorted_bundles_of(step_of[bundle], r)[count[step_of[bundle]]++] = bundle;
-      }
-    }
+    for (std::size_t r = 0; r != R; ++r) total[r] += bundles_.distance(bundle)[r];
   }
 
   /// Returns the steps by descending total of a kind.
@@ -226,31 +158,6 @@ class step_mixer {
     return order_descending(totals_.size(), [&](std::size_t step) {
       return static_cast<std::uint64_t>(totals_[step][r] + offset_of_totals);
     });
-  }
-
-  /// Returns the bundles step by step, in each step by ascending number. The order of these numbers
-  /// is random.
-  [[nodiscard]] std::vector<std::uint32_t> order_of_steps() const {
-    std::vector<std::uint32_t> result = sorted_[0];
-    for (auto first = result.begin(); first != result.end();) {
-      auto const last = first + static_cast<std::ptrdiff_t>(ranks_);
-      std::sort(first, last);
-      first = last;
-    }
-    return result;
-  }
-
-  /// Returns the bundles of two steps in descending order of a kind, in memory that the next merge
-  /// overwrites.
-  [[nodiscard]] std::span<std::uint32_t const> merged(std::size_t first_step,
-                                                      std::size_t second_step, std::size_t kind) {
-    auto const left = sorted_bundles_of(first_step, kind);
-    auto const right = sorted_bundles_of(second_step, kind);
-    std::merge(left.begin(), left.end(), right.begin(), right.end(), merged_.begin(),
-               [&](std::uint32_t a, std::uint32_t b) {
-                 return loads_[a].position[kind] < loads_[b].position[kind];
-               });
-    return merged_;
   }
 
   [[nodiscard]] static distances larger(distances const& a, distances const& b) {
@@ -269,15 +176,15 @@ class step_mixer {
   void measure_largest(std::span<std::uint32_t const> bundles) {
     for (std::size_t k = 0; k != ranks_; ++k) {
       largest_of_[k + 1].one_from_middle =
-          larger(largest_of_[k].one_from_middle, loads_[bundles[ranks_ + k]].from_mean);
+          larger(largest_of_[k].one_from_middle, bundles_.distance(bundles[ranks_ + k]));
       largest_of_[k + 1].other_before =
-          larger(largest_of_[k].other_before, loads_[bundles[k]].from_mean);
+          larger(largest_of_[k].other_before, bundles_.distance(bundles[k]));
     }
     for (std::size_t k = ranks_; k-- != 0;) {
       largest_of_[k].one_before_middle =
-          larger(largest_of_[k + 1].one_before_middle, loads_[bundles[k]].from_mean);
+          larger(largest_of_[k + 1].one_before_middle, bundles_.distance(bundles[k]));
       largest_of_[k].other_behind =
-          larger(largest_of_[k + 1].other_behind, loads_[bundles[ranks_ + k]].from_mean);
+          larger(largest_of_[k + 1].other_behind, bundles_.distance(bundles[ranks_ + k]));
     }
   }
 
@@ -301,10 +208,10 @@ class step_mixer {
     distance_sums largest{};
     for (std::uint32_t const step : {first_step, second_step}) {
       distances of_step = lowest();
-      for (std::uint32_t const bundle : bundles_of(step)) {
+      for (std::uint32_t const bundle : bundles_.of_step(step)) {
         if (step == first_step) add(of_one, bundle);
         add(both, bundle);
-        of_step = larger(of_step, loads_[bundle].from_mean);
+        of_step = larger(of_step, bundles_.distance(bundle));
       }
       for (std::size_t r = 0; r != R; ++r) largest[r] += of_step[r];
     }
@@ -338,7 +245,7 @@ class step_mixer {
   [[nodiscard]] std::int64_t allowed_increase(std::size_t r) const {
     std::int64_t const waiting_left = std::max<std::int64_t>(goals_[r] - waiting_[r], 0);
     double const result = static_cast<double>(waiting_left) * load_per_waiting_[r];
-    return static_cast<std::int64_t>(std::min(result, 4 * max_distance));
+    return static_cast<std::int64_t>(std::min(result, 4 * step_bundles<R>::max_distance));
   }
 
   /// Returns the gain of a split of two steps with the total `both`: the decrease of their cost.
@@ -374,8 +281,8 @@ class step_mixer {
     distance_sums both;
     for (std::size_t k = 0; k != ranks_; ++k) add(present.total, bundles[k]);
     for (std::size_t r = 0; r != R; ++r) {
-      largest[r] = std::int64_t{loads_[sorted_bundles_of(first_step, r)[0]].from_mean[r]} +
-                   loads_[sorted_bundles_of(second_step, r)[0]].from_mean[r];
+      largest[r] = std::int64_t{bundles_.distance(bundles_.of_step(first_step, r)[0])[r]} +
+                   bundles_.distance(bundles_.of_step(second_step, r)[0])[r];
       limits[r] = largest[r] + allowed_increase(r);
       both[r] = totals_[first_step][r] + totals_[second_step][r];
     }
@@ -385,8 +292,8 @@ class step_mixer {
       present.gain = evaluate_split(present, both, largest, before);
       if (are_within(largest, limits) && present.gain > best.gain) best = present;
       if (present.first == ranks_) return best;
-      distances const& leaves = loads_[bundles[present.first]].from_mean;
-      distances const& comes = loads_[bundles[ranks_ + present.first]].from_mean;
+      distances const& leaves = bundles_.distance(bundles[present.first]);
+      distances const& comes = bundles_.distance(bundles[ranks_ + present.first]);
       for (std::size_t r = 0; r != R; ++r) present.total[r] += comes[r] - leaves[r];
     }
   }
@@ -394,7 +301,7 @@ class step_mixer {
   /// Applies the best split of two steps by a kind, if it is better and within the limit on idle
   /// time.
   void split(std::uint32_t first_step, std::uint32_t second_step, std::size_t kind) {
-    auto const bundles = merged(first_step, second_step, kind);
+    auto const bundles = bundles_.merge(first_step, second_step, kind);
     measure_largest(bundles);
     split_choice const best = best_split(first_step, second_step, bundles);
     if (best.first == no_split) return;
@@ -416,7 +323,7 @@ class step_mixer {
 
   [[nodiscard]] waiting_times<R> waiting_of(std::uint32_t step) const {
     step_load<R> load;
-    for (std::uint32_t const bundle : bundles_of(step)) load.add(levels_[bundle]);
+    for (std::uint32_t const bundle : bundles_.of_step(step)) load.add(levels_[bundle]);
     return load.waiting(ranks_);
   }
 
@@ -458,21 +365,12 @@ class step_mixer {
   /// of both steps in every kind.
   void apply_split(std::uint32_t first_step, std::uint32_t second_step, std::size_t kind,
                    std::span<std::uint32_t const> bundles, split_choice const& split) {
-    std::uint32_t const first_position = loads_[bundles[split.first]].position[kind];
-    std::uint32_t const last_position = loads_[bundles[split.first + ranks_ - 1]].position[kind];
     for (std::size_t r = 0; r != R; ++r) {
       totals_[second_step][r] += totals_[first_step][r] - split.total[r];
     }
     totals_[first_step] = split.total;
-    for (std::size_t r = 0; r != R; ++r) {
-      auto to_one = sorted_bundles_of(first_step, r).begin();
-      auto to_other = sorted_bundles_of(second_step, r).begin();
-      for (std::uint32_t const bundle : merged(first_step, second_step, r)) {
-        std::uint32_t const position = loads_[bundle].position[kind];
-        bool const is_in_one = position >= first_position && position <= last_position;
-        (is_in_one ? *to_one++ : *to_other++) = bundle;
-      }
-    }
+    bundles_.split(first_step, second_step, kind, bundles[split.first],
+                   bundles[split.first + ranks_ - 1]);
   }
 
   std::span<load_levels<R> const> levels_;
@@ -485,14 +383,10 @@ class step_mixer {
   std::array<double, R> load_per_waiting_{};
   /// The idle time of all steps.
   waiting_times<R> waiting_{};
-  std::vector<bundle_load> loads_;
+  step_bundles<R> bundles_;
   /// The distances of the totals of steps from the mean.
   std::vector<distance_sums> totals_;
-  /// The bundles of all steps, step by step: within each step in descending order of each kind.
-  std::array<std::vector<std::uint32_t>, R> sorted_;
-  /// The memory of a split: the bundles of two steps in descending order of a kind, and the largest
-  /// loads for each split.
-  std::vector<std::uint32_t> merged_;
+  /// The largest loads for each split of two merged steps.
   std::vector<largest_loads> largest_of_;
 };
 

@@ -36,7 +36,7 @@ class restored {
 /// Depth-first branch and bound. Samples are placed one after the other, longest first. Each joins
 /// an existing group or opens a group of any degree, in an existing micro-step or in a new one. The
 /// search tries only one of several equal groups or micro-steps. Free ranks follow the rule of two
-/// ends (free_rank_pool.hpp). Instead of best fit, the search tries each number of free ranks of
+/// ends (free_node_pool.hpp). Instead of best fit, the search tries each number of free ranks of
 /// the touched nodes, and an untouched node. `branch_...` functions make a change, continue the
 /// search and undo the change.
 class context_exact {

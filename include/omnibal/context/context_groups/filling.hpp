@@ -12,6 +12,7 @@
 
 #include <omnibal/context/context_groups/best_fit_pass.hpp>
 #include <omnibal/context/context_groups/bound.hpp>
+#include <omnibal/context/context_groups/free_ranks.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/micro_step_groups.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
@@ -28,7 +29,7 @@ namespace omnibal::inline v0::detail {
 /// The memory of a filling, reused between calls.
 struct filling_buffers {
   remaining_indices remaining{};
-  rank_buffers ranks{};
+  free_ranks ranks{};
   best_fit_buffers best_fit{};
 };
 

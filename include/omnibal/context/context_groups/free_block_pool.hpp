@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// The free ranks of a micro-step whose groups are on blocks. A group of d ranks is on a block if
-/// its first rank is a multiple of d.
+/// The free ranks of a micro-step as intervals, if groups must be on blocks. A group of d ranks is
+/// on a block if its first rank is a multiple of d.
 
 #include <algorithm>
 #include <cstddef>

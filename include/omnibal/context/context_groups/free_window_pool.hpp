@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The ranks of a micro-step that are in no group yet, if ranks have different speeds.
+/// The free ranks of a micro-step as windows of neighboring ranks, if ranks have different speeds.
 
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/rank_windows.hpp>

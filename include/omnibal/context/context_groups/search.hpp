@@ -53,7 +53,7 @@ class context_search {
   /// Returns the best schedule, which is in the buffers.
   context_schedule& run(effort search_effort) {
     buffers_.best.schedule.makespan = std::numeric_limits<double>::infinity();
-    buffers_.filling.ranks.windows.prepare(instance_);
+    buffers_.filling.ranks.prepare(instance_);
     try_micro_steps(0);
     if (!is_finite(best_makespan())) {
       throw_overflow(context_groups_name, "the time of all samples");

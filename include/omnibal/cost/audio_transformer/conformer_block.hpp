@@ -53,10 +53,10 @@ struct conformer_block {
     add_feed_forward(sums, rows);
     add_norm(sums, rows, hidden, norm);
     add_attention(sums, rows, sums.in_sequence(pairs_of(argument, tokens)));
-    add_to_residual(sums, rows, placement == norm_placement::both);
+    add_normalized_to_residual(sums, rows);
     add_norm(sums, rows, hidden, norm);
     add_convolution(sums, rows);
-    add_to_residual(sums, rows, false);
+    add_to_residual(sums, rows);
     add_feed_forward(sums, rows);
     add_output_norm(sums, rows, hidden, norm);
   }
@@ -69,15 +69,20 @@ struct conformer_block {
     return squares_within(function, argument, tokens, span);
   }
 
-  void add_to_residual(layer_tally& sums, int128 rows, bool has_norm) const {
-    if (has_norm) add_output_norm(sums, rows, hidden, norm);
+  /// Adds the norm of the output of a part, if parts have one, and the sum with the residual.
+  void add_normalized_to_residual(layer_tally& sums, int128 rows) const {
+    if (placement == norm_placement::both) add_output_norm(sums, rows, hidden, norm);
+    add_to_residual(sums, rows);
+  }
+
+  void add_to_residual(layer_tally& sums, int128 rows) const {
     sums.moved(3 * sums.activation_bytes(rows * hidden), tensor_sharding::at_norm);
   }
 
   void add_feed_forward(layer_tally& sums, int128 rows) const {
     add_norm(sums, rows, hidden, norm);
     dense.add_to(sums, rows);
-    add_to_residual(sums, rows, placement == norm_placement::both);
+    add_normalized_to_residual(sums, rows);
   }
 
   void add_attention(layer_tally& sums, int128 rows, int128 pairs) const {
@@ -100,7 +105,7 @@ struct conformer_block {
 
   void add_convolution(layer_tally& sums, int128 rows) const {
     int128 const width = channels();
-    add_split_columns(sums, rows, hidden, 2 * width, parts.has_bias);
+    add_split_columns(sums, rows, {hidden, 2 * width, parts.has_bias});
     add_activation(sums, rows * width, mlp_kind::gated);
     sums.parameters(width * parts.kernel + (parts.kernel_bias ? width : int128{0}),
                     tensor_sharding::split);
@@ -108,11 +113,11 @@ struct conformer_block {
     if (parts.is_separable) {
       sums.keep(sums.matrix_input_bytes(rows * width), tensor_sharding::split,
                 backward_use::for_weights);
-      add_split_columns(sums, rows, width, width, parts.kernel_bias);
+      add_split_columns(sums, rows, {width, width, parts.kernel_bias});
     }
     if (parts.has_norm) add_output_norm(sums, rows, width, parts.norm);
     add_activation(sums, rows * width, mlp_kind::plain);
-    add_split_rows(sums, rows, width, hidden, parts.has_bias);
+    add_split_rows(sums, rows, {width, hidden, parts.has_bias});
   }
 };
 

@@ -105,7 +105,7 @@ struct attention {
     tally.keep(tally.activation_bytes(outputs), tensor_sharding::split);
     add_gate(tally, tokens.rows, output_width);
     tally.widest(inputs + tally.activation_bytes(outputs), tensor_sharding::split);
-    add_split_rows(tally, tokens.rows, output_width, hidden, output_bias);
+    add_split_rows(tally, tokens.rows, {output_width, hidden, output_bias});
   }
 
   /// Returns the size of the queries of all heads of a token.
@@ -137,27 +137,29 @@ struct attention {
 
   void add_inputs(layer_tally& tally, attended_tokens const& tokens, int128 queries,
                   int128 key_width, int128 value_width) const {
-    add_split_columns(tally, tokens.rows, hidden, queries, input_bias);
+    add_split_columns(tally, tokens.rows, {hidden, queries, input_bias});
     if (source == key_value_source::earlier_layer) return;
-    add_split_columns(tally, tokens.context_rows, context_width, key_width, input_bias && key_bias);
+    add_split_columns(tally, tokens.context_rows,
+                      {context_width, key_width, input_bias && key_bias});
     if (source == key_value_source::keys) return;
-    add_split_columns(tally, tokens.context_rows, context_width, value_width, input_bias);
+    add_split_columns(tally, tokens.context_rows, {context_width, value_width, input_bias});
   }
 
   /// Adds the projections of latent attention. Every rank projects its tokens down and normalizes
   /// them; then it projects them up for its own heads.
   void add_latent_inputs(layer_tally& tally, int128 rows, int128 context_rows) const {
     if (latent.query_rank > 0) {
-      add_whole(tally, rows, hidden, latent.query_rank, false);
+      add_whole(tally, rows, {hidden, latent.query_rank});
       add_norm(tally, rows, latent.query_rank, norm);
-      add_split_columns(tally, rows, latent.query_rank, query_width(), input_bias);
+      add_split_columns(tally, rows, {latent.query_rank, query_width(), input_bias});
     } else {
-      add_split_columns(tally, rows, hidden, query_width(), input_bias);
+      add_split_columns(tally, rows, {hidden, query_width(), input_bias});
     }
-    add_whole(tally, context_rows, context_width, latent.key_value_rank + latent.rope_size, false);
+    add_whole(tally, context_rows, {context_width, latent.key_value_rank + latent.rope_size});
     add_norm(tally, context_rows, latent.key_value_rank, norm);
-    add_split_columns(tally, context_rows, latent.key_value_rank,
-                      int128{heads} * (size_of_head() + size_of_value()), input_bias);
+    add_split_columns(
+        tally, context_rows,
+        {latent.key_value_rank, int128{heads} * (size_of_head() + size_of_value()), input_bias});
   }
 
   void add_head_norms(layer_tally& tally, int128 queries, int128 keys) const {
@@ -221,7 +223,7 @@ struct attention {
       return;
     }
     int128 const width = gate == attention_gate::each_head ? int128{heads} : output_width;
-    add_split_columns(tally, rows, hidden, width, false);
+    add_split_columns(tally, rows, {hidden, width});
     int128 const gates = tally.activation_bytes(rows * width);
     tally.keep(gates, tensor_sharding::split);
     tally.keep(tally.matrix_input_bytes(rows * output_width), tensor_sharding::split,

@@ -43,10 +43,10 @@ struct dense_mlp {
 
   void add_to(layer_tally& tally, int128 rows) const {
     for (std::int64_t i = 0; i != matrices_in(kind); ++i) {
-      add_split_columns(tally, rows, hidden, width, has_bias);
+      add_split_columns(tally, rows, {hidden, width, has_bias});
     }
     add_activation(tally, rows * width, kind);
-    add_split_rows(tally, rows, width, hidden, has_bias);
+    add_split_rows(tally, rows, {width, hidden, has_bias});
   }
 };
 
@@ -77,11 +77,11 @@ struct expert_mixture {
     if (experts.latent_width == 0) {
       add_routed(tally, rows, hidden);
     } else {
-      add_whole(tally, rows, hidden, experts.latent_width, false);
+      add_whole(tally, rows, {hidden, experts.latent_width});
       tally.keep(tally.matrix_input_bytes(rows * experts.latent_width), tensor_sharding::at_norm,
                  backward_use::for_weights);
       add_routed(tally, rows, experts.latent_width);
-      add_whole(tally, rows, experts.latent_width, hidden, false);
+      add_whole(tally, rows, {experts.latent_width, hidden});
     }
     if (experts.shared != 0) add_shared(tally, rows);
   }
@@ -100,7 +100,7 @@ struct expert_mixture {
       tally.keep(input, tensor_sharding::at_norm, backward_use::if_trained,
                  recomputed_tensors::elementwise, {});
     }
-    add_small(tally, rows, hidden, experts.routed, experts.has_bias);
+    add_small(tally, rows, {hidden, experts.routed, experts.has_bias});
     tally.keep(probability_bytes * rows * experts.routed, tensor_sharding::at_norm);
   }
 
@@ -138,7 +138,7 @@ struct expert_mixture {
         .hidden = hidden, .width = experts.shared * shared_width(), .kind = kind};
     shared.add_to(tally, rows);
     if (!experts.shared_gate) return;
-    add_small(tally, rows, hidden, 1, false);
+    add_small(tally, rows, {hidden, 1});
     int128 const weighed = tally.activation_bytes(rows * hidden);
     tally.keep(weighed, tensor_sharding::at_norm);
     tally.moved(2 * weighed, tensor_sharding::at_norm);

@@ -84,7 +84,7 @@ enum class recomputed_tensors { nothing, elementwise, scores };
 /// Bytes on all ranks together, and their distribution over the ranks.
 struct placed_bytes {
   int128 bytes = 0;
-  tensor_sharding where = tensor_sharding::whole;
+  tensor_sharding sharding = tensor_sharding::whole;
 };
 
 struct int128_work {
@@ -132,16 +132,17 @@ class layer_tally {
   /// copies are kept.
   [[nodiscard]] bool has_own_inputs() const { return bytes_.matrix_input != 0; }
 
-  void parameters(int128 count, tensor_sharding where) { parameters(count, where, count); }
+  void parameters(int128 count, tensor_sharding sharding) { parameters(count, sharding, count); }
   /// Adds `count` parameters; each token uses `active` of them.
-  void parameters(int128 count, tensor_sharding where, int128 active) {
-    (where == tensor_sharding::expert ? base_.expert : base_.dense) += on_rank(count, where);
-    add_active(active, where);
+  void parameters(int128 count, tensor_sharding sharding, int128 active) {
+    (sharding == tensor_sharding::expert ? base_.expert : base_.dense) += on_rank(count, sharding);
+    add_active(active, sharding);
   }
 
   /// Adds copies of a matrix in another type. They are not counted as parameters.
-  void copies(int128 count, tensor_sharding where) {
-    (where == tensor_sharding::expert ? copied_.expert : copied_.dense) += on_rank(count, where);
+  void copies(int128 count, tensor_sharding sharding) {
+    (sharding == tensor_sharding::expert ? copied_.expert : copied_.dense) +=
+        on_rank(count, sharding);
   }
 
   /// Sets the rank of the adapters of the matrices that are added next; 0 means none.
@@ -169,44 +170,46 @@ class layer_tally {
   }
 
   /// Adds parameters that the layer uses, but that another layer of the stage counts.
-  void borrowed_parameters(int128 count, tensor_sharding where) {
-    borrowed_parameters_ += on_rank(count, where);
+  void borrowed_parameters(int128 count, tensor_sharding sharding) {
+    borrowed_parameters_ += on_rank(count, sharding);
   }
 
   /// Adds the FLOPs of products of activations and parameters.
-  void linear_flops(int128 flops, tensor_sharding where) { linear_flops_ += on_rank(flops, where); }
+  void linear_flops(int128 flops, tensor_sharding sharding) {
+    linear_flops_ += on_rank(flops, sharding);
+  }
   /// Adds the FLOPs of products that the backward pass always computes a second time.
-  void repeated_flops(int128 flops, tensor_sharding where) {
-    if (training_ != training_mode::forward_only) again_flops_ += on_rank(flops, where);
+  void repeated_flops(int128 flops, tensor_sharding sharding) {
+    if (training_ != training_mode::forward_only) again_flops_ += on_rank(flops, sharding);
   }
   /// Adds the FLOPs of products whose inputs get no gradients. They are in the backward pass only
   /// if the layer is trained.
-  void detached_flops(int128 forward, int128 backward, tensor_sharding where) {
-    detached_flops_.forward += on_rank(forward, where);
-    if (is_trained()) detached_flops_.backward += on_rank(backward, where);
+  void detached_flops(int128 forward, int128 backward, tensor_sharding sharding) {
+    detached_flops_.forward += on_rank(forward, sharding);
+    if (is_trained()) detached_flops_.backward += on_rank(backward, sharding);
   }
   /// Adds the FLOPs of products of activations and activations.
   void score_flops(int128 flops) { score_flops_ += on_rank(flops, tensor_sharding::split); }
-  void moved(int128 bytes, tensor_sharding where) { moved_bytes_ += on_rank(bytes, where); }
+  void moved(int128 bytes, tensor_sharding sharding) { moved_bytes_ += on_rank(bytes, sharding); }
 
-  void keep(int128 bytes, tensor_sharding where, backward_use why = backward_use::always) {
-    if (is_kept(why)) kept_bytes_ += on_rank(bytes, where);
+  void keep(int128 bytes, tensor_sharding sharding, backward_use why = backward_use::always) {
+    if (is_kept(why)) kept_bytes_ += on_rank(bytes, sharding);
   }
   /// Adds the output of an operation to the kept bytes. If `selective` recomputes tensors of the
   /// kind `how`, also adds the output to the recomputed bytes and `again` to the recomputed work.
-  void keep(int128 bytes, tensor_sharding where, backward_use why, recomputed_tensors how,
+  void keep(int128 bytes, tensor_sharding sharding, backward_use why, recomputed_tensors how,
             int128_work const& again) {
-    moved(again.moved_bytes, where);
-    keep(bytes, where, why);
+    moved(again.moved_bytes, sharding);
+    keep(bytes, sharding, why);
     if (how != selective_ || !is_kept(why)) return;
-    remade_bytes_ += on_rank(bytes, where);
-    remade_work_.flops += on_rank(again.flops, where);
-    remade_work_.moved_bytes += on_rank(again.moved_bytes, where);
+    remade_bytes_ += on_rank(bytes, sharding);
+    remade_work_.flops += on_rank(again.flops, sharding);
+    remade_work_.moved_bytes += on_rank(again.moved_bytes, sharding);
   }
 
   /// Records the bytes that one operation reads and writes; the largest record counts.
-  void widest(int128 bytes, tensor_sharding where) {
-    widest_bytes_ = std::max(widest_bytes_, on_rank(bytes, where));
+  void widest(int128 bytes, tensor_sharding sharding) {
+    widest_bytes_ = std::max(widest_bytes_, on_rank(bytes, sharding));
   }
 
   /// Returns the cost of the layer. `input` is the tensor that is kept if everything is recomputed,
@@ -228,10 +231,10 @@ class layer_tally {
     set_state(cost);
     bool const has_backward = training_ != training_mode::forward_only;
     int128 const kept_input =
-        has_backward ? std::min(on_rank(input.bytes, input.where), kept_bytes_) : int128{0};
+        has_backward ? std::min(on_rank(input.bytes, input.sharding), kept_bytes_) : int128{0};
     cost.choices = {choice(kept_bytes_, {}), choice(kept_bytes_ - remade_bytes_, remade_work_),
                     choice(kept_input, has_backward ? forward : int128_work{})};
-    cost.cut_bytes = narrow(on_rank(cut.bytes, cut.where), "the sum of the bytes at the cut");
+    cost.cut_bytes = narrow(on_rank(cut.bytes, cut.sharding), "the sum of the bytes at the cut");
     check_sum(2 * forward.flops + backward.flops, "the sum of all FLOPs");
     check_sum(2 * forward.moved_bytes + backward.moved_bytes, "the sum of all moved bytes");
     return cost;
@@ -252,13 +255,14 @@ class layer_tally {
     return why == backward_use::always || adapter_rank_ != 0;
   }
 
-  void add_active(int128 count, tensor_sharding where) {
-    std::int64_t const ranks = where == tensor_sharding::expert ? expert_tensor() : degrees_.tensor;
-    active_parameters_ += share_of(count, where == tensor_sharding::whole ? 1 : ranks);
+  void add_active(int128 count, tensor_sharding sharding) {
+    std::int64_t const ranks =
+        sharding == tensor_sharding::expert ? expert_tensor() : degrees_.tensor;
+    active_parameters_ += share_of(count, sharding == tensor_sharding::whole ? 1 : ranks);
   }
 
-  [[nodiscard]] int128 on_rank(int128 amount, tensor_sharding where) const {
-    switch (where) {
+  [[nodiscard]] int128 on_rank(int128 amount, tensor_sharding sharding) const {
+    switch (sharding) {
       case tensor_sharding::whole: return amount;
       case tensor_sharding::at_norm:
         return degrees_.norms == norm_regions::split ? share_of(amount, degrees_.tensor) : amount;
@@ -369,33 +373,43 @@ class layer_tally {
   int128 widest_bytes_ = 0;
 };
 
+/// The shape of a matrix of parameters, which multiplies rows of `inputs` numbers.
+struct weight_matrix {
+  int128 inputs = 0;
+  int128 outputs = 0;
+  bool has_bias = false;
+
+  [[nodiscard]] int128 weights() const { return inputs * outputs; }
+  [[nodiscard]] int128 biases() const { return has_bias ? outputs : int128{0}; }
+};
+
 /// Adds a matrix whose output columns are split over the tensor-parallel ranks.
-inline void add_split_columns(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
-                              bool has_bias) {
-  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::split);
-  tally.copies(inputs * outputs, tensor_sharding::split);
-  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::split);
-  tally.adapter(rows, inputs, tensor_sharding::whole, outputs, tensor_sharding::split);
+inline void add_split_columns(layer_tally& tally, int128 rows, weight_matrix const& matrix) {
+  tally.parameters(matrix.weights() + matrix.biases(), tensor_sharding::split);
+  tally.copies(matrix.weights(), tensor_sharding::split);
+  tally.linear_flops(2 * rows * matrix.weights(), tensor_sharding::split);
+  tally.adapter(rows, matrix.inputs, tensor_sharding::whole, matrix.outputs,
+                tensor_sharding::split);
 }
 
 /// Adds a matrix whose input rows are split over the tensor-parallel ranks; each rank has the whole
 /// bias.
-inline void add_split_rows(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
-                           bool has_bias) {
-  tally.parameters(inputs * outputs, tensor_sharding::split);
-  tally.parameters(has_bias ? outputs : 0, tensor_sharding::whole);
-  tally.copies(inputs * outputs, tensor_sharding::split);
-  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::split);
-  tally.adapter(rows, inputs, tensor_sharding::split, outputs, tensor_sharding::whole);
+inline void add_split_rows(layer_tally& tally, int128 rows, weight_matrix const& matrix) {
+  tally.parameters(matrix.weights(), tensor_sharding::split);
+  tally.parameters(matrix.biases(), tensor_sharding::whole);
+  tally.copies(matrix.weights(), tensor_sharding::split);
+  tally.linear_flops(2 * rows * matrix.weights(), tensor_sharding::split);
+  tally.adapter(rows, matrix.inputs, tensor_sharding::split, matrix.outputs,
+                tensor_sharding::whole);
 }
 
 /// Adds a matrix that every rank has. Each rank multiplies the tokens that it has between norms.
-inline void add_whole(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
-                      bool has_bias) {
-  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::whole);
-  tally.copies(inputs * outputs, tensor_sharding::whole);
-  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::at_norm);
-  tally.adapter(rows, inputs, tensor_sharding::whole, outputs, tensor_sharding::whole);
+inline void add_whole(layer_tally& tally, int128 rows, weight_matrix const& matrix) {
+  tally.parameters(matrix.weights() + matrix.biases(), tensor_sharding::whole);
+  tally.copies(matrix.weights(), tensor_sharding::whole);
+  tally.linear_flops(2 * rows * matrix.weights(), tensor_sharding::at_norm);
+  tally.adapter(rows, matrix.inputs, tensor_sharding::whole, matrix.outputs,
+                tensor_sharding::whole);
 }
 
 /// Adds a matrix that every rank has, without gradients of its inputs.
@@ -408,10 +422,9 @@ inline void add_detached(layer_tally& tally, int128 rows, int128 inputs, int128 
 
 /// Adds a matrix that every rank has and that always has the type of the parameters, such as a
 /// router.
-inline void add_small(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
-                      bool has_bias) {
-  tally.parameters(inputs * outputs + (has_bias ? outputs : 0), tensor_sharding::whole);
-  tally.linear_flops(2 * rows * inputs * outputs, tensor_sharding::at_norm);
+inline void add_small(layer_tally& tally, int128 rows, weight_matrix const& matrix) {
+  tally.parameters(matrix.weights() + matrix.biases(), tensor_sharding::whole);
+  tally.linear_flops(2 * rows * matrix.weights(), tensor_sharding::at_norm);
 }
 
 /// Returns the number of weights and biases that a norm has for each number of its input.

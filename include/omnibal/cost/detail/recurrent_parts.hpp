@@ -26,15 +26,15 @@ enum class convolution_output {
   recomputed,  ///< recomputed by the kernel that also contains the convolution
 };
 
-/// Adds a convolution of each channel over the last `tokens` tokens, and an activation. The input
-/// of the convolution is kept.
-inline void add_convolution(layer_tally& tally, int128 rows, int128 channels, std::int64_t tokens,
-                            bool has_bias, convolution_output output) {
+/// Adds a convolution of each channel, and an activation. The input of the convolution is kept.
+inline void add_convolution(layer_tally& tally, int128 rows, int128 channels,
+                            short_convolution const& convolution, convolution_output output) {
   int128 const bytes = tally.activation_bytes(rows * channels);
   tally.keep(bytes, tensor_sharding::split);
-  if (tokens == 0) return;
-  int128 const flops = 2 * rows * channels * tokens;
-  tally.parameters(channels * tokens + (has_bias ? channels : int128{0}), tensor_sharding::split);
+  if (convolution.tokens == 0) return;
+  int128 const flops = 2 * rows * channels * convolution.tokens;
+  int128 const biases = convolution.has_bias ? channels : int128{0};
+  tally.parameters(channels * convolution.tokens + biases, tensor_sharding::split);
   tally.linear_flops(flops, tensor_sharding::split);
   if (output == convolution_output::recomputed) {
     tally.moved(2 * bytes, tensor_sharding::split);
@@ -80,8 +80,8 @@ struct delta_part {
   void add_to(layer_tally& tally, int128 rows) const {
     int128 const keys = int128{net.key_heads} * net.key_size;
     int128 const values = int128{value_heads()} * value_size();
-    add_split_columns(tally, rows, hidden, 2 * keys + values, false);
-    add_convolution(tally, rows, 2 * keys + values, net.convolution, false,
+    add_split_columns(tally, rows, {hidden, 2 * keys + values});
+    add_convolution(tally, rows, 2 * keys + values, {.tokens = net.convolution},
                     convolution_output::kept);
     if (!is_fixed()) add_decay(tally, rows);
     if (net.has_gate) add_gate(tally, rows, values);
@@ -98,7 +98,7 @@ struct delta_part {
       tally.parameters(value_size(), tensor_sharding::whole);
     }
     add_gated_output(tally, rows, values, net.has_gate);
-    add_split_rows(tally, rows, values, hidden, false);
+    add_split_rows(tally, rows, {values, hidden});
     tally.widest(tally.activation_bytes(rows * (2 * keys + 2 * values)), tensor_sharding::split);
   }
 
@@ -117,11 +117,11 @@ struct delta_part {
   /// low-rank product of rank `value_size`.
   void add_decay(layer_tally& tally, int128 rows) const {
     std::int64_t const heads = value_heads();
-    add_split_columns(tally, rows, hidden, heads, false);
+    add_split_columns(tally, rows, {hidden, heads});
     bool const is_single = net.decay == delta_decay::each_head;
     int128 const width = int128{heads} * (is_single ? 1 : net.key_size);
     if (!is_low_rank()) {
-      add_split_columns(tally, rows, hidden, width, false);
+      add_split_columns(tally, rows, {hidden, width});
     } else {
       add_low_rank(tally, rows, width);
     }
@@ -132,7 +132,7 @@ struct delta_part {
 
   void add_gate(layer_tally& tally, int128 rows, int128 values) const {
     if (!is_low_rank()) {
-      add_split_columns(tally, rows, hidden, values, false);
+      add_split_columns(tally, rows, {hidden, values});
       return;
     }
     add_low_rank(tally, rows, values);
@@ -141,10 +141,10 @@ struct delta_part {
   /// Adds a low-rank product of rank `value_size`. If ranks share the tokens of norms, they also
   /// share the tokens of the first matrix.
   void add_low_rank(layer_tally& tally, int128 rows, int128 outputs) const {
-    add_whole(tally, rows, hidden, value_size(), false);
+    add_whole(tally, rows, {hidden, value_size()});
     tally.keep(tally.matrix_input_bytes(rows * value_size()), tensor_sharding::at_norm,
                backward_use::for_weights);
-    add_split_columns(tally, rows, value_size(), outputs, false);
+    add_split_columns(tally, rows, {value_size(), outputs});
   }
 };
 
@@ -181,11 +181,11 @@ struct state_space_part {
     int128 const groups = std::max(space.groups, tally.tensor());
     int128 const inputs = 2 * groups * space.state;
     bool const is_first = space.step_rank > 0;
-    add_split_columns(tally, rows, hidden,
-                      2 * width + (is_first ? int128{0} : inputs + space.heads),
-                      space.projection_bias);
-    add_convolution(tally, rows, width + (is_first ? int128{0} : inputs), space.convolution,
-                    space.convolution_bias,
+    add_split_columns(
+        tally, rows,
+        {hidden, 2 * width + (is_first ? int128{0} : inputs + space.heads), space.projection_bias});
+    add_convolution(tally, rows, width + (is_first ? int128{0} : inputs),
+                    {.tokens = space.convolution, .has_bias = space.convolution_bias},
                     is_first ? convolution_output::kept : convolution_output::recomputed);
     if (is_first) {
       add_first_inputs(tally, rows, width);
@@ -197,7 +197,7 @@ struct state_space_part {
     tally.score_flops(4 * rows * width * space.state);
     if (space.has_norm && !is_first) tally.parameters(width, tensor_sharding::split);
     add_gated_output(tally, rows, width, true);
-    add_split_rows(tally, rows, width, hidden, space.projection_bias);
+    add_split_rows(tally, rows, {width, hidden, space.projection_bias});
     tally.widest(tally.activation_bytes(rows * (2 * width + inputs)), tensor_sharding::split);
   }
 
@@ -207,13 +207,13 @@ struct state_space_part {
   /// for the current token.
   void add_first_inputs(layer_tally& tally, int128 rows, int128 width) const {
     int128 const made = int128{space.step_rank} + 2 * space.state;
-    add_split_rows(tally, rows, width, made, false);
+    add_split_rows(tally, rows, {width, made});
     if (space.has_norm) {
       tally.parameters(made, tensor_sharding::whole);
       tally.keep(tally.activation_bytes(rows * made), tensor_sharding::whole);
     }
     tally.keep(tally.activation_bytes(rows * made), tensor_sharding::whole);
-    add_split_columns(tally, rows, space.step_rank, width, true);
+    add_split_columns(tally, rows, {.inputs = space.step_rank, .outputs = width, .has_bias = true});
     int128 const steps = tally.activation_bytes(rows * width);
     tally.keep(steps, tensor_sharding::split, backward_use::always, recomputed_tensors::elementwise,
                {2 * rows * space.step_rank * width, 2 * steps});
@@ -233,16 +233,15 @@ struct short_convolution_part {
 
   void add_to(layer_tally& tally, int128 rows) const {
     int128 const width = hidden;
-    add_split_columns(tally, rows, width, 3 * width, convolution.has_bias);
+    add_split_columns(tally, rows, {width, 3 * width, convolution.has_bias});
     int128 const bytes = tally.activation_bytes(rows * width);
     // The two gates and the value; the gated value, which the convolution reads; and the gated
     // output.
     tally.keep(3 * bytes, tensor_sharding::split);
-    add_convolution(tally, rows, width, convolution.tokens, convolution.has_bias,
-                    convolution_output::kept);
+    add_convolution(tally, rows, width, convolution, convolution_output::kept);
     tally.keep(tally.matrix_input_bytes(rows * width), tensor_sharding::split,
                backward_use::for_weights, recomputed_tensors::elementwise, {0, 3 * bytes});
-    add_split_rows(tally, rows, width, width, convolution.has_bias);
+    add_split_rows(tally, rows, {width, width, convolution.has_bias});
     tally.widest(4 * bytes, tensor_sharding::split);
   }
 };

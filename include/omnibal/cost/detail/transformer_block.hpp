@@ -162,8 +162,8 @@ struct transformer_block {
     sums.parameters(numbers_of(norm) * hidden + hidden * count, tensor_sharding::whole);
     sums.linear_flops(4 * rows * hidden * count, tensor_sharding::at_norm);
     sums.keep(3 * stream, tensor_sharding::at_norm, backward_use::always);
-    add_small(sums, rows, count, count * count, false);
-    add_small(sums, rows, count, count, false);
+    add_small(sums, rows, {count, count * count});
+    add_small(sums, rows, {count, count});
     sums.score_flops(2 * rows * hidden * count * count);
     // The correction keeps the difference that it adds to the streams, and the input of its
     // scaling, which has one weight for each number.
@@ -171,10 +171,10 @@ struct transformer_block {
     sums.keep(2 * stream, tensor_sharding::at_norm);
     sums.moved((4 * count + 6) * stream, tensor_sharding::at_norm);
     if (streams.low_rank == 0) return;
-    add_whole(sums, rows, hidden, streams.low_rank, false);
+    add_whole(sums, rows, {hidden, streams.low_rank});
     sums.keep(sums.matrix_input_bytes(rows * streams.low_rank), tensor_sharding::at_norm,
               backward_use::for_weights);
-    add_whole(sums, rows, streams.low_rank, hidden, false);
+    add_whole(sums, rows, {streams.low_rank, hidden});
     add_output_norm(sums, rows, hidden, norm);
   }
 
@@ -184,13 +184,13 @@ struct transformer_block {
     int128 const bytes = sums.activation_bytes(size);
     sums.keep(sums.matrix_input_bytes(rows * hidden), tensor_sharding::at_norm,
               backward_use::for_weights);
-    add_whole(sums, rows, hidden, layer_input_size, false);
+    add_whole(sums, rows, {hidden, layer_input_size});
     // The gate and its activation. Their product with the embedding is the input of the next
     // matrix.
     sums.keep(2 * bytes, tensor_sharding::at_norm);
     sums.keep(sums.matrix_input_bytes(size), tensor_sharding::at_norm, backward_use::for_weights,
               recomputed_tensors::elementwise, {0, 3 * bytes});
-    add_whole(sums, rows, layer_input_size, hidden, false);
+    add_whole(sums, rows, {layer_input_size, hidden});
     add_output_norm(sums, rows, hidden, norm);
   }
 

@@ -96,7 +96,7 @@ class communicator : private communicator_ref {
   /// A rank that passes `NCCL_SPLIT_NOCOLOR` joins no communicator, and receives an object in the
   /// state of a moved-from object. A collective call. Errors: the errors of the constructor.
   [[nodiscard]] communicator split(int color, std::optional<int> key = {},
-                                   gpu::location where = gpu::location::here()) {
+                                   gpu::location caller = gpu::location::here()) {
     if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {
       omnibal::detail::throw_invalid("nccl::split", "the color is ", color,
                                      ", must not be negative, or be NCCL_SPLIT_NOCOLOR");
@@ -105,14 +105,14 @@ class communicator : private communicator_ref {
     int const order = key.value_or(static_cast<int>(rank()));
     auto const part = std::make_shared<ncclComm_t>(nullptr);
     try {
-      check(detail::calls().comm_split(get(), color, order, part.get(), nullptr), get(), where);
-      wait_for_nccl(where);
+      check(detail::calls().comm_split(get(), color, order, part.get(), nullptr), get(), caller);
+      wait_for_nccl(caller);
     } catch (...) {
       abort_alive(part);
       throw;
     }
     if (color == NCCL_SPLIT_NOCOLOR) return {};
-    return {finish_start(*part, options, "split", where), options};
+    return {finish_start(*part, options, "split", caller), options};
   }
 
  private:
@@ -139,10 +139,10 @@ class communicator : private communicator_ref {
   /// Waits until a new communicator is ready and returns it. Aborts it and throws after an error or
   /// the timeout.
   [[nodiscard]] static ncclComm_t finish_start(ncclComm_t comm, communicator_options const& options,
-                                               std::string_view function, gpu::location where) {
+                                               std::string_view function, gpu::location caller) {
     detail::deadline limit(options.timeout);
     try {
-      while (state_of(comm, where) == ncclInProgress) {
+      while (state_of(comm, caller) == ncclInProgress) {
         if (limit.has_passed()) {
           throw nccl::timeout(omnibal::detail::message(
               std::string("nccl::").append(function), "not all ranks have come within ",

@@ -212,20 +212,20 @@ class communicator_ref {
   [[nodiscard]] std::chrono::milliseconds timeout() const { return alive().timeout_; }
 
   /// Throws the error that NCCL has found in the background, if there is one.
-  void check_health(gpu::location where = gpu::location::here()) {
-    guarded([&] { static_cast<void>(state_of(comm_, where)); });
+  void check_health(gpu::location caller = gpu::location::here()) {
+    guarded([&] { static_cast<void>(state_of(comm_, caller)); });
   }
 
   /// Waits until the work on `stream` is done, and checks the state of NCCL meanwhile. A rank that
   /// has died leaves an asynchronous error or a stream that never ends, and only this wait notices
   /// either. Not for a stream that is captured. Errors: `nccl::error`, `gpu::error`,
   /// `nccl::timeout`; `std::invalid_argument` for a time that is not positive.
-  void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) {
-    wait(stream, timeout_, where);
+  void wait(cudaStream_t stream, gpu::location caller = gpu::location::here()) {
+    wait(stream, timeout_, caller);
   }
   void wait(cudaStream_t stream, std::chrono::milliseconds timeout,
-            gpu::location where = gpu::location::here()) {
-    guarded([&] { wait_for(stream, timeout, where); });
+            gpu::location caller = gpu::location::here()) {
+    guarded([&] { wait_for(stream, timeout, caller); });
   }
 
   /// Calls `calls()` between `ncclGroupStart` and `ncclGroupEnd`, and returns when NCCL has
@@ -235,10 +235,10 @@ class communicator_ref {
   /// `communicator` is aborted if `calls` throws anything, because some calls may be submitted
   /// already.
   template <class Calls>
-  void submit(Calls const& calls, gpu::location where = gpu::location::here()) {
+  void submit(Calls const& calls, gpu::location caller = gpu::location::here()) {
     static_cast<void>(alive());
     try {
-      submit_group(calls, where);
+      submit_group(calls, caller);
     } catch (...) {
       fail();
       throw;
@@ -246,19 +246,19 @@ class communicator_ref {
   }
 
   /// Waits until NCCL no longer works in the background on this communicator.
-  void settle(gpu::location where = gpu::location::here()) {
-    guarded([&] { wait_for_nccl(where); });
+  void settle(gpu::location caller = gpu::location::here()) {
+    guarded([&] { wait_for_nccl(caller); });
   }
 
   /// Copies bytes from the device in the order of `stream`, waits as `wait` does, and returns the
   /// bytes in pinned memory that is valid until the next call on this object.
   [[nodiscard]] std::byte const* fetch(void const* from, std::size_t bytes, cudaStream_t stream,
-                                       gpu::location where = gpu::location::here()) {
+                                       gpu::location caller = gpu::location::here()) {
     std::byte* to = nullptr;
     staged(stream, [&] {
       to = staging_.pinned(bytes);
-      gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), where);
-      wait_for(stream, timeout_, where);
+      gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), caller);
+      wait_for(stream, timeout_, caller);
     });
     return to;
   }
@@ -358,17 +358,17 @@ class communicator_ref {
   }
 
   /// Returns `ncclSuccess` or `ncclInProgress`, and throws for any other state of the communicator.
-  [[nodiscard]] static ncclResult_t state_of(ncclComm_t comm, gpu::location where) {
+  [[nodiscard]] static ncclResult_t state_of(ncclComm_t comm, gpu::location caller) {
     ncclResult_t result = ncclSuccess;
-    check(detail::calls().comm_get_async_error(comm, &result), comm, where);
-    check(result, comm, where);
+    check(detail::calls().comm_get_async_error(comm, &result), comm, caller);
+    check(result, comm, caller);
     return result;
   }
 
-  void wait_for_nccl(gpu::location where) const {
+  void wait_for_nccl(gpu::location caller) const {
     detail::deadline limit(timeout_);
-    while (state_of(comm_, where) == ncclInProgress) {
-      if (limit.has_passed()) throw_timeout("settle", limit, "NCCL", where);
+    while (state_of(comm_, caller) == ncclInProgress) {
+      if (limit.has_passed()) throw_timeout("settle", limit, "NCCL", caller);
       limit.pause();
     }
   }
@@ -384,32 +384,33 @@ class communicator_ref {
     if (abort_) abort_alive();
   }
 
-  void wait_for(cudaStream_t stream, std::chrono::milliseconds timeout, gpu::location where) const {
+  void wait_for(cudaStream_t stream, std::chrono::milliseconds timeout,
+                gpu::location caller) const {
     detail::check_timeout("nccl::wait", "timeout", timeout);
     detail::deadline limit(timeout);
     for (;;) {
       cudaError_t const found = cudaStreamQuery(stream);
-      static_cast<void>(state_of(comm_, where));
+      static_cast<void>(state_of(comm_, caller));
       if (found == cudaSuccess) return;
       // "Not ready" is not an error, but CUDA remembers it like one.
       static_cast<void>(cudaGetLastError());
-      if (found != cudaErrorNotReady) gpu::check(found, where);
-      if (limit.has_passed()) throw_timeout("wait", limit, "the work on the stream", where);
+      if (found != cudaErrorNotReady) gpu::check(found, caller);
+      if (limit.has_passed()) throw_timeout("wait", limit, "the work on the stream", caller);
       limit.pause();
     }
   }
 
   template <class Calls>
-  void submit_group(Calls const& calls, gpu::location where) const {
-    check(detail::calls().group_start(), comm_, where);
+  void submit_group(Calls const& calls, gpu::location caller) const {
+    check(detail::calls().group_start(), comm_, caller);
     try {
       calls();
     } catch (...) {
       static_cast<void>(detail::calls().group_end());
       throw;
     }
-    check(detail::calls().group_end(), comm_, where);
-    wait_for_nccl(where);
+    check(detail::calls().group_end(), comm_, caller);
+    wait_for_nccl(caller);
   }
 
   /// Runs a call like `guarded`, for a call that uses staging memory on `stream`.
@@ -439,11 +440,11 @@ class communicator_ref {
   }
 
   [[noreturn]] void throw_timeout(std::string_view function, detail::deadline const& limit,
-                                  std::string_view awaited, gpu::location where) const {
+                                  std::string_view awaited, gpu::location caller) const {
     throw nccl::timeout(omnibal::detail::message(
         std::string("nccl::").append(function), "rank ", rank_, " of ", size_, " has waited ",
-        limit.text(), " for ", awaited, "; another rank has left, hangs or is late [", where.file,
-        ":", where.line, "]"));
+        limit.text(), " for ", awaited, "; another rank has left, hangs or is late [", caller.file,
+        ":", caller.line, "]"));
   }
 
   ncclComm_t comm_ = nullptr;

@@ -22,26 +22,26 @@ class error : public std::runtime_error {
  public:
   /// Creates an error of `comm`, the communicator that failed, or null if there is none.
   explicit error(ncclResult_t code, ncclComm_t comm = nullptr,
-                 gpu::location where = gpu::location::here())
-      : std::runtime_error(text(code, comm, where)), code_(code), where_(where) {}
+                 gpu::location caller = gpu::location::here())
+      : std::runtime_error(text(code, comm, caller)), code_(code), caller_(caller) {}
 
   [[nodiscard]] ncclResult_t code() const noexcept { return code_; }
-  [[nodiscard]] char const* file() const noexcept { return where_.file; }
-  [[nodiscard]] unsigned line() const noexcept { return where_.line; }
+  [[nodiscard]] char const* file() const noexcept { return caller_.file; }
+  [[nodiscard]] unsigned line() const noexcept { return caller_.line; }
 
  private:
-  [[nodiscard]] static std::string text(ncclResult_t code, ncclComm_t comm, gpu::location where) {
+  [[nodiscard]] static std::string text(ncclResult_t code, ncclComm_t comm, gpu::location caller) {
     std::string result =
         omnibal::detail::joined_text("NCCL: ", detail::calls().get_error_string(code));
     char const* const last = detail::calls().get_last_error(comm);
     if (last != nullptr && *last != '\0') result.append(": ").append(last);
     if (code == ncclRemoteError) result += " (another rank has failed or left)";
     return omnibal::detail::joined_text(result, " (code ", static_cast<int>(code), ") [",
-                                        where.file, ":", where.line, "]");
+                                        caller.file, ":", caller.line, "]");
   }
 
   ncclResult_t code_;
-  gpu::location where_;
+  gpu::location caller_;
 };
 
 /// The error of a rank if another rank did not arrive within the allowed time.
@@ -60,11 +60,11 @@ class mismatch : public communication_error {
 /// Throws `error` unless NCCL succeeded or continues in the background, as for communicators whose
 /// calls do not block.
 inline void check(ncclResult_t code, ncclComm_t comm = nullptr,
-                  gpu::location where = gpu::location::here()) {
+                  gpu::location caller = gpu::location::here()) {
   if (code == ncclSuccess || code == ncclInProgress) [[likely]] {
     return;
   }
-  throw error(code, comm, where);
+  throw error(code, comm, caller);
 }
 
 }  // namespace omnibal::inline v0::nccl

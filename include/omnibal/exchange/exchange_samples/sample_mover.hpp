@@ -28,11 +28,10 @@ namespace omnibal::inline v0::detail {
 
 /// A plan, and whether the caller guarantees that all ranks have the same plan.
 struct followed_plan {
-  followed_plan(exchange_plan const& followed, bool agreed = false)
-      : plan(followed), is_agreed(agreed) {}
+  followed_plan(exchange_plan const& followed) : plan(followed) {}
 
   exchange_plan const& plan;
-  bool is_agreed;
+  bool is_agreed = false;
 };
 
 /// The messages to all ranks, or from them, in pieces of `std::byte const` or `std::byte`. Pieces

@@ -41,6 +41,9 @@ template <class Layout>
   return pool;
 }
 
+/// The groups that a round of `isf` keeps: the groups that satisfy the keep rule, or every group.
+enum class groups_to_keep { by_rule, every };
+
 /// The rounds of `isf`.
 template <class Layout, class Keep>
 class isf_rounds {
@@ -58,13 +61,13 @@ class isf_rounds {
   [[nodiscard]] std::vector<record_type> const& pool() const { return pool_; }
 
   /// Shuffles the pool and packs it by next-fit. The samples of groups that are not kept remain in
-  /// the pool. The last round keeps all groups.
+  /// the pool.
   template <class Shuffle>
-  void run(Shuffle const& shuffle, std::size_t round, bool last, packing_report& report) {
+  void run(Shuffle const& shuffle, std::size_t round, groups_to_keep kept, packing_report& report) {
     report.item_rounds += pool_.size();
     ++report.rounds;
     shuffle_pool(shuffle, round);
-    pool_.resize(regroup(last, report));
+    pool_.resize(regroup(kept, report));
   }
 
   /// Adds groups of records of the pool and returns all groups. The items of `tail` are places in
@@ -120,12 +123,12 @@ class isf_rounds {
   /// therefore have no branches that depend on them. A block of samples is cut into groups, and the
   /// groups are judged. Each sample is then written to the output and to the pool, and only one of
   /// the two positions advances.
-  std::size_t regroup(bool last, packing_report& report) {
+  std::size_t regroup(groups_to_keep kept, packing_report& report) {
     constexpr std::size_t block = 1024;
     std::uint16_t ordinals[block];
     std::uint32_t ends[block];
     room_type rooms[block];
-    std::uint8_t kept[block];
+    std::uint8_t is_kept[block];
 
     // Copies remain in registers because no write through a pointer can change them.
     Layout const layout = layout_;
@@ -133,14 +136,15 @@ class isf_rounds {
     auto output = groups_.end();
     record_type* const pool = pool_.data();
     std::size_t const pool_size = pool_.size();
+    bool const keeps_every_group = kept == groups_to_keep::every;
     std::size_t below_keep = 0;
 
     auto const judge = [&](room_type const& room, std::size_t size) {
-      bool const full = keep_(measured<Layout>::in_user_units(layout.load(room), units));
-      bool const keep = full | last;
-      below_keep += static_cast<std::size_t>(keep & !full);
-      output.close(size, static_cast<std::size_t>(keep));
-      return static_cast<std::uint8_t>(keep);
+      bool const is_full = keep_(measured<Layout>::in_user_units(layout.load(room), units));
+      bool const keeps = is_full | keeps_every_group;
+      below_keep += static_cast<std::size_t>(keeps & !is_full);
+      output.close(size, static_cast<std::size_t>(keeps));
+      return static_cast<std::uint8_t>(keeps);
     };
     std::size_t rejected = 0;
     auto const move = [&](std::size_t position, std::size_t keep) {
@@ -163,12 +167,13 @@ class isf_rounds {
       }
       std::size_t group_begin = open_begin;
       for (std::size_t k = 0; k != closed; ++k) {
-        kept[k] = judge(rooms[k], ends[k] - group_begin);
+        is_kept[k] = judge(rooms[k], ends[k] - group_begin);
         group_begin = ends[k];
       }
       if (closed != 0) {
-        for (std::size_t i = open_begin; i != begin; ++i) move(i, kept[0]);
-        for (std::size_t i = 0; begin + i != group_begin; ++i) move(begin + i, kept[ordinals[i]]);
+        for (std::size_t i = open_begin; i != begin; ++i) move(i, is_kept[0]);
+        for (std::size_t i = 0; begin + i != group_begin; ++i)
+          move(begin + i, is_kept[ordinals[i]]);
         open_begin = group_begin;
       }
       begin += count;
@@ -199,7 +204,8 @@ template <class Layout, class Keep, class Shuffle>
   bool gains = true;
   for (std::size_t round = 0; !rounds.pool().empty() && round != options.rounds; ++round) {
     std::size_t const before = rounds.pool().size();
-    rounds.run(shuffle, round, round + 1 == options.rounds || !gains, report);
+    bool const is_last = round + 1 == options.rounds || !gains;
+    rounds.run(shuffle, round, is_last ? groups_to_keep::every : groups_to_keep::by_rule, report);
     std::size_t const kept = before - rounds.pool().size();
     gains = static_cast<double>(kept) >= options.min_gain * static_cast<double>(before);
   }

@@ -44,7 +44,7 @@ template <class Layout>
   auto const& pool = rounds.pool();
   for (std::size_t round = 0; round != max_rounds && pool.size() > input.size() / 256; ++round) {
     std::size_t const before = pool.size();
-    rounds.run(rng::fisher_yates{}, round, false, report);
+    rounds.run(rng::fisher_yates{}, round, groups_to_keep::by_rule, report);
     if (before - pool.size() < before / 16) break;
   }
   if (pool.size() > input.size() / (pool_bytes<Layout> <= 8 * kinds ? 2 : 4)) return std::nullopt;

@@ -34,7 +34,7 @@ class conflict_clique {
       return largest;
     };
     for (std::uint32_t const k : order_descending(input.size(), largest_share)) {
-      if (amounts_.size() == max_samples) break;
+      if (amounts_.size() == max_examined_samples) break;
       amounts_.push_back(input.amounts(k));
     }
   }
@@ -64,7 +64,7 @@ class conflict_clique {
   using weight_type = typename amounts_type::value_type;
   static constexpr std::size_t kinds = amounts_type::size();
   /// The largest number of samples that are examined.
-  static constexpr std::size_t max_samples = 768;
+  static constexpr std::size_t max_examined_samples = 768;
 
   [[nodiscard]] bool are_in_conflict(amounts_type const& one, amounts_type const& other) const {
     // The comparison avoids a sum, which may exceed the largest integer.

@@ -6,6 +6,7 @@
 /// `simulate_encoder` and `place_encoder`. Output: a checked `encoder_problem`.
 
 #include <omnibal/check.hpp>
+#include <omnibal/pipeline/detail/pipeline_values.hpp>
 #include <omnibal/pipeline/encoder_work.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
@@ -229,6 +230,44 @@ class encoder_reader {
   std::int64_t byte_sum_ = 0;
 };
 
+/// Returns the time of an operation of the language model. If the backward pass is not split, the
+/// gradients of the weights are a part of it.
+template <class T, bool SplitsBackward, class Time>
+[[nodiscard]] T language_time(Time const& work, operation_kind kind) {
+  if (kind == operation_kind::forward) return static_cast<T>(work.forward);
+  if constexpr (has_weight_time<Time>) {
+    auto const weight = static_cast<T>(work.weight);
+    if (kind == operation_kind::weight) return weight;
+    return SplitsBackward ? static_cast<T>(work.backward) : static_cast<T>(work.backward) + weight;
+  } else {
+    return kind == operation_kind::backward ? static_cast<T>(work.backward) : T{};
+  }
+}
+
+/// Reads the transfers between different stages, and adds their times to `sum`. Precondition:
+/// `problem` has the stage of each unit.
+template <class T, class Transfers>
+void read_transfers(std::string_view function, Transfers const& transfers,
+                    encoder_problem<T>& problem, T& sum) {
+  problem.transfers.resize(problem.stage_of.size());
+  for (std::size_t cut = 0; cut + 1 != problem.virtual_stages; ++cut) {
+    for (std::size_t m = 0; m != problem.batches; ++m) {
+      if (problem.stage_of[problem.unit(cut, m)] == problem.stage_of[problem.unit(cut + 1, m)]) {
+        continue;
+      }
+      auto& transfer = problem.transfers[problem.unit(cut, m)];
+      auto const& given = value_at(transfers, cut, m);
+      if constexpr (has_both_ways<value_of<Transfers>>) {
+        transfer = {static_cast<T>(given.forward), static_cast<T>(given.backward)};
+      } else {
+        transfer = {static_cast<T>(given), static_cast<T>(given)};
+      }
+      checked_add(function, "the sum of all times", sum, transfer.forward);
+      checked_add(function, "the sum of all times", sum, transfer.backward);
+    }
+  }
+}
+
 /// Reads a schedule and the work of an encoder into tables. Errors: the errors of
 /// `simulate_encoder`.
 template <class T, pipeline_schedule Schedule, class Times, class Transfers, class Bytes,
@@ -257,16 +296,7 @@ template <class T, pipeline_schedule Schedule, class Times, class Transfers, cla
     split_bytes const kept =
         checked_bytes(function, place, one.micro_batch, value_at(bytes, place, one.micro_batch));
     auto const& work = value_at(times, place, one.micro_batch);
-    T time = static_cast<T>(work.forward);
-    if (one.kind == operation_kind::backward) time = static_cast<T>(work.backward);
-    if constexpr (has_weight_time<value_of<Times>>) {
-      if (one.kind == operation_kind::weight) time = static_cast<T>(work.weight);
-      if (one.kind == operation_kind::backward && !Schedule::splits_backward) {
-        time += static_cast<T>(work.weight);
-      }
-    } else if (one.kind == operation_kind::weight) {
-      time = T{};
-    }
+    T const time = language_time<T, Schedule::splits_backward>(work, one.kind);
     checked_add(function, "the sum of all times", sum, time);
     if (one.kind == operation_kind::forward) {
       checked_add(function, "the sum of bytes", byte_sum, kept.all);
@@ -279,23 +309,7 @@ template <class T, pipeline_schedule Schedule, class Times, class Transfers, cla
                                            .bytes = kept,
                                            .begin = static_cast<T>(one.begin)});
   }
-  problem.transfers.resize(problem.stage_of.size());
-  for (std::size_t cut = 0; cut + 1 != problem.virtual_stages; ++cut) {
-    for (std::size_t m = 0; m != problem.batches; ++m) {
-      if (problem.stage_of[problem.unit(cut, m)] == problem.stage_of[problem.unit(cut + 1, m)]) {
-        continue;
-      }
-      auto& transfer = problem.transfers[problem.unit(cut, m)];
-      auto const& given = value_at(transfers, cut, m);
-      if constexpr (has_both_ways<value_of<Transfers>>) {
-        transfer = {static_cast<T>(given.forward), static_cast<T>(given.backward)};
-      } else {
-        transfer = {static_cast<T>(given), static_cast<T>(given)};
-      }
-      checked_add(function, "the sum of all times", sum, transfer.forward);
-      checked_add(function, "the sum of all times", sum, transfer.backward);
-    }
-  }
+  read_transfers(function, transfers, problem, sum);
   encoder_reader<T, Given>(function, encoder, problem).read(sum);
   return problem;
 }

@@ -8,8 +8,8 @@
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/chunk_layout.hpp>
 #include <omnibal/pipeline/detail/list_problem.hpp>
+#include <omnibal/pipeline/detail/pipeline_values.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/pipeline/simulate_pipeline.hpp>
 
 #include <cstddef>
 #include <cstdint>

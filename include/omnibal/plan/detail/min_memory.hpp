@@ -42,7 +42,7 @@ class min_bytes {
 
   /// False if one of the layers has no choice within the limit.
   [[nodiscard]] bool exist(std::size_t limit, std::size_t first, std::size_t last) const {
-    return at(limit, first).impossible == at(limit, last).impossible;
+    return at(limit, first).without_choice == at(limit, last).without_choice;
   }
   [[nodiscard]] int128 operator()(std::size_t limit, std::size_t first, std::size_t last) const {
     return at(limit, last).bytes - at(limit, first).bytes;
@@ -52,7 +52,7 @@ class min_bytes {
   struct sum {
     int128 bytes;
     /// The number of layers without any choice within the limit.
-    std::uint32_t impossible;
+    std::uint32_t without_choice;
   };
 
   [[nodiscard]] sum const& at(std::size_t limit, std::size_t layer) const {
@@ -67,7 +67,7 @@ class min_bytes {
       sums.bytes += way.bytes;
       return;
     }
-    ++sums.impossible;
+    ++sums.without_choice;
   }
 
   std::size_t stride_;
@@ -103,14 +103,14 @@ class min_memory {
   /// change.
   [[nodiscard]] int128 min_needed(std::size_t first, std::size_t last,
                                   std::int64_t in_flight) const {
-    auto const is_impossible = [&](std::size_t k) { return !fewest_.exist(k, first, last); };
+    auto const lacks_choice = [&](std::size_t k) { return !fewest_.exist(k, first, last); };
     // If layers keep more than 2^64 bytes, they exceed every memory, and products of such bytes
     // would overflow.
     constexpr int128 too_many = static_cast<int128>(1) << 64;
     auto const kept = [&](std::size_t k) { return std::min(fewest_(k, first, last), too_many); };
     int128 least = static_cast<int128>(1) << 126;
-    if (limits_.empty() || is_impossible(limits_.size() - 1)) return least;
-    std::size_t const lowest = first_false(0, limits_.size() - 1, is_impossible);
+    if (limits_.empty() || lacks_choice(limits_.size() - 1)) return least;
+    std::size_t const lowest = first_false(0, limits_.size() - 1, lacks_choice);
     for (std::size_t end = limits_.size(); end > lowest;) {
       int128 const bytes = kept(end - 1);
       if (in_flight * bytes + limits_[lowest] >= least) break;

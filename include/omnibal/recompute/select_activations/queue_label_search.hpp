@@ -77,6 +77,12 @@ class queue_label_search {
     std::uint32_t origin;
   };
 
+  /// A label of the next item, and whether the item is saved.
+  struct extension {
+    label made;
+    bool is_saved;
+  };
+
   /// A saved item of a label; `origin` is the index of the previous saved item. Step 0 ends the
   /// list.
   struct saved_step {
@@ -134,13 +140,13 @@ class queue_label_search {
         continue;
       }
       if (one.last <= layer) continue;
-      int128 left =
-          one.is_sending ? limits_.max_sending[one.last - 1] : limits_.max_fetching[one.last - 1];
-      for (std::uint32_t i = one.is_sending ? layer : layer + 1; i < one.last; ++i) {
-        left += one.is_sending ? limits_.sent[i] : limits_.fetched[i];
+      bool const is_sending = one.queue == offload_queue::sending;
+      int128 left = limits_.max_bytes(one.queue)[one.last - 1];
+      for (std::uint32_t i = is_sending ? layer : layer + 1; i < one.last; ++i) {
+        left += limits_.leaving(one.queue)[i];
       }
       room_ += price * left;
-      (one.is_sending ? sending_price_ : fetching_price_) += price;
+      (is_sending ? sending_price_ : fetching_price_) += price;
     }
     if (!has_fetching_) return;
     for (label& one : labels_) {
@@ -199,10 +205,10 @@ class queue_label_search {
           right == labels_.size() ||
           (left != labels_.size() && labels_[left].sending <= labels_[right].sending + one.bytes);
       if (is_left) {
-        keep(labels_[left++], item, false);
+        keep({.made = labels_[left++], .is_saved = false}, item);
       } else {
         label const next = with_item(labels_[right++]);
-        if (fits(next, one.layer)) keep(next, item, true);
+        if (fits(next, one.layer)) keep({.made = next, .is_saved = true}, item);
       }
     }
     if (extended_.size() > max_labels_) drop_labels();
@@ -215,12 +221,12 @@ class queue_label_search {
     }
   }
 
-  void keep(label const& made, std::size_t item, bool is_saved) {
-    if (is_dominated(made)) return;
-    int128 const bound = bound_of(made, item + 1);
+  void keep(extension const& extended, std::size_t item) {
+    if (is_dominated(extended.made)) return;
+    int128 const bound = bound_of(extended.made, item + 1);
     if (bound >> prices_.shift <= known_) return;
-    best_seen_ = std::max(best_seen_, made.gain);
-    extended_.push_back({made, is_saved});
+    best_seen_ = std::max(best_seen_, extended.made.gain);
+    extended_.push_back(extended);
     bounds_.push_back(bound);
   }
 
@@ -257,11 +263,6 @@ class queue_label_search {
   }
 
   static constexpr std::size_t compared_labels = 64;
-
-  struct extension {
-    label made;
-    bool is_saved;
-  };
 
   queue_limits const& limits_;
   window_prices const& prices_;

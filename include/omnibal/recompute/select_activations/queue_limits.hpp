@@ -27,12 +27,16 @@ struct saved_item {
   std::uint32_t module_index;
 };
 
+/// A queue of the link: the bytes to send after the forward passes of layers, or the bytes that
+/// are fetched for backward passes.
+enum class offload_queue { sending, fetching };
+
 /// The layers [first, last), whose saved bytes are limited by the queue of bytes to send or by the
 /// queue of fetched bytes.
 struct window {
   std::uint32_t first;
   std::uint32_t last;
-  bool is_sending;
+  offload_queue queue;
   std::int64_t bytes;
 };
 
@@ -55,6 +59,14 @@ struct queue_limits {
   std::int64_t total_gain = 0;
 
   [[nodiscard]] std::size_t size() const { return sent.size(); }
+  /// Returns the bytes that leave a queue, for each layer.
+  [[nodiscard]] std::span<std::int64_t const> leaving(offload_queue queue) const {
+    return queue == offload_queue::sending ? sent : fetched;
+  }
+  /// Returns the largest number of bytes that a queue may hold, for each layer.
+  [[nodiscard]] std::span<std::int64_t const> max_bytes(offload_queue queue) const {
+    return queue == offload_queue::sending ? max_sending : max_fetching;
+  }
 
   /// Sets the items, and the bytes that leave the queues. A module without bytes or without
   /// recomputation time is not an item.

@@ -48,8 +48,8 @@ class window_relaxation {
     start(limits);
     for (std::size_t round = 0; round != max_rounds; ++round) {
       auto const layer_bytes = simplex_.layer_bytes();
-      bool const is_sending_added = add_window(limits, layer_bytes, true);
-      bool const is_fetching_added = add_window(limits, layer_bytes, false);
+      bool const is_sending_added = add_window(limits, layer_bytes, offload_queue::sending);
+      bool const is_fetching_added = add_window(limits, layer_bytes, offload_queue::fetching);
       if (!is_sending_added && !is_fetching_added) break;
       if (!simplex_.solve()) break;
     }
@@ -75,23 +75,24 @@ class window_relaxation {
 
   /// Adds the window whose limit is exceeded most as a row. Returns false if no limit is exceeded.
   [[nodiscard]] bool add_window(queue_limits const& limits, std::span<double const> layer_bytes,
-                                bool is_sending) {
-    double queue = 0.0;
+                                offload_queue queue) {
+    bool const is_sending = queue == offload_queue::sending;
+    double queued = 0.0;
     double most = bounded_dual_simplex::tolerance;
     std::uint32_t first = 0;
-    window found{0, 0, is_sending, 0};
-    auto const& limit = is_sending ? limits.max_sending : limits.max_fetching;
+    window found{0, 0, queue, 0};
+    auto const limit = limits.max_bytes(queue);
+    auto const leaving_bytes = limits.leaving(queue);
     for (std::uint32_t i = 0; i != limits.size(); ++i) {
-      double const leaving =
-          static_cast<double>(is_sending ? limits.sent[i] : limits.fetched[i]) / byte_unit_;
-      if (!is_sending) queue -= leaving;
-      if (queue <= 0.0) {
-        queue = 0.0;
+      double const leaving = static_cast<double>(leaving_bytes[i]) / byte_unit_;
+      if (!is_sending) queued -= leaving;
+      if (queued <= 0.0) {
+        queued = 0.0;
         first = i;
       }
-      queue += layer_bytes[i];
-      if (is_sending) queue -= leaving;
-      double const excess = queue - static_cast<double>(limit[i]) / byte_unit_;
+      queued += layer_bytes[i];
+      if (is_sending) queued -= leaving;
+      double const excess = queued - static_cast<double>(limit[i]) / byte_unit_;
       if (excess <= most) continue;
       most = excess;
       found.first = first;
@@ -100,7 +101,7 @@ class window_relaxation {
     if (found.last == 0 || simplex_.is_full()) return false;
     int128 sum = limit[found.last - 1];
     for (std::uint32_t i = found.first; i != found.last; ++i) {
-      if (is_sending || i != found.first) sum += is_sending ? limits.sent[i] : limits.fetched[i];
+      if (is_sending || i != found.first) sum += leaving_bytes[i];
     }
     if (sum >= limits.total_bytes) return false;
     found.bytes = static_cast<std::int64_t>(sum);

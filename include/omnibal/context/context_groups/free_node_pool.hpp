@@ -2,7 +2,7 @@
 #pragma once
 
 /// \file
-/// The ranks of a micro-step that are in no group yet.
+/// The free ranks of a micro-step by node, if speeds are equal and no search for blocks is needed.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace omnibal::inline v0::detail {
 /// of the untouched nodes. Each other group touches a node from the back or fills the free ranks of
 /// a touched node. Untouched nodes therefore stay together. Among the touched nodes with enough
 /// free ranks, a group uses a node with the fewest: best fit.
-class free_rank_pool {
+class free_node_pool {
  public:
   void reset(std::uint32_t ranks, std::uint32_t ranks_per_node) {
     ranks_per_node_ = ranks_per_node;
