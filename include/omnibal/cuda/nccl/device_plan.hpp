@@ -32,14 +32,14 @@ struct device_plan_view {
   std::uint32_t ranks = 0;
   /// The largest number of samples of all ranks together, and the largest numbers of samples of
   /// this rank before and after the exchange.
-  std::uint32_t max_global = 0;
+  std::uint32_t max_samples = 0;
   std::uint32_t max_home = 0;
   std::uint32_t max_arrivals = 0;
 
   /// Returns the plan that moves every sample back to its place before the exchange.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr device_plan_view inverse() const {
     return {arrival_offsets, home_offsets, slot_of,      item_at,
-            ranks,           max_global,   max_arrivals, max_home};
+            ranks,           max_samples,  max_arrivals, max_home};
   }
 };
 

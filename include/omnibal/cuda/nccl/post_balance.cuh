@@ -42,7 +42,7 @@ struct plan_arrays {
   std::uint32_t* slot_of;
   std::uint32_t ranks;
   std::uint32_t max_home;
-  std::uint32_t max_global;
+  std::uint32_t max_samples;
   /// The costs of all samples, followed by their sizes, if there are any.
   std::int64_t* columns;
 };
@@ -76,7 +76,7 @@ struct write_slots {
 template <gpu::detail::kernel_backend Backend, class Wire>
 void make_plan_on_stream(Backend& b, Wire const& wire, local_columns const& local,
                          plan_arrays const& plan, gpu::fault* faults) {
-  std::size_t const samples = plan.max_global;
+  std::size_t const samples = plan.max_samples;
   gather_columns(b, wire, local, plan.max_home, plan.home_offsets,
                  {plan.columns, 1, samples, samples}, faults);
   auto* const step = b.template scratch<std::uint32_t>(2);
@@ -99,7 +99,7 @@ template <class Resource>
           plan.slot_of().data(),
           view.ranks,
           view.max_home,
-          view.max_global,
+          view.max_samples,
           columns};
 }
 
@@ -161,7 +161,7 @@ struct post_balance_fn {
       return;
     }
     gpu::device_array<std::int64_t, Resource> const columns(
-        exec, std::size_t{view.max_global} * local.columns());
+        exec, std::size_t{view.max_samples} * local.columns());
     detail::plan_arrays const arrays = detail::arrays_of(plan, columns.data());
     detail::payload const load[] = {load_at(columns.data())};
     detail::exchange_exact_call(name, exec, comm, view, load, report,
@@ -212,7 +212,7 @@ struct post_balance_fn {
     if constexpr (has_sizes<In>) local.offsets = &offsets;
     detail::payload const load[] = {load_of(plan, &column, in, out)};
     std::size_t const columns =
-        std::size_t{plan.max_global} * local.columns() * sizeof(std::int64_t);
+        std::size_t{plan.max_samples} * local.columns() * sizeof(std::int64_t);
     return gpu::detail::device_meter::padded(columns) +
            detail::exact_scratch_bytes<Meter>(
                plan, load, [&](auto& b, auto const& wire, gpu::fault* faults) {
@@ -233,7 +233,7 @@ struct post_balance_fn {
   [[nodiscard]] static detail::payload load_of(device_plan_view const& plan, std::int64_t* columns,
                                                In const& in, Out const& out) {
     if constexpr (has_sizes<In>) {
-      return detail::payload_of(name, columns + plan.max_global, in, out, plan.max_arrivals);
+      return detail::payload_of(name, columns + plan.max_samples, in, out, plan.max_arrivals);
     } else {
       return detail::payload_of(name, in, out);
     }
@@ -241,8 +241,8 @@ struct post_balance_fn {
 
   /// Returns only the sizes of a plan whose scratch is measured.
   [[nodiscard]] static detail::plan_arrays sizes_of(device_plan_view const& plan) {
-    return {nullptr,    nullptr,       nullptr,         nullptr,
-            plan.ranks, plan.max_home, plan.max_global, nullptr};
+    return {nullptr,    nullptr,       nullptr,          nullptr,
+            plan.ranks, plan.max_home, plan.max_samples, nullptr};
   }
 
   /// Runs the steps of the bounded form. With a meter as the backend, the function measures their
@@ -252,7 +252,7 @@ struct post_balance_fn {
                        detail::plan_arrays arrays, device_plan_view const& view,
                        LoadAt const& load_at, exchange_report* report, std::size_t slot_bytes) {
     arrays.columns =
-        b.template scratch<std::int64_t>(std::size_t{view.max_global} * local.columns());
+        b.template scratch<std::int64_t>(std::size_t{view.max_samples} * local.columns());
     b.fill_zero(report, 1);
     detail::make_plan_on_stream(b, wire, local, arrays, &report->faults);
     detail::exchange_in_slots(b, wire, view, load_at(arrays.columns), slot_bytes, report);

@@ -110,7 +110,7 @@ struct write_plan_keys {
       bool const is_there = k < tables.home_count();
       tables.leaving[k] = k;
       tables.leaving_slots[k] =
-          is_there ? plan.slot_of[plan.home_offsets[tables.rank] + k] : plan.max_global;
+          is_there ? plan.slot_of[plan.home_offsets[tables.rank] + k] : plan.max_samples;
     }
     if (k < plan.max_arrivals) {
       std::uint32_t source = plan.ranks;
@@ -179,7 +179,7 @@ template <gpu::detail::kernel_backend Backend>
 void make_plan_tables(Backend& b, plan_tables const& tables, gpu::fault* faults) {
   auto const& plan = tables.plan;
   std::uint32_t const most = plan.max_home > plan.max_arrivals ? plan.max_home : plan.max_arrivals;
-  int const slot_bits = static_cast<int>(std::bit_width(plan.max_global));
+  int const slot_bits = static_cast<int>(std::bit_width(plan.max_samples));
   int const rank_bits = static_cast<int>(std::bit_width(plan.ranks));
   b.for_each(std::size_t{most} + 1, write_plan_keys{tables, faults});
   b.sort_pairs(tables.leaving_slots, tables.leaving, plan.max_home, 0, slot_bits);
