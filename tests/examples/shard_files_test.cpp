@@ -108,7 +108,8 @@ struct mosaic {
       std::string const any =
           count < 256 ? std::string("\x11\x08") + low(n, 1) + low(2, 1) + std::string(4 * n, 'x')
                       : std::string("\x11\x05") + low(n, 2) + std::string(2 * n, 'x');
-      samples_of_shard.push_back({any, low(eighths, 4), std::string(6, 'x'), low(n, 2),
+      samples_of_shard.push_back({any, low(eighths, 4), std::string(6, 'x'),
+                                  low(static_cast<std::uint64_t>(count), 2),
                                   low(static_cast<std::uint64_t>(count), 8), std::string(n, 's'),
                                   "\x05" + low(n, 2) + std::string(4 * n, 'x'), "\x04"});
     }
@@ -254,6 +255,9 @@ TEST_CASE("an index of MosaicML that is not understood is refused") {
   check_contains(error(nothing, member), {"no tar archive"});
   auto const n = text_field("n");
   check_contains(error([](auto& d) { d.counts = {3, -1}; }, n), {"record 2: field \"n\" is -1"});
+  check_contains(error([](auto& d) { d.counts = {-1}; }, text_field("i")), {"field \"i\" is -1"});
+  check_contains(error([](auto& d) { d.sizes = "[null, 4, 6, 2, 8, null, null, 0]"; }, n),
+                 {"sample 0", "do not fill"});
   check_contains(error([](auto& d) { d.format = "\"json\""; }, n),
                  {"\"shards.0.format\" is \"json\"", "must be \"mds\""});
   check_contains(error([](auto& d) { d.version = "1"; }, n), {"\"shards.0.version\" is 1"});
@@ -279,8 +283,22 @@ TEST_CASE("an index of MosaicML that is not understood is refused") {
   for (std::string const unknown : {"ndarray:int33", "ndarray:int32:x", "ndarray:int32:2,x"}) {
     check_contains(encoded(unknown, list_field("t")), {"unknown encoding \"" + unknown + "\""});
   }
-  check_contains(encoded("ndarray:int64", list_field("t")), {"extents do not fit"});
+  for (std::string const other : {"ndarray:int64", "ndarray:int8"}) {
+    check_contains(encoded(other, list_field("t")), {"extents do not fit"});
+  }
   check_contains(encoded("ndarray", list_field("t")), {"array"});
+  temporary_directory const directory;
+  mosaic const data;
+  std::string bytes = data.bytes();
+  directory.write("s.mds", bytes);
+  std::filesystem::path const index = directory.write(
+      "index.json", "{\"shards\": [" + data.about("s.mds", bytes.size() + 1) + "]}");
+  check_contains(error_of(index, n), {"s.mds: has " + std::to_string(bytes.size()) + " bytes"});
+  // The first sample begins within the places of the samples.
+  bytes.replace(4, 4, low(16, 4));
+  REQUIRE(data.write(directory) == index);
+  directory.write("s.mds", bytes);
+  check_contains(error_of(index, n), {"in order up to its end"});
   temporary_directory const empty;
   check_contains(error_of(empty.path(), n), {empty.path().string(), "is a folder without"});
   check_contains(
@@ -344,6 +362,8 @@ TEST_CASE("items of litData that are one array have no names") {
   CHECK(read(index, {}) == std::vector<sample>{{0, 3}, {0, 0}});
   CHECK(read(index, {.token_scale = "0.5"}) == std::vector<sample>{{0, 2}, {0, 0}});
   check_contains(error_of(index, text_field("n")), {"without names", "--token-field"});
+  directory.write("c.bin", shard({{"xxxxxx"}, {""}}, {true}));
+  check_contains(error_of(index, {}), {"c.bin", "6 bytes of the encoding no_header_tensor:16"});
 }
 
 TEST_CASE("an index of litData that is not understood is refused") {
