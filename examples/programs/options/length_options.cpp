@@ -26,7 +26,9 @@ constexpr format_name formats[]{
     {"columns", input_format::columns},   {"manifest", input_format::manifest},
     {"jsonl", input_format::jsonl},       {"csv", input_format::csv},
     {"numbers", input_format::numbers},   {"npy", input_format::npy},
-    {"megatron", input_format::megatron}, {"tar", input_format::tar}};
+    {"megatron", input_format::megatron}, {"tar", input_format::tar},
+    {"arrow", input_format::arrow},       {"mds", input_format::mds},
+    {"litdata", input_format::litdata}};
 
 CLI::Validator positive_decimal() {
   auto const check = [](std::string const& text) -> std::string {
@@ -86,13 +88,14 @@ CLI::Option* add_length_options(CLI::App& app, length_options& options, image_op
   for (auto const& one : formats) names.emplace_back(one.name);
   bool const has_images = images == image_options::offered;
   auto* const files =
-      app.add_option(
-             "files", options.files,
-             "Read the samples from these files; - is the standard input. Formats: JSON (a "
-             "list of records or numbers, columns, a manifest of files, JSON lines), CSV "
-             "with a header, one number per line, NPY, a Megatron index, tar (WebDataset); also "
-             "compressed by gzip. Samples "
-             "are numbered from 0 through all files. Default: a synthetic data set")
+      app.add_option("files", options.files,
+                     "Read the samples from these files; - is the standard input. Formats: JSON (a "
+                     "list of records or numbers, columns, a manifest of files, JSON lines), CSV "
+                     "with a header, one number per line, NPY, a Megatron index, tar (WebDataset), "
+                     "folders of "
+                     "MosaicML (MDS) and litData, Arrow, Parquet and save_to_disk if built with "
+                     "Arrow C++; also compressed by gzip. Samples are numbered "
+                     "from 0 through all files. Default: a synthetic data set")
           ->type_name("FILE");
   auto* const tokens =
       app.add_option("--token-field", options.fields.tokens,

@@ -34,7 +34,18 @@ std::int64_t parse_exponent(std::string_view text) {
   return std::clamp(value, -most, most);
 }
 
+template <class Float>
+std::string shortest_text(Float number) {
+  char text[32];
+  std::string result(text, std::to_chars(text, text + sizeof(text), number).ptr);
+  return result.find_first_not_of("-0123456789") == result.npos ? result + ".0" : result;
+}
+
 }  // namespace
+
+std::string decimal_text(float number) { return shortest_text(number); }
+
+std::string decimal_text(double number) { return shortest_text(number); }
 
 bool is_json_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace examples {
@@ -22,6 +23,11 @@ struct decimal {
 /// The number that a text writes, such as `12.5` or `1e-3`. Nothing if the text is no number of
 /// JSON, is negative, or has more than 19 digits from the first to the last one that is not zero.
 [[nodiscard]] std::optional<decimal> parse_decimal(std::string_view text);
+
+/// The shortest text that means a number of this type, with a fraction or an exponent, such as
+/// `3.0`.
+[[nodiscard]] std::string decimal_text(float number);
+[[nodiscard]] std::string decimal_text(double number);
 
 /// The least integer that is not below the exact product. Nothing above 2^63 - 1.
 [[nodiscard]] std::optional<std::int64_t> rounded_up_product(decimal const& a, decimal const& b);

@@ -170,17 +170,20 @@ std::string expanded_zstd(std::string const& name, std::string const& packed) {
 
 }  // namespace
 
-file_text::file_text(std::filesystem::path const& path, progress& shown)
+file_text::file_text(std::filesystem::path const& path, progress& shown, file_content content)
     : name_(path == "-" ? "standard input" : path.string()) {
   bytes_ = read_bytes(name_, path, shown);
-  if (bytes_.starts_with(gzip_magic)) {
+  bool const is_plain = content == file_content::plain;
+  if (!is_plain && bytes_.starts_with(gzip_magic)) {
     bytes_ = expanded(name_, bytes_);
-  } else if (bytes_.starts_with(zstd_magic)) {
+  } else if (!is_plain && bytes_.starts_with(zstd_magic)) {
     bytes_ = expanded_zstd(name_, bytes_);
+  } else if (content == file_content::compressed) {
+    fail({name_}, "is compressed by neither gzip nor zstd; decompress it first");
   }
   size_ = bytes_.size();
   bytes_.append(padding_bytes, ' ');
-  if (view().starts_with(byte_order_mark)) {
+  if (content == file_content::text && view().starts_with(byte_order_mark)) {
     begin_ = byte_order_mark.size();
     size_ -= begin_;
   }

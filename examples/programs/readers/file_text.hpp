@@ -13,13 +13,23 @@
 
 namespace examples {
 
+enum class file_content {
+  /// A text, which may be compressed and may begin with a byte order mark.
+  text,
+  /// Bytes that mean themselves, even if they begin as a compressed file does.
+  plain,
+  /// Bytes that are compressed.
+  compressed
+};
+
 /// The bytes of a file and, behind them, the spaces that a vectorized parser may read.
 class file_text {
  public:
   /// Reads a file or a pipe, `-` being the standard input; what gzip or, where libzstd is
   /// installed, zstd has compressed is expanded, and a byte order mark dropped. Errors:
   /// `input_error`, also for other bytes behind those that were compressed.
-  file_text(std::filesystem::path const& path, progress& shown);
+  file_text(std::filesystem::path const& path, progress& shown,
+            file_content content = file_content::text);
 
   [[nodiscard]] std::string_view view() const {
     return std::string_view(bytes_).substr(begin_, size_);

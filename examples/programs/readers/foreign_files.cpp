@@ -20,9 +20,7 @@ struct foreign {
 };
 
 /// A longer beginning stands before its own beginning.
-constexpr foreign kinds[]{{"ARROW1\0\0"sv, "an Arrow (Feather) file"},
-                          {"\xFF\xFF\xFF\xFF"sv, "an Arrow stream"},
-                          {"PK\x03\x04"sv, "a zip file (.npz, .zip)"},
+constexpr foreign kinds[]{{"PK\x03\x04"sv, "a zip file (.npz, .zip)"},
                           {"PK\x05\x06"sv, "a zip file (.npz, .zip)"},
                           {"\xFD"
                            "7zXZ\0"sv,
@@ -34,14 +32,6 @@ constexpr foreign kinds[]{{"ARROW1\0\0"sv, "an Arrow (Feather) file"},
                           {"\xFF\xFE\0\0"sv, "a text in UTF-32"},
                           {"\xFF\xFE"sv, "a text in UTF-16"},
                           {"\xFE\xFF"sv, "a text in UTF-16"}};
-
-/// Not the header of a table whose first name begins so.
-bool is_parquet(std::string_view bytes) {
-  constexpr std::string_view controls = "\r\n\t";
-  if (!bytes.starts_with("PAR1")) return false;
-  return bytes.size() == 4 ||
-         (static_cast<unsigned char>(bytes[4]) < ' ' && controls.find(bytes[4]) == controls.npos);
-}
 
 bool is_bzip2(std::string_view bytes) {
   return bytes.size() >= 4 && bytes.starts_with("BZh") && is_digit(bytes[3]) &&
@@ -95,27 +85,12 @@ bool is_tfrecord(std::string_view bytes) {
   return masked_checksum(bytes.substr(0, 8)) == stored;
 }
 
-/// The index of a data set in shards, whose lengths are in the shards: a list of objects, in the
-/// first of which a field of that format stands.
-bool is_index(std::string_view bytes, std::string_view list, std::string_view field) {
-  std::size_t const first = bytes.find_first_not_of(" \t\r\n");
-  if (first == bytes.npos || bytes[first] != '{') return false;
-  constexpr std::size_t looked_at = 1 << 16;
-  bytes = bytes.substr(first, looked_at);
-  std::size_t const found = bytes.find(list);
-  return found != bytes.npos && bytes.find(field, found) != bytes.npos;
-}
-
 }  // namespace
 
 std::string_view foreign_kind(std::string_view bytes) {
   for (auto const& [magic, name] : kinds) {
     if (bytes.starts_with(magic)) return name;
   }
-  if (is_index(bytes, "\"shards\": [{", "\"column_encodings\""))
-    return "an index of MosaicML (MDS)";
-  if (is_index(bytes, "\"chunks\": [{", "\"chunk_bytes\"")) return "an index of litData";
-  if (is_parquet(bytes)) return "a Parquet file";
   if (is_bzip2(bytes)) return "a bzip2 file";
   if (is_pickle(bytes)) return "a Python pickle";
   if (is_tfrecord(bytes)) return "a TFRecord file";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "read_lengths.hpp"
 
+#include "data_folder.hpp"
 #include "foreign_files.hpp"
 #include "input_error.hpp"
 #include "readers.hpp"
@@ -59,25 +60,65 @@ std::string extension_of(std::filesystem::path name) {
 
 std::string in_quotation_marks(std::string const& name) { return '"' + name + '"'; }
 
-/// A format with first bytes of its own, as messages name it.
-std::string_view name_of(input_format format) {
-  if (format == input_format::npy) return "a NumPy array";
-  return format == input_format::tar ? "a tar archive" : "an index of Megatron";
+/// A format that a file tells by its first bytes, and the name of such a file in messages.
+struct told_format {
+  input_format format = input_format::detect;
+  std::string_view name{};
+};
+
+/// True for an object with a list of objects, in the first of which that field stands.
+bool is_index(std::string_view bytes, std::string_view list, std::string_view field) {
+  std::size_t const first = bytes.find_first_not_of(blank);
+  if (first == bytes.npos || bytes[first] != '{') return false;
+  constexpr std::size_t looked_at = 1 << 16;
+  bytes = bytes.substr(first, looked_at);
+  std::size_t next = bytes.find(list);
+  if (next == bytes.npos) return false;
+  next += list.size();
+  for (char const mark : {':', '[', '{'}) {
+    next = bytes.find_first_not_of(blank, next);
+    if (next == bytes.npos || bytes[next++] != mark) return false;
+  }
+  return bytes.find(field, next) != bytes.npos;
+}
+
+/// Not the header of a table whose first name begins so.
+bool is_parquet(std::string_view bytes) {
+  constexpr std::string_view controls = "\r\n\t";
+  if (!bytes.starts_with("PAR1")) return false;
+  return bytes.size() == 4 ||
+         (static_cast<unsigned char>(bytes[4]) < ' ' && controls.find(bytes[4]) == controls.npos);
 }
 
 /// The format that the first bytes of a file tell, or `detect`.
-input_format binary_format(std::string_view bytes) {
-  if (bytes.starts_with("\x93NUMPY")) return input_format::npy;
-  if (bytes.starts_with(std::string_view("MMIDIDX\0\0", 9))) return input_format::megatron;
-  bool const is_tar = bytes.size() >= 262 && bytes.substr(257).starts_with("ustar");
-  return is_tar ? input_format::tar : input_format::detect;
+told_format told_by(std::string_view bytes) {
+  if (bytes.starts_with("\x93NUMPY")) return {input_format::npy, "a NumPy array"};
+  if (bytes.starts_with(std::string_view("MMIDIDX\0\0", 9))) {
+    return {input_format::megatron, "an index of Megatron"};
+  }
+  if (bytes.size() >= 262 && bytes.substr(257).starts_with("ustar")) {
+    return {input_format::tar, "a tar archive"};
+  }
+  if (is_parquet(bytes)) return {input_format::arrow, "a Parquet file"};
+  if (bytes.starts_with(std::string_view("ARROW1\0\0", 8))) {
+    return {input_format::arrow, "an Arrow (Feather) file"};
+  }
+  if (bytes.starts_with("\xFF\xFF\xFF\xFF")) return {input_format::arrow, "an Arrow stream"};
+  if (is_index(bytes, "\"shards\"", "\"column_encodings\"")) {
+    return {input_format::mds, "an index of MosaicML (MDS)"};
+  }
+  if (is_index(bytes, "\"chunks\"", "\"chunk_bytes\"")) {
+    return {input_format::litdata, "an index of litData"};
+  }
+  return {};
 }
 
 /// Fails for files of other programs, and for those with first bytes that another format has.
 void refuse_foreign(file_text const& text, input_format format) {
-  input_format const told = binary_format(text.view());
-  if (told != input_format::detect && format != input_format::detect && format != told) {
-    fail({text.name()}, "is " + std::string(name_of(told)) + "; --format names another format");
+  told_format const told = told_by(text.view());
+  if (told.format != input_format::detect && format != input_format::detect &&
+      format != told.format) {
+    fail({text.name()}, "is " + std::string(told.name) + "; --format names another format");
   }
   std::string_view const kind = foreign_kind(text.view());
   if (kind.empty()) return;
@@ -94,8 +135,8 @@ void refuse_binary(file_text const& text) {
 }
 
 input_format detected(file_text const& text) {
-  input_format const told = binary_format(text.view());
-  if (told != input_format::detect) return told;
+  told_format const told = told_by(text.view());
+  if (told.format != input_format::detect) return told.format;
   refuse_binary(text);
   std::string const extension = extension_of(text.name());
   if (extension == ".jsonl" || extension == ".ndjson") return input_format::jsonl;
@@ -109,6 +150,11 @@ input_format detected(file_text const& text) {
   std::string_view const line = body.substr(0, body.find_first_of("\r\n"));
   bool const is_number = line.find_first_not_of("0123456789 \t") == line.npos;
   return is_number ? input_format::numbers : input_format::csv;
+}
+
+void read_rows(file_text const& text, record_fields const& fields, dataset& data) {
+  position where{text.name()};
+  read_arrow(text.view(), fields, where, data);
 }
 
 void read_samples(file_text const& text, input_format format, record_fields const& fields,
@@ -127,6 +173,9 @@ void read_samples(file_text const& text, input_format format, record_fields cons
     case input_format::npy: read_npy(text, fields, data); break;
     case input_format::tar: read_tar(text, fields, data); break;
     case input_format::megatron: read_megatron(text, fields, data); break;
+    case input_format::arrow: read_rows(text, fields, data); break;
+    case input_format::mds: read_mds(text, fields, shown, data); break;
+    case input_format::litdata: read_litdata(text, fields, shown, data); break;
     default: read_json_list(text, fields, shown, data);
   }
   std::size_t const records = data.samples.size() - before;
@@ -271,6 +320,13 @@ namespace {
 
 void read_file(std::filesystem::path const& path, input_format format, record_fields const& fields,
                progress& shown, dataset& data) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    for (auto const& file : files_of_folder(path, shown)) {
+      read_file(file, format, fields, shown, data);
+    }
+    return;
+  }
   shown.begin("loading " + path.string());
   file_text const text(path, shown);
   refuse_foreign(text, format);

@@ -36,7 +36,13 @@ enum class input_format {
   /// The index of a Megatron corpus.
   megatron,
   /// A shard of WebDataset.
-  tar
+  tar,
+  /// A Parquet file, an Arrow file (Feather) or an Arrow stream.
+  arrow,
+  /// The index of a data set of MosaicML, which names shards.
+  mds,
+  /// The index of a data set of litData, which names chunks.
+  litdata
 };
 
 /// The fields, or columns, that hold the counts. Others are ignored. In JSON, a name that no field
@@ -65,7 +71,8 @@ struct field_names {
 };
 
 /// Appends the samples of a file, or of the files of a manifest, to `data`. `-` is the standard
-/// input. A file compressed by gzip is read as what it holds.
+/// input. A file compressed by gzip is read as what it holds. A folder is read by its index.json
+/// or, as `save_to_disk` writes it, by its state.json.
 ///
 /// A relative path in a manifest is looked up beside the manifest, then in the working directory.
 /// Errors: `input_error` for a file that cannot be read, is truncated, of another kind, or holds no

@@ -29,6 +29,12 @@ struct field_value {
   std::optional<std::size_t> elements{};
 };
 
+/// The same for a value that is no text in a file; the text of a list begins with `[`.
+struct column_value {
+  std::string text;
+  std::optional<std::size_t> elements{};
+};
+
 /// The fields that a record must have, and the sample that their counts make.
 class record_fields {
  public:
@@ -106,6 +112,22 @@ void read_npy(file_text const& text, record_fields const& fields, dataset& data)
 /// lengths, places and documents do not fit to each other and to the size of the file, for
 /// sequences with modes, which may be images, and where `fields` name what an index does not have.
 void read_megatron(file_text const& text, record_fields const& fields, dataset& data);
+
+/// The samples of the shards that an index of MosaicML (MDS) names, beside the index: integers,
+/// floats and arrays, whose first extents count as the elements of a list. Errors: `input_error`
+/// for shards and values that contradict the index, and for columns of other encodings.
+void read_mds(file_text const& text, record_fields const& fields, progress& shown, dataset& data);
+
+/// The same for the chunks that an index of litData names. Errors: `input_error` also for chunks
+/// that are encrypted, or written for another loader than that of items.
+void read_litdata(file_text const& text, record_fields const& fields, progress& shown,
+                  dataset& data);
+
+/// The rows of a Parquet file, an Arrow file or an Arrow stream, as their first bytes tell. Appends
+/// records behind that of `where`. Errors: `input_error` for damaged files, for columns that are
+/// neither integers, floats nor lists, and for every file without Arrow C++.
+void read_arrow(std::string_view bytes, record_fields const& fields, position& where,
+                dataset& data);
 
 /// The samples of a shard of WebDataset: the fields of the member `.json` of each, or the bytes of
 /// the member that `fields` name. Errors: `input_error` for an archive that is damaged, truncated
