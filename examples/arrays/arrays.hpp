@@ -53,6 +53,9 @@ using numbers = std::span<double const>;
 /// One cost for each sample.
 using cost_list = std::variant<integers, numbers>;
 
+/// An executor of the library, which runs the bodies of a call; empty: the thread of the caller.
+using executor = std::function<void(std::size_t, std::function<void(std::size_t)> const&)>;
+
 /// One number, of the type of the costs that it comes from.
 using cost_value = std::variant<std::int64_t, double>;
 
@@ -82,9 +85,9 @@ using pass_watch = std::function<bool(omnibal::improve_packing_progress const&)>
 [[nodiscard]] omnibal::packing improve_packing(demand_table const& demands, integers capacity,
                                                omnibal::packing const& start,
                                                omnibal::improve_packing_options const& options,
-                                               pass_watch const& go_on);
+                                               pass_watch const& go_on, executor const& run);
 [[nodiscard]] std::size_t packing_bound(demand_table const& demands, integers capacity,
-                                        omnibal::effort effort);
+                                        omnibal::effort effort, executor const& run);
 
 struct tune_arguments {
   double target = 1.0;
@@ -113,9 +116,10 @@ struct tuned {
   std::vector<std::string> warnings;
 };
 
-/// `watch` is called before each packing; an exception of it ends the search.
+/// `watch` is called before each packing, on the thread that packs; an exception of it ends the
+/// search.
 [[nodiscard]] tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments,
-                                  std::function<void()> const& watch);
+                                  std::function<void()> const& watch, executor const& run);
 
 /// The loads of groups, `kinds` numbers for each.
 [[nodiscard]] std::vector<std::int64_t> group_loads(omnibal::grouping_view groups,

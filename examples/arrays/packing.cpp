@@ -128,24 +128,28 @@ omnibal::packing best_packing(demand_table const& demands, integers capacity,
 omnibal::packing improve_packing(demand_table const& demands, integers capacity,
                                  omnibal::packing const& start,
                                  omnibal::improve_packing_options const& options,
-                                 pass_watch const& go_on) {
+                                 pass_watch const& go_on, executor const& run) {
   return pack("improve_packing", demands, capacity,
               [&](auto samples, auto const& demand, auto const& limits) {
-                return omnibal::improve_packing(samples, demand, limits, start, options,
-                                                std::cref(go_on));
+                return with_executor(run, [&](auto const& threads) {
+                  return omnibal::improve_packing(samples, demand, limits, start, options,
+                                                  std::cref(go_on), threads);
+                });
               });
 }
 
-std::size_t packing_bound(demand_table const& demands, integers capacity, omnibal::effort effort) {
+std::size_t packing_bound(demand_table const& demands, integers capacity, omnibal::effort effort,
+                          executor const& run) {
   return with_rows("packing_bound", demands, [&](auto samples, auto const& demand, auto kinds) {
-    return omnibal::packing_bound(samples, demand,
-                                  limits_of<kinds()>("packing_bound", "capacity", capacity),
-                                  {.effort = effort});
+    auto const limits = limits_of<kinds()>("packing_bound", "capacity", capacity);
+    return with_executor(run, [&](auto const& threads) {
+      return omnibal::packing_bound(samples, demand, limits, {.effort = effort}, threads);
+    });
   });
 }
 
 tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments,
-                    std::function<void()> const& watch) {
+                    std::function<void()> const& watch, executor const& run) {
   return with_rows("tune_capacity", demands, [&](auto samples, auto const& demand, auto kinds) {
     constexpr std::size_t R = kinds();
     omnibal::tune_capacity_options<R> options{
@@ -161,7 +165,9 @@ tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments
       }
       return omnibal::best_fit_decreasing(of, measure, limits);
     };
-    auto const found = omnibal::tune_capacity(samples, demand, arguments.target, packer, options);
+    auto const found = with_executor(run, [&](auto const& threads) {
+      return omnibal::tune_capacity(samples, demand, arguments.target, packer, options, threads);
+    });
     tuned result{
         .status = found.status, .best = to_arrays(found.best), .finalists = {}, .warnings = {}};
     for (auto const& finalist : found.finalists) result.finalists.push_back(to_arrays(finalist));

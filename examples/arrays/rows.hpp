@@ -6,6 +6,7 @@
 
 #include "arrays.hpp"
 
+#include <omnibal/executor.hpp>
 #include <omnibal/resources.hpp>
 
 #include <array>
@@ -75,6 +76,13 @@ auto with_rows(std::string_view function, demand_table const& table, Body const&
       reject(function, "demands have " + std::to_string(table.kinds) +
                            " resources, must be at most " + std::to_string(max_kinds));
   }
+}
+
+/// Calls `body(run)`, with the serial executor if `run` is empty.
+template <class Body>
+auto with_executor(executor const& run, Body const& body) {
+  if (run) return body(run);
+  return body(omnibal::serial_executor());
 }
 
 /// The number of samples of a table.

@@ -156,7 +156,7 @@ int omnibal_packing_bound(std::int64_t const* demands, std::size_t samples, std:
     check_pointer("packing_bound", "bound", bound);
     *bound = arrays::packing_bound(table("packing_bound", "demands", demands, samples, kinds),
                                    array("packing_bound", "capacity", capacity, kinds),
-                                   omnibal::effort::normal);
+                                   omnibal::effort::normal, {});
   });
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "docstrings.hpp"
 #include "results.hpp"
+#include "threads.hpp"
 
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -85,7 +88,7 @@ results::packing best_packing(py::object const& demands, py::object const& capac
 
 /// Lets Ctrl-C end a search that takes seconds, and calls `progress` after each part of the search.
 /// Without `progress` it waits for Python ten times a second at most, because other threads may run
-/// it.
+/// it. If several threads of a search call it, `progress` runs on one of them at a time.
 class search_watch {
  public:
   explicit search_watch(py::object const& progress) : progress_(progress) {}
@@ -95,29 +98,42 @@ class search_watch {
     return goes_on(now.passes, now.groups, now.lower_bound);
   }
 
+  /// Before a packing, on any thread.
+  void count_packing() {
+    // Python checks signals on the thread of the caller only.
+    if (!has_progress() && std::this_thread::get_id() != caller_) return;
+    // The mutex is locked before the GIL, because `progress` may release the GIL while it runs.
+    std::lock_guard const lock(mutex_);
+    static_cast<void>(goes_on(packings_++));
+  }
+
+ private:
+  [[nodiscard]] bool has_progress() const { return progress_.ptr() != Py_None; }
+
   /// Returns false if `progress` returned False for these arguments.
   template <class... Arguments>
   bool goes_on(Arguments const&... arguments) {
     using clock = std::chrono::steady_clock;
-    bool const has_progress = progress_.ptr() != Py_None;
-    if (!has_progress && clock::now() - last_ < std::chrono::milliseconds(100)) return true;
+    if (!has_progress() && clock::now() - last_ < std::chrono::milliseconds(100)) return true;
     last_ = clock::now();
     py::gil_scoped_acquire const acquire;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    if (!has_progress) return true;
+    if (!has_progress()) return true;
     py::object const answer = progress_(arguments...);
     return answer.ptr() != Py_False;
   }
 
- private:
   py::object const& progress_;
+  std::thread::id const caller_ = std::this_thread::get_id();
+  std::mutex mutex_;
+  std::size_t packings_ = 0;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 results::packing improve_packing(py::object const& demands, py::object const& capacity,
                                  results::packing const& start, std::int64_t passes,
                                  std::int64_t even_passes, double spare_groups, std::uint64_t seed,
-                                 py::object const& progress) {
+                                 py::object const& progress, std::int64_t threads) {
   demand_list const rows("improve_packing", "demands", demands);
   limit_list const limits("improve_packing", "capacity", capacity);
   omnibal::packing const given = results::to_packed(start);
@@ -126,18 +142,21 @@ results::packing improve_packing(py::object const& demands, py::object const& ca
   options.even_passes = count_of("improve_packing", "even_passes", even_passes);
   options.spare_groups = spare_groups;
   options.seed = seed;
+  arrays::executor const run = convert::to_executor("improve_packing", threads);
   search_watch watch(progress);
   return results::to_packing(released([&] {
-    return arrays::improve_packing(rows.table(), limits.values(), given, options, std::ref(watch));
+    return arrays::improve_packing(rows.table(), limits.values(), given, options, std::ref(watch),
+                                   run);
   }));
 }
 
 std::size_t packing_bound(py::object const& demands, py::object const& capacity,
-                          std::string const& effort) {
+                          std::string const& effort, std::int64_t threads) {
   demand_list const rows("packing_bound", "demands", demands);
   limit_list const limits("packing_bound", "capacity", capacity);
   auto const level = to_effort("packing_bound", effort);
-  return released([&] { return arrays::packing_bound(rows.table(), limits.values(), level); });
+  arrays::executor const run = convert::to_executor("packing_bound", threads);
+  return released([&] { return arrays::packing_bound(rows.table(), limits.values(), level, run); });
 }
 
 struct tuned_capacity {
@@ -167,7 +186,7 @@ struct tuned {
 
 tuned tune_capacity(py::object const& demands, double target, double width,
                     py::object const& granularity, double max_oversized, std::uint64_t seed,
-                    std::string const& packer, py::object const& progress) {
+                    std::string const& packer, py::object const& progress, std::int64_t threads) {
   demand_list const rows("tune_capacity", "demands", demands);
   limit_list const multiples("tune_capacity", "granularity", granularity);
   using packers = arrays::tune_arguments::packers;
@@ -181,10 +200,10 @@ tuned tune_capacity(py::object const& demands, double target, double width,
       .max_oversized = max_oversized,
       .seed = seed,
       .packer = packer == "isf" ? packers::isf : packers::best_fit_decreasing};
+  arrays::executor const run = convert::to_executor("tune_capacity", threads);
   search_watch watch(progress);
-  std::size_t packings = 0;
-  auto const count = [&] { static_cast<void>(watch.goes_on(packings++)); };
-  auto found = released([&] { return arrays::tune_capacity(rows.table(), arguments, count); });
+  auto const count = [&] { watch.count_packing(); };
+  auto found = released([&] { return arrays::tune_capacity(rows.table(), arguments, count, run); });
   tuned result{convert::to_text(found.status),
                to_python(std::move(found.best)),
                {},
@@ -756,14 +775,15 @@ void define_packing(py::module_& module) {
              py::arg("capacity"), py::arg("start"), py::kw_only(),
              py::arg("passes") = defaults.passes, py::arg("even_passes") = defaults.even_passes,
              py::arg("spare_groups") = defaults.spare_groups, py::arg("seed") = defaults.seed,
-             py::arg("progress") = py::none());
+             py::arg("progress") = py::none(), py::arg("threads") = 1);
   module.def("packing_bound", &packing_bound, docstrings::packing_bound, py::arg("demands"),
-             py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
+             py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal",
+             py::arg("threads") = 1);
   module.def("tune_capacity", &tune_capacity, docstrings::tune_capacity, py::arg("demands"),
              py::arg("target"), py::kw_only(), py::arg("width") = 1.0,
              py::arg("granularity") = py::none(), py::arg("max_oversized") = 0.01,
              py::arg("seed") = 0, py::arg("packer") = "best_fit_decreasing",
-             py::arg("progress") = py::none());
+             py::arg("progress") = py::none(), py::arg("threads") = 1);
   module.def("group_loads", &group_loads, docstrings::group_loads, py::arg("groups"),
              py::arg("demands"));
 }

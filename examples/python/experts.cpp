@@ -2,6 +2,8 @@
 #include "convert.hpp"
 #include "docstrings.hpp"
 #include "results.hpp"
+#include "rows.hpp"
+#include "threads.hpp"
 
 #include <omnibal/experts/place_experts.hpp>
 #include <omnibal/experts/spill_experts.hpp>
@@ -107,7 +109,8 @@ std::vector<std::uint32_t> old_experts(py::object const& given, std::size_t laye
 
 placement place(py::object const& loads, std::int64_t slots, std::int64_t ranks,
                 py::object const& old, std::optional<std::int64_t> max_moved, std::int64_t groups,
-                std::int64_t nodes, double max_gap, std::string const& effort, std::uint64_t seed) {
+                std::int64_t nodes, double max_gap, std::string const& effort, std::uint64_t seed,
+                std::int64_t threads) {
   std::string const name = "place_experts";
   py::array const given = convert::any_array(name, "loads", loads);
   if (given.ndim() != 1 && given.ndim() != 2) {
@@ -127,10 +130,13 @@ placement place(py::object const& loads, std::int64_t slots, std::int64_t ranks,
   options.max_gap = max_gap;
   options.effort = convert::to_effort(name, effort);
   options.seed = seed;
+  arrays::executor const on_threads = convert::to_executor(name, threads);
   auto found = released([&] {
     return std::visit(
         [&](auto const& costs) {
-          return omnibal::place_experts(costs, slot_count, rank_count, options);
+          return arrays::with_executor(on_threads, [&](auto const& run) {
+            return omnibal::place_experts(costs, slot_count, rank_count, options, run);
+          });
         },
         list.list());
   });
@@ -274,7 +280,8 @@ void define(py::module_& module) {
   module.def("place_experts", &place, docstrings::place_experts, py::arg("loads"), py::arg("slots"),
              py::arg("ranks"), py::kw_only(), py::arg("old") = py::none(),
              py::arg("max_moved") = py::none(), py::arg("groups") = 1, py::arg("nodes") = 1,
-             py::arg("max_gap") = 0.001, py::arg("effort") = "normal", py::arg("seed") = 0);
+             py::arg("max_gap") = 0.001, py::arg("effort") = "normal", py::arg("seed") = 0,
+             py::arg("threads") = 1);
   module.def("split_experts", &divide, docstrings::split_experts, py::arg("tokens"),
              py::arg("slots"), py::kw_only(), py::arg("first_tokens") = py::none());
   module.def("spill_experts", &plan_spill, docstrings::spill_experts, py::arg("tokens"),

@@ -2,6 +2,7 @@
 #include "docstrings.hpp"
 #include "results.hpp"
 #include "rows.hpp"
+#include "threads.hpp"
 
 #include <omnibal/pack/best_patterns.hpp>
 #include <omnibal/pack/pack_histogram.hpp>
@@ -64,12 +65,15 @@ namespace histograms {
 
 namespace {
 
-histogram count_samples(py::object const& demands) {
+histogram count_samples(py::object const& demands, std::int64_t threads) {
   std::string const name = "count_samples";
   demand_list const rows(name, "demands", demands);
+  arrays::executor const on_threads = convert::to_executor(name, threads);
   return released([&] {
-    return arrays::with_rows(name, rows.table(), [](auto samples, auto const& demand, auto) {
-      return histogram{omnibal::count_samples(samples, demand)};
+    return arrays::with_rows(name, rows.table(), [&](auto samples, auto const& demand, auto) {
+      return arrays::with_executor(on_threads, [&](auto const& run) {
+        return histogram{omnibal::count_samples(samples, demand, run)};
+      });
     });
   });
 }
@@ -351,7 +355,8 @@ void define(py::module_& module) {
   define_histogram(module);
   define_plan(module);
   module.attr("NO_GROUP") = omnibal::no_group;
-  module.def("count_samples", &count_samples, docstrings::count_samples, py::arg("demands"));
+  module.def("count_samples", &count_samples, docstrings::count_samples, py::arg("demands"),
+             py::kw_only(), py::arg("threads") = 1);
   module.def("pack_histogram", &pack_histogram, docstrings::pack_histogram, py::arg("histogram"),
              py::arg("capacity"));
   module.def("best_patterns", &best_patterns, docstrings::best_patterns, py::arg("histogram"),

@@ -1607,17 +1607,18 @@ def pack_padded(demands: Demands, capacity: Limits) -> Packing:
 
 NO_GROUP: int
 
-def count_samples(demands: Demands) -> SampleHistogram:
+def count_samples(demands: Demands, *, threads: int = 1) -> SampleHistogram:
     """Returns the histogram of samples, such as those of a shard.
 
     Args:
         demands: what each sample takes, as for the packers.
+        threads: the number of threads, at least 1. The result does not depend on it.
 
     Returns:
         The different demands, ascending, with the number of samples of each.
 
     Raises:
-        ValueError: if a demand is negative.
+        ValueError: if a demand is negative, or `threads` is below 1.
 
     Example:
         >>> omnibal.count_samples([6, 4, 6])
@@ -1752,6 +1753,7 @@ def improve_packing(
     spare_groups: float = 0.0,
     seed: int = 0,
     progress: Optional[Callable[[int, int, int], Optional[bool]]] = None,
+    threads: int = 1,
 ) -> Packing:
     """Improves a packing: fewer groups, or groups with more equal loads.
 
@@ -1766,6 +1768,8 @@ def improve_packing(
         seed: another seed gives another search.
         progress: called after each pass with the numbers of passes and of groups so far and the
             lower bound. The passes end if it returns False. Ctrl-C raises KeyboardInterrupt.
+        threads: the number of threads of the `even_passes`, at least 1. The result does not depend
+            on it. The other passes and `progress` run on the calling thread.
 
     Returns:
         A `Packing` with at most as many groups as `start`, unless there are spare groups.
@@ -1780,7 +1784,9 @@ def improve_packing(
         Packing(3 groups, at least 3, 0 oversized samples)
     """
 
-def packing_bound(demands: Demands, capacity: Limits, *, effort: Effort = "normal") -> int:
+def packing_bound(
+    demands: Demands, capacity: Limits, *, effort: Effort = "normal", threads: int = 1
+) -> int:
     """Returns a lower bound on the number of groups of all packings.
 
     Args:
@@ -1788,6 +1794,8 @@ def packing_bound(demands: Demands, capacity: Limits, *, effort: Effort = "norma
             resource.
         capacity: the limit of a group: a number, or one for each resource.
         effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+        threads: the number of threads, at least 1, which 'thorough' uses. The result does not depend
+            on it.
 
     Returns:
         A number of groups that no packing is below. Oversized samples do not count.
@@ -1810,6 +1818,7 @@ def tune_capacity(
     seed: int = 0,
     packer: Literal["isf", "best_fit_decreasing"] = "best_fit_decreasing",
     progress: Optional[Callable[[int], Any]] = None,
+    threads: int = 1,
 ) -> Tuned:
     """Finds the capacity at which groups have a number of samples on average and ranks idle least.
 
@@ -1824,6 +1833,8 @@ def tune_capacity(
         packer: 'best_fit_decreasing' or 'isf'.
         progress: called before each packing with the number of packings so far. Its result is not
             used; an exception that it raises ends the search. Ctrl-C raises KeyboardInterrupt.
+        threads: the number of threads that pack, at least 1. The result does not depend on it. Each
+            of them calls `progress`, but never two at once.
 
     Returns:
         A `Tuned`. Its `best` is the capacity with the smallest idle share of random steps of 8 ranks,
@@ -1890,6 +1901,7 @@ def place_experts(
     max_gap: float = 0.001,
     effort: Effort = "normal",
     seed: int = 0,
+    threads: int = 1,
 ) -> ExpertPlacement:
     """Places copies of experts into the slots of ranks so that the heaviest rank is light.
 
@@ -1906,6 +1918,8 @@ def place_experts(
         max_gap: a layer is good enough if its heaviest rank exceeds the bound by at most this share.
         effort: "fast", "normal" or "thorough".
         seed: the seed of random changes, which follow the search unless `max_moved` is given.
+        threads: the number of threads, at least 1, that search layers. The result does not depend on
+            it.
 
     Returns:
         The experts of each slot, and for each layer the largest load, its bound and the moved copies.

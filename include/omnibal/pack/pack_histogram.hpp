@@ -71,7 +71,7 @@ struct pack_histogram_fn {
       pattern_plan<R> plan;
       plan.histogram = histogram;
       plan.lower_bound = detail::histogram_bound(input, counts);
-      if (input.size() != 0) write(plan, best_fit(input, counts), indices);
+      if (input.size() != 0) best_fit(input, counts).move_to(plan, indices);
       plan.oversized = std::move(input.oversized);
       return plan;
     });
@@ -94,27 +94,6 @@ struct pack_histogram_fn {
           input.size(), [&](std::size_t k) { return size(input.amounts(k), k); });
       detail::vector_patterns<Layout> open(input, counts);
       return detail::best_fit_patterns(order, counts, open);
-    }
-  }
-
-  /// Writes the patterns into a plan; `indices` are the entries of the samples.
-  template <std::size_t R>
-  static void write(pattern_plan<R>& plan, detail::pattern_chains const& chains,
-                    std::vector<std::uint32_t> const& indices) {
-    plan.offsets.reserve(chains.size() + 1);
-    plan.multiplicities.reserve(chains.size());
-    for (std::size_t p = 0; p != chains.size(); ++p) {
-      auto const groups = chains.groups(static_cast<std::uint32_t>(p));
-      plan.offsets.push_back(plan.offsets.back() + chains.part_count(p));
-      plan.multiplicities.push_back(groups);
-      plan.group_count += groups;
-    }
-    plan.parts.resize(plan.offsets.back());
-    for (std::size_t p = 0; p != chains.size(); ++p) {
-      std::size_t next = plan.offsets[p + 1];
-      chains.for_each_part(p, [&](std::uint32_t sample, std::uint64_t count) {
-        plan.parts[--next] = {indices[sample], count};
-      });
     }
   }
 };

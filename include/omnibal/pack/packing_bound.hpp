@@ -35,14 +35,16 @@ template <class Layout, executor Executor = serial_executor>
   if constexpr (!std::integral<typename amounts_type::value_type>) {
     return measured_bound(input);
   } else {
-    // The bound that takes the least time is the last.
+    // An executor begins with the bounds that take the most time, so that its threads end together.
     std::array<std::size_t, kinds == 1 ? 2 : kinds + 3> bounds = {};
     run_bodies(function, run, bounds.size(), [&](std::size_t k) {
-      if (k < kinds) {
-        bounds[k] = dual_feasible_bound(input.size(), input.amounts_of(k), input.capacity[k]);
-      } else if (k + 1 == bounds.size()) {
+      std::size_t const after = bounds.size() - 1 - k;
+      if (after == 0) {
         bounds[k] = measured_bound(input);
-      } else if (k == kinds) {
+      } else if (after <= kinds) {
+        std::size_t const r = after - 1;
+        bounds[k] = dual_feasible_bound(input.size(), input.amounts_of(r), input.capacity[r]);
+      } else if (after == kinds + 1) {
         bounds[k] = summed_shares_bound(input);
       } else {
         bounds[k] = conflict_clique<Layout>(input).size();

@@ -18,25 +18,31 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
 /// The rooms of patterns of one resource, each of which is a run of its own.
+template <class Room>
 class pattern_rooms {
  public:
-  using room_type = std::uint64_t;
+  using room_type = Room;
 
-  explicit pattern_rooms(std::size_t patterns) : rooms_(patterns), next_(patterns) {}
+  explicit pattern_rooms(std::size_t patterns) : runs_(patterns) {}
 
-  void set(group_run target, room_type room) { rooms_[target.first] = room; }
-  [[nodiscard]] room_type room(std::uint32_t target) const { return rooms_[target]; }
+  void set(group_run target, room_type room) { runs_[target.first].room = room; }
+  [[nodiscard]] room_type room(std::uint32_t target) const { return runs_[target].room; }
   [[nodiscard]] static std::uint32_t last(std::uint32_t target) { return target; }
-  [[nodiscard]] std::uint32_t& next(std::uint32_t target) { return next_[target]; }
+  [[nodiscard]] std::uint32_t& next(std::uint32_t target) { return runs_[target].next; }
 
  private:
-  unset_array<room_type> rooms_;
-  unset_array<std::uint32_t> next_;
+  struct linked_run {
+    room_type room;
+    std::uint32_t next;
+  };
+
+  unset_array<linked_run> runs_;
 };
 
 /// The open patterns of one integer resource. Samples must start in descending order of size.
@@ -48,7 +54,7 @@ class line_patterns {
   /// Precondition: `input`, whose samples ascend by size, has samples and outlives this object.
   explicit line_patterns(measured<Layout> const& input)
       : input_(input),
-        capacity_(static_cast<std::uint64_t>(input.capacity[0])),
+        capacity_(static_cast<room_type>(input.capacity[0])),
         smallest_(size_of(0)),
         rooms_(pattern_chains::max_patterns(input.size())),
         bins_(rooms_, capacity_, pattern_chains::max_patterns(input.size())) {}
@@ -63,29 +69,35 @@ class line_patterns {
   [[nodiscard]] std::uint32_t take() { return bins_.empty() ? none : bins_.take(1).first; }
 
   [[nodiscard]] std::uint64_t count_in(std::uint32_t target, std::uint64_t left) const {
-    std::uint64_t const room = target == none ? capacity_ : rooms_.room(target);
-    return size_ == 0 ? left : std::min(left, room / size_);
+    room_type const room = target == none ? capacity_ : rooms_.room(target);
+    return size_ == 0 ? left : std::min(left, std::uint64_t{room / size_});
   }
 
   void renew(std::uint32_t target) { rooms_.set({target, target}, capacity_); }
   void copy_room(std::uint32_t from, std::uint32_t to) { rooms_.set({to, to}, rooms_.room(from)); }
   void put_back(std::uint32_t target) { bins_.push({target, target}, rooms_.room(target), size_); }
   void put(std::uint32_t target, std::uint64_t count) {
-    std::uint64_t const room = rooms_.room(target) - count * size_;
+    auto const room = static_cast<room_type>(rooms_.room(target) - count * size_);
     if (room >= smallest_) bins_.push({target, target}, room, size_);
   }
 
  private:
-  [[nodiscard]] std::uint64_t size_of(std::size_t sample) const {
-    return static_cast<std::uint64_t>(input_.layout.amount(input_.demands[sample], 0));
+  /// Capacities of layouts with words of 32 bits have at most 32 bits.
+  using room_type =
+      std::conditional_t<sizeof(typename Layout::demand_type) <= sizeof(std::uint32_t),
+                         std::uint32_t, std::uint64_t>;
+  using rooms_type = pattern_rooms<room_type>;
+
+  [[nodiscard]] room_type size_of(std::size_t sample) const {
+    return static_cast<room_type>(input_.layout.amount(input_.demands[sample], 0));
   }
 
   measured<Layout> const& input_;
-  std::uint64_t capacity_;
-  std::uint64_t smallest_;
-  std::uint64_t size_ = 0;
-  pattern_rooms rooms_;
-  sorted_open_bins<pattern_rooms> bins_;
+  room_type capacity_;
+  room_type smallest_;
+  room_type size_ = 0;
+  rooms_type rooms_;
+  sorted_open_bins<rooms_type> bins_;
 };
 
 /// The open patterns of several resources; the best fit has the least slack.

@@ -4,16 +4,20 @@
 /// \file
 /// Patterns under construction.
 
+#include <omnibal/pack/pattern_plan.hpp>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// Patterns with multiplicities, as chains of parts that share their beginnings. A pattern is open,
-/// that is, parts are appended to it, as long as its groups have room.
+/// Patterns with multiplicities, each of which begins with the first parts of the pattern from
+/// which it was split. A pattern is open, that is, parts are appended to it, as long as its groups
+/// have room.
 class pattern_chains {
  public:
   /// Best-fit decreasing of `demands` different demands creates at most `max_patterns(demands)`
@@ -25,63 +29,76 @@ class pattern_chains {
 
   explicit pattern_chains(std::size_t demands) {
     patterns_.reserve(max_patterns(demands));
+    groups_.reserve(max_patterns(demands));
     links_.reserve(4 * demands);
   }
 
   /// Adds a pattern without parts.
   std::uint32_t open(std::uint64_t groups) {
-    patterns_.push_back({no_link, 0, groups});
+    patterns_.push_back({0, 0, 0});
+    groups_.push_back(groups);
     return static_cast<std::uint32_t>(patterns_.size() - 1);
   }
 
   /// Moves `groups` of a pattern to a new pattern with the same parts.
   std::uint32_t split(std::uint32_t target, std::uint64_t groups) {
-    patterns_[target].groups -= groups;
-    patterns_.push_back({patterns_[target].last, patterns_[target].parts, groups});
+    groups_[target] -= groups;
+    std::uint32_t const parts = patterns_[target].parts;
+    patterns_.push_back({target, parts, parts});
+    groups_.push_back(groups);
     return static_cast<std::uint32_t>(patterns_.size() - 1);
   }
 
   /// Appends samples to each group of a pattern.
   void append(std::uint32_t target, std::uint32_t sample, std::uint64_t count) {
-    links_.push_back({sample, patterns_[target].last, count});
-    patterns_[target].last = static_cast<std::uint32_t>(links_.size() - 1);
+    links_.push_back({target, sample, count});
     ++patterns_[target].parts;
   }
 
   /// Returns the multiplicity of a pattern.
-  [[nodiscard]] std::uint64_t groups(std::uint32_t target) const {
-    return patterns_[target].groups;
-  }
+  [[nodiscard]] std::uint64_t groups(std::uint32_t target) const { return groups_[target]; }
 
-  [[nodiscard]] std::size_t size() const { return patterns_.size(); }
-
-  /// Returns the number of parts of a pattern.
-  [[nodiscard]] std::size_t part_count(std::size_t target) const { return patterns_[target].parts; }
-
-  /// Calls `body(sample, count)` for each part of a pattern, the last part first.
-  template <class Body>
-  void for_each_part(std::size_t target, Body const& body) const {
-    for (std::uint32_t at = patterns_[target].last; at != no_link; at = links_[at].before) {
-      body(links_[at].sample, links_[at].count);
+  /// Writes the patterns into a plan without patterns; `indices` are the entries of the samples.
+  template <std::size_t R>
+  void move_to(pattern_plan<R>& plan, std::span<std::uint32_t const> indices) && {
+    // While parts are written, offsets[p + 1] is the place of the next part of pattern p.
+    plan.offsets.reserve(patterns_.size() + 1);
+    std::size_t end = 0;
+    for (chain const& made : patterns_) {
+      plan.offsets.push_back(end + made.inherited);
+      end += made.parts;
     }
+    plan.parts.resize(end);
+    for (link const& own : links_) {
+      plan.parts[plan.offsets[own.pattern + 1]++] = {indices[own.sample], own.count};
+    }
+    // A pattern was split from an earlier pattern, which has all of its parts.
+    for (std::size_t p = 0; p != patterns_.size(); ++p) {
+      std::copy_n(
+          plan.parts.begin() + static_cast<std::ptrdiff_t>(plan.offsets[patterns_[p].origin]),
+          patterns_[p].inherited,
+          plan.parts.begin() + static_cast<std::ptrdiff_t>(plan.offsets[p]));
+    }
+    for (std::uint64_t const groups : groups_) plan.group_count += groups;
+    plan.multiplicities = std::move(groups_);
   }
 
  private:
-  static constexpr std::uint32_t no_link = std::numeric_limits<std::uint32_t>::max();
-
+  /// The parts of a pattern, of which the first `inherited` are the parts of the pattern `origin`.
   struct chain {
-    std::uint32_t last;
+    std::uint32_t origin;
+    std::uint32_t inherited;
     std::uint32_t parts;
-    std::uint64_t groups;
   };
   /// Equal samples of each group of a pattern; `sample` is the index of their demand.
   struct link {
+    std::uint32_t pattern;
     std::uint32_t sample;
-    std::uint32_t before;
     std::uint64_t count;
   };
 
   std::vector<chain> patterns_;
+  std::vector<std::uint64_t> groups_;
   std::vector<link> links_;
 };
 
@@ -100,7 +117,7 @@ template <class OpenPatterns>
       std::uint32_t target = open.take();
       bool const is_new = target == OpenPatterns::none;
       std::uint64_t const count = open.count_in(target, left);
-      std::uint64_t groups = left / count;
+      std::uint64_t groups = count == 1 ? left : left / count;
       if (is_new) {
         target = chains.open(groups);
         open.renew(target);
