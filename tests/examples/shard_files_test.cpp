@@ -1,5 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 Data sets of MosaicML (MDS) and litData: the lengths in their
-// shards, and that no cut of them is read.
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Data sets of MosaicML (MDS) and litData: the lengths in their shards, and that no cut of them is
+/// read.
 #include "check_contains.hpp"
 #include "input_error.hpp"
 #include "read_lengths.hpp"
@@ -33,7 +35,7 @@ std::vector<sample> read(std::filesystem::path const& path, field_names const& f
   return data.samples;
 }
 
-/// The text of the error that reading gives; empty where there is none.
+/// The text of the error that reading gives; empty if there is none.
 std::string error_of(std::filesystem::path const& path, field_names const& fields) {
   try {
     read(path, fields);

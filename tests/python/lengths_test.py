@@ -3,6 +3,8 @@
 
 import contextlib
 import doctest
+import gzip
+import importlib.util
 import io
 import json
 import pathlib
@@ -108,6 +110,10 @@ class Megatron(Folder):
             subprocess.run([sys.executable, "-c", code, file.name], check=True)
 
 
+def zstd(data):
+    return pyarrow.compress(data, codec="zstd", asbytes=True)
+
+
 def shard(columns, samples):
     """A shard of MDS: name, encoding, fixed size or None for each column, and the bytes of each value."""
     fixed = [size for _, _, size in columns]
@@ -163,11 +169,35 @@ class Mosaic(Folder):
                              ({"column_sizes": [None, 4, 4, None, None, 6]}, "do not fit")):
             self.write([3, 4], **change)
             self.refuses(self.folder, word, column="n")
-        self.write([3], compression="zstd")
-        (self.folder / "s.mds").unlink()
-        self.refuses(self.folder, "compressed", column="n")
-        (self.folder / "index.json").write_text(json.dumps({"chunks": [], "config": {}}))
-        self.refuses(self.folder, "litData", "StreamingDataset", "'n'", column="n")
+        names = [c[0] for c in self.COLUMNS]
+        for change in ({"column_names": names[1:]}, {"column_names": names[1:] + [3]},
+                       {"column_sizes": [None, 4, -8, None, None, 6]}):
+            self.write([3, 4], **change)
+            self.refuses(self.folder, "for each column", column="n")
+        self.write([3, 4], column_names=["n"] + names[1:])
+        self.refuses(self.folder, "'n' occurs twice", column="n")
+        for encoding in ("ndarray:int33", "ndarray:int32:x", "ndarray:int8:2,"):
+            encodings = [c[1] for c in self.COLUMNS]
+            encodings[4] = encoding
+            self.write([3, 4], column_encodings=encodings)
+            self.refuses(self.folder, repr(encoding), "unknown", column="t")
+
+    def test_compressed_shards(self):
+        for pack in [gzip.compress] + ([zstd] if pyarrow is not None else []):
+            data, _ = self.write([3, 0, 250], zip_data={"basename": "s.mds.z", "bytes": 1})
+            packed = pack(data)
+            (self.folder / "s.mds.z").write_bytes(packed)
+            # A shard that is not compressed comes first.
+            (self.folder / "s.mds.z").write_bytes(b"")
+            self.assertEqual(read_lengths(self.folder, "n").tolist(), [3, 0, 250])
+            (self.folder / "s.mds").unlink()
+            (self.folder / "s.mds.z").write_bytes(packed)
+            self.assertEqual(read_lengths(self.folder, "t").tolist(), [3, 0, 250])
+            for size in range(0, len(packed), 5):
+                (self.folder / "s.mds.z").write_bytes(packed[:size])
+                self.refuses(self.folder, "s.mds.z", column="n")
+        (self.folder / "s.mds.z").write_bytes(b"BZh9")
+        self.refuses(self.folder, "s.mds.z", "neither gzip nor zstd", column="n")
 
     def test_every_cut_is_refused(self):
         data, about = self.write([2, 1])
@@ -178,6 +208,178 @@ class Mosaic(Folder):
             about["raw_data"]["bytes"] = size
             (self.folder / "index.json").write_text(json.dumps({"shards": [about], "version": 2}))
             self.refuses(self.folder, "s.mds", column="t")
+
+
+def chunk(items):
+    """A chunk of litData: the bytes of each value of each item."""
+    bodies = [np.array([len(v) for v in item], "<u4").tobytes() + b"".join(item) for item in items]
+    ends = np.cumsum([4 * (len(items) + 2)] + [len(body) for body in bodies])
+    return np.array([len(items), *ends], "<u4").tobytes() + b"".join(bodies)
+
+
+def leaf():
+    return {"type": None, "context": None, "children_spec": []}
+
+
+def tree(value):
+    """PyTorch's description of a tree of dictionaries and lists."""
+    if isinstance(value, dict):
+        return {"type": "builtins.dict", "context": json.dumps(list(value)),
+                "children_spec": [tree(one) for one in value.values()]}
+    if isinstance(value, list):
+        return {"type": "builtins.list", "context": "null", "children_spec": [tree(one) for one in value]}
+    return leaf()
+
+
+class LitData(Folder):
+    ITEM = {"n": 0, "f": 0, "ids": 0, "t": 0, "m": 0, "d": {"a": 0, "b": 0}, "l": [0]}
+    TYPES = ["int", "float", "no_header_numpy:3", "no_header_tensor:17", "numpy", "tensor", "str", "int"]
+
+    def write(self, counts, item=None, types=None, spec=None, pack=None, data=None, **config):
+        items = [
+            [np.int64(n).tobytes(), np.float64(n / 8).tobytes(), bytes(8 * n), bytes(8 * n),
+             np.array([2, 2, n, 2], "<u4").tobytes() + bytes(8 * n),
+             np.array([11, 2, n, 1], ">u4").tobytes() + bytes(n), b"text", np.int64(n + 1).tobytes()]
+            for n in counts
+        ]
+        data = chunk(items) if data is None else data
+        (self.folder / "c.bin").write_bytes(pack(data) if pack else data)
+        spec = json.dumps([1, tree(self.ITEM if item is None else item)]) if spec is None else spec
+        about = {"chunk_bytes": len(data), "chunk_size": len(counts), "dim": None, "filename": "c.bin"}
+        base = {"compression": None, "encryption": None, "item_loader": "PyTreeLoader",
+                "data_format": self.TYPES if types is None else types, "data_spec": spec}
+        text = json.dumps({"chunks": [about], "config": dict(base, **config)})
+        (self.folder / "index.json").write_text(text)
+        return data
+
+    def test_numbers_and_arrays(self):
+        self.write([3, 0, 300])
+        for path in (self.folder, self.folder / "index.json"):
+            for column in ("n", "ids", "t", "m", "d.a"):
+                found = read_lengths(path, column)
+                self.assertEqual((found.dtype, found.tolist()), (np.int64, [3, 0, 300]), column)
+            self.assertEqual(read_lengths(path, "f", scale="8").tolist(), [3, 0, 300])
+            self.assertEqual(read_lengths(path, "l.0").tolist(), [4, 1, 301])
+        self.refuses(self.folder, "'str'", column="d.b")
+        self.refuses(self.folder, "no column 'd.c'", "'d.a'", column="d.c")
+        self.refuses(self.folder, "float", "scale", column="f")
+        self.refuses(self.folder, "column is None")
+
+    def test_items_that_are_one_array(self):
+        data = chunk([[bytes(12)], [b""]])
+        self.write([0, 0], item=0, types=["no_header_tensor:16"], data=data)
+        self.assertEqual(read_lengths(self.folder).tolist(), [3, 0])
+        self.assertEqual(read_lengths(self.folder, scale="0.5").tolist(), [2, 0])
+        self.refuses(self.folder, "no names", "'n'", column="n")
+        self.write([0, 0], item=0, types=["no_header_tensor:16"], data=chunk([[bytes(6)], [b""]]))
+        self.refuses(self.folder, "6 bytes")
+
+    def test_what_is_not_understood_is_refused(self):
+        for config, word in (({"encryption": {"algorithm": "fernet"}}, "encryption"),
+                             ({"compression": "lz4"}, "'lz4'"), ({"compression_level": "batch"}, "'batch'"),
+                             ({"item_loader": "TokensLoader"}, "'TokensLoader'")):
+            self.write([3], **config)
+            self.refuses(self.folder, word, "StreamingDataset", "'n'", column="n")
+        self.write([3], compression="zstd")
+        self.refuses(self.folder, "c.bin", "neither gzip nor zstd", column="n")
+        for types in (self.TYPES[1:], "int", self.TYPES[1:] + [3]):
+            self.write([3], types=types)
+            self.refuses(self.folder, "no type for each of", column="n")
+        for place, kind, column in ((3, "no_header_tensor:77", "t"), (2, "no_header_numpy:x", "ids"),
+                                    (2, "no_header_numpy", "ids"), (4, "tensor", "m"), (5, "numpy", "d.a")):
+            types = list(self.TYPES)
+            types[place] = kind
+            self.write([3], types=types)
+            self.refuses(self.folder, "array", column=column)
+        good = tree(self.ITEM)
+        for spec in (None, "x", "[" * 100000, json.dumps([2, good]), json.dumps([1, good, 3]),
+                     json.dumps([1, dict(good, context='["n"]')]), json.dumps([1, dict(good, context=None)]),
+                     json.dumps([1, {"type": None}]), json.dumps([1, 3])):
+            self.write([3], spec=json.dumps(spec) if spec is None else spec)
+            self.refuses(self.folder, "data_spec", column="n")
+        self.write([3], item={"a.b": 0, "a": {"b": 0}}, types=["int", "int"])
+        self.refuses(self.folder, "'a.b' occurs twice", column="a.b")
+        for content in ({"chunks": [], "config": 3}, {"chunks": 3, "config": {}}):
+            (self.folder / "index.json").write_text(json.dumps(content))
+            self.refuses(self.folder, "'config' and 'chunks'", column="n")
+
+    @unittest.skipIf(pyarrow is None, "there is no pyarrow")
+    def test_compressed_chunks_and_rows_of_arrow(self):
+        self.write([3, 0, 300], pack=zstd, compression="zstd:4")
+        self.assertEqual(read_lengths(self.folder, "ids").tolist(), [3, 0, 300])
+        sink = pyarrow.BufferOutputStream()
+        table = pyarrow.table({"stats": [{"n": 3}, {"n": 0}, {"n": 5}], "ids": [[1, 2], [], [3]]})
+        with pyarrow.ipc.new_file(sink, table.schema) as out:
+            out.write_table(table, max_chunksize=2)
+        rows = sink.getvalue().to_pybytes()
+        data = b"head" + rows + np.array([len(rows)], "<u4").tobytes() + b"LDARW01\0"
+        self.write([0, 0, 0], data=data)
+        self.assertEqual(read_lengths(self.folder, "stats.n").tolist(), [3, 0, 5])
+        self.assertEqual(read_lengths(self.folder, "ids").tolist(), [2, 0, 1])
+        self.assertEqual(read_lengths(self.folder, "stats.n", scale="0.5").tolist(), [2, 0, 3])
+        self.refuses(self.folder, "'x'", column="x")
+        self.refuses(self.folder, "column is None")
+        self.write([0, 0], data=data)
+        self.refuses(self.folder, "2 samples", column="ids")
+        for size in (len(data) - 13, 3, 0):
+            self.write([0, 0, 0], data=data[:size] + b"LDARW01\0")
+            self.refuses(self.folder, "c.bin", column="ids")
+
+    def test_every_cut_is_refused(self):
+        data = self.write([2, 1])
+        for size in range(len(data)):
+            (self.folder / "c.bin").write_bytes(data[:size])
+            self.refuses(self.folder, "c.bin", column="m")
+
+
+class FilesOfPackages(Folder):
+    """What the packages themselves write."""
+
+    TOKENS = [3, 2, 40, 7, 1]
+
+    def agrees(self, folder, *columns, **options):
+        for column in columns:
+            self.assertEqual(read_lengths(folder, column, **options).tolist(), self.TOKENS, (folder, column))
+
+    @unittest.skipIf(importlib.util.find_spec("litdata") is None, "there is no litdata")
+    def test_litdata(self):
+        import torch
+        from litdata.streaming.writer import BinaryWriter
+
+        def write(name, item, **options):
+            writer = BinaryWriter(str(self.folder / name), chunk_size=3, **options)
+            for number, tokens in enumerate(self.TOKENS):
+                writer[number] = item(tokens)
+            writer.done()
+            writer.merge()
+            return self.folder / name
+
+        def arrays(t):
+            return {"s": {"n": t, "f": t / 8}, "i": np.arange(t), "t": torch.arange(t),
+                    "m": np.zeros((t, 2), np.float16), "u": torch.zeros((t, 3))}
+
+        for name, options in (("plain", {}), ("packed", {"compression": "zstd", "compression_level": "chunk"})):
+            folder = write(name, arrays, **options)
+            self.agrees(folder, "s.n", "i", "t", "m", "u")
+            self.agrees(folder, "s.f", scale=8)
+        self.agrees(write("rows", lambda t: {"s": {"n": t}, "i": list(range(t))}), "s.n", "i")
+        self.agrees(write("nameless", torch.arange), None)
+        frames = write("frames", arrays, compression="zstd", compression_level="batch")
+        self.refuses(frames, "'batch'", "StreamingDataset", column="i")
+
+    @unittest.skipIf(importlib.util.find_spec("streaming") is None, "there is no mosaicml-streaming")
+    def test_mosaicml(self):
+        from streaming import MDSWriter
+
+        columns = {"n": "int", "i": "ndarray:int32", "any": "ndarray", "f": "float32"}
+        for packed in ({}, {"compression": "zstd:7"}, {"compression": "gz"}):
+            folder = self.folder / str(packed.get("compression")).replace(":", "")
+            with MDSWriter(out=str(folder), columns=columns, size_limit=500, **packed) as out:
+                for t in self.TOKENS:
+                    ids = np.arange(t, dtype=np.int32)
+                    out.write({"n": t, "i": ids, "any": ids.reshape(t, 1), "f": np.float32(t / 8)})
+            self.agrees(folder, "n", "i", "any")
+            self.agrees(folder, "f", scale=8)
 
 
 ROWS = {

@@ -60,13 +60,14 @@ std::string extension_of(std::filesystem::path name) {
 
 std::string in_quotation_marks(std::string const& name) { return '"' + name + '"'; }
 
-/// A format that a file tells by its first bytes, and the name of such a file in messages.
+/// A format that the first bytes of a file determine, and the name of such a file in messages.
 struct told_format {
   input_format format = input_format::detect;
   std::string_view name{};
 };
 
-/// True for an object with a list of objects, in the first of which that field stands.
+/// Returns true if a text begins with an object that has a list of objects, and if the first of
+/// these objects has a field.
 bool is_index(std::string_view bytes, std::string_view list, std::string_view field) {
   std::size_t const first = bytes.find_first_not_of(blank);
   if (first == bytes.npos || bytes[first] != '{') return false;
@@ -82,7 +83,8 @@ bool is_index(std::string_view bytes, std::string_view list, std::string_view fi
   return bytes.find(field, next) != bytes.npos;
 }
 
-/// Not the header of a table whose first name begins so.
+/// Returns true for a Parquet file, and false for the header of a table whose first name begins
+/// with PAR1.
 bool is_parquet(std::string_view bytes) {
   constexpr std::string_view controls = "\r\n\t";
   if (!bytes.starts_with("PAR1")) return false;

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lengths of samples from files: Parquet, Arrow, folders of `save_to_disk`, MosaicML's shards (MDS),
-and Megatron's index.
+"""Lengths of samples from files: Parquet, Arrow, folders of `save_to_disk`, shards of MosaicML (MDS),
+chunks of litData, and Megatron's index.
 
 `python3 -m omnibal.lengths FILE [COLUMN]` prints one length per line, for the programs in C++.
 """
 
 import argparse
+import gzip
 import json
 import os
 import pathlib
+import zlib
 from decimal import Decimal, InvalidOperation
-from typing import Any, Iterator, List, Optional, Union
+from typing import Any, Callable, Iterator, List, Optional, Union
 
 import numpy as np
 
@@ -30,13 +32,15 @@ def read_lengths(
     """Returns the lengths of all samples of a file or folder, in order.
 
     The first bytes of a file tell its format: Parquet, Arrow (file or stream), or Megatron's index
-    (.idx). A folder is one of `save_to_disk`, or of MosaicML's shards with an index.json, none of them
-    compressed. Parquet, Arrow and `save_to_disk` need pyarrow.
+    (.idx). A folder is one of `save_to_disk`, or of MosaicML's shards or litData's chunks with an
+    index.json. Parquet, Arrow, `save_to_disk`, zstd, and litData's chunks of Python's numbers and lists
+    need pyarrow.
 
     Args:
         path: the file or the folder.
         column: the column of numbers, or of lists or arrays, whose `len` counts. A name that no column has may be
-            a path: `stats.tokens` is the field `tokens` of the column `stats`. An index has none.
+            a path: `stats.tokens` is the field `tokens` of the column `stats`. Megatron's index has none,
+            and neither has a data set of litData whose items are single arrays.
         scale: a factor of the numbers, which may then have fractions, such as seconds. The exact
             product is rounded up. Default: the numbers are integers.
         documents: whether the samples of an index are its documents. Default: its sequences.
@@ -74,22 +78,29 @@ def read_lengths(
             return lengths if factor is None else _scaled(lengths, factor, str(path), 0)
     if documents:
         raise ValueError("read_lengths: documents is True, but %s is no index of Megatron" % path)
-    if column is None:
-        raise ValueError("read_lengths: column is None, must name a column of %s" % path)
-    parts: List[np.ndarray] = [np.zeros(0, np.int64)]
-    row = 0
-    what = "column %r of %s" % (column, path)
     index = path / "index.json" if path.is_dir() else path
     if index.name == "index.json" and index.exists():
-        for values in _shard_columns(index, column, factor is not None):
-            to_int = _checked(values, what, row) if factor is None else _scaled(values, factor, what, row)
-            parts.append(to_int)
-            row += len(values)
-        return np.concatenate(parts)
-    for part in _columns(path, column):
-        parts.append(_row_lengths(part, what, row, factor))
-        row += len(part)
+        columns = _indexed_columns(index, column, factor is not None)
+    else:
+        columns = _columns(path, _named(path, column))
+    what = "column %r of %s" % (column, path) if column is not None else str(path)
+    parts: List[np.ndarray] = [np.zeros(0, np.int64)]
+    row = 0
+    for values in columns:
+        if not isinstance(values, np.ndarray):
+            parts.append(_row_lengths(values, what, row, factor))
+        elif factor is None:
+            parts.append(_checked(values, what, row))
+        else:
+            parts.append(_scaled(values, factor, what, row))
+        row += len(values)
     return np.concatenate(parts)
+
+
+def _named(path: pathlib.Path, column: Optional[str]) -> str:
+    if column is None:
+        raise ValueError("read_lengths: column is None, must name a column of %s" % path)
+    return column
 
 
 def _factor(scale: Any) -> Optional[Decimal]:
@@ -271,32 +282,166 @@ for row in litdata.StreamingDataset(%r):
     print(len(row[%r]))"""
 
 
-def _shard_columns(index: pathlib.Path, column: str, floats: bool) -> Iterator[np.ndarray]:
-    """The numbers or the lengths of the arrays in each shard of MosaicML's format MDS."""
+def _indexed_columns(index: pathlib.Path, column: Optional[str], floats: bool) -> Iterator[Any]:
+    """The parts of a column of a data set of MosaicML or litData: numbers, or the lengths of arrays, or
+    rows of Arrow."""
     content = json.loads(index.read_text())
     if isinstance(content, dict) and "chunks" in content:
-        raise ValueError(
-            "read_lengths: %s is of litData, whose chunks are not read; this prints lengths:\n%s"
-            % (index, _LITDATA % (str(index.parent), column))
-        )
+        return _chunk_columns(index, content, column, floats)
     if not isinstance(content, dict) or not isinstance(content.get("shards"), list):
         raise ValueError("read_lengths: %s lists no shards" % index)
-    for shard in content["shards"]:
+    return _shard_columns(index, content["shards"], _named(index, column), floats)
+
+
+def _shard_columns(
+    index: pathlib.Path, shards: List[Any], column: str, floats: bool
+) -> Iterator[np.ndarray]:
+    """The numbers or the lengths of the arrays in each shard of MosaicML's format MDS."""
+    for shard in shards:
         _check_shard(index, shard)
         if shard.get("format") != "mds" or shard.get("version") != 2:
             raise ValueError(
                 "read_lengths: %s has a shard of format %r and version %r, must be 'mds' and 2"
                 % (index, shard.get("format"), shard.get("version"))
             )
-        if column not in shard["column_names"]:
-            raise ValueError(
-                "read_lengths: there is no column %r in %s, which has %s"
-                % (column, index, shard["column_names"])
-            )
         file = index.parent / shard["raw_data"]["basename"]
-        if not file.exists() and shard.get("compression"):
-            raise ValueError("read_lengths: %s is compressed; decompress the shards first" % file)
-        yield _Shard(file, shard).lengths(column, floats)
+        packed = shard.get("zip_data")
+        if not file.exists() and isinstance(packed, dict) and isinstance(packed.get("basename"), str):
+            file = index.parent / packed["basename"]
+            data = _expanded(file)
+        else:
+            data = file.read_bytes()
+        size = shard["raw_data"]["bytes"]
+        if len(data) != size:
+            raise ValueError(
+                "read_lengths: the shard %s has %d bytes, must have %d" % (file, len(data), size)
+            )
+        names, fixed = shard["column_names"], shard["column_sizes"]
+        read = _Shard("shard", file, data, shard["samples"], fixed)
+        place = _place(index, names, column)
+        yield read.lengths(column, place, _mds_type(shard["column_encodings"][place]), floats)
+
+
+def _place(index: pathlib.Path, names: List[str], column: str) -> int:
+    if names.count(column) > 1:
+        raise ValueError("read_lengths: column %r occurs twice in %s" % (column, index))
+    if column not in names:
+        raise ValueError(
+            "read_lengths: there is no column %r in %s, which has %s" % (column, index, names)
+        )
+    return names.index(column)
+
+
+def _expanded(file: pathlib.Path) -> bytes:
+    """The content of a file that is compressed with gzip or zstd."""
+    data = file.read_bytes()
+    try:
+        if data.startswith(b"\x1f\x8b"):
+            return gzip.decompress(data)
+        if data.startswith(b"\x28\xb5\x2f\xfd"):
+            pyarrow = _pyarrow()
+            with pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd") as stream:
+                return bytes(stream.read())
+    except (EOFError, OSError, zlib.error) as error:
+        raise ValueError("read_lengths: cannot expand %s: %s" % (file, error)) from error
+    raise ValueError("read_lengths: %s is compressed with neither gzip nor zstd" % file)
+
+
+# Behind rows of Arrow and their size, if the items of a chunk have only texts, numbers and lists of Python.
+_ROWS = b"LDARW01\0"
+
+
+def _chunk_columns(
+    index: pathlib.Path, content: Any, column: Optional[str], floats: bool
+) -> Iterator[Any]:
+    """The numbers, the lengths of the arrays, or the rows of Arrow in each chunk of litData."""
+    config, chunks = content.get("config"), content["chunks"]
+    if not isinstance(config, dict) or not isinstance(chunks, list):
+        raise ValueError("read_lengths: %s has no good 'config' and 'chunks'" % index)
+    compression = config.get("compression")
+    known = {"encryption": (None,), "compression_level": (None, "chunk"), "item_loader": (None, "PyTreeLoader")}
+    bad = [name for name, values in known.items() if config.get(name) not in values]
+    if compression is not None and not str(compression).startswith("zstd"):
+        bad.append("compression")
+    if bad:
+        raise ValueError(
+            "read_lengths: %s has the %s %r, which is not read; this prints lengths:\n%s"
+            % (index, bad[0], config[bad[0]], _LITDATA % (str(index.parent), column))
+        )
+    names, encodings = _leaves(index, config.get("data_spec")), config.get("data_format")
+    is_list = isinstance(encodings, list) and all(isinstance(one, str) for one in encodings)
+    if not is_list or len(encodings) != len(names):
+        raise ValueError("read_lengths: %s has no type for each of %s" % (index, names))
+    is_nameless = names == [""]
+    if is_nameless and column is not None:
+        raise ValueError("read_lengths: column is %r, but the items of %s have no names" % (column, index))
+    for about in chunks:
+        for name, kind in (("filename", str), ("chunk_size", int)):
+            if not isinstance(about, dict) or not isinstance(about.get(name), kind):
+                raise ValueError("read_lengths: %s has a chunk without a good %r" % (index, name))
+        file, samples = index.parent / about["filename"], about["chunk_size"]
+        data = file.read_bytes() if compression is None else _expanded(file)
+        if data.endswith(_ROWS):
+            yield from _chunk_rows(file, data, samples, _named(index, column))
+            continue
+        own = "" if is_nameless else _named(index, column)
+        place = _place(index, names, own)
+        chunk = _Shard("chunk", file, data, samples, [None] * len(names))
+        yield chunk.lengths(own, place, _litdata_type(encodings[place]), floats)
+
+
+def _leaves(index: pathlib.Path, spec: Any) -> List[str]:
+    """The paths of the values of an item, in order, from a tree of PyTorch."""
+
+    def refuse() -> None:
+        raise ValueError("read_lengths: %s has a 'data_spec' that is no tree of PyTorch 1" % index)
+
+    def walk(node: Any, path: str) -> Iterator[str]:
+        is_node = isinstance(node, dict) and "type" in node
+        if not is_node or not isinstance(node.get("children_spec"), list):
+            refuse()
+        children = node["children_spec"]
+        keys: Any = range(len(children))
+        if node["type"] is None:
+            yield path
+        elif node["type"] == "builtins.dict":
+            keys = json.loads(node["context"]) if isinstance(node.get("context"), str) else None
+            if not isinstance(keys, list) or len(keys) != len(children):
+                refuse()
+        for key, child in zip(keys, children):
+            yield from walk(child, "%s.%s" % (path, key) if path else str(key))
+
+    try:
+        tree = json.loads(spec) if isinstance(spec, str) else None
+        if not isinstance(tree, list) or len(tree) != 2 or tree[0] != 1:
+            refuse()
+        return list(walk(tree[1], ""))
+    except (json.JSONDecodeError, RecursionError):
+        refuse()
+    return []
+
+
+def _chunk_rows(file: pathlib.Path, data: bytes, samples: int, column: str) -> Iterator[Any]:
+    """A column of the rows of Arrow in a chunk."""
+    pyarrow = _pyarrow()
+    end = len(data) - len(_ROWS) - 4
+    begin = end - int.from_bytes(data[end : end + 4], "little") if end >= 0 else -1
+    if begin < 0:
+        raise ValueError("read_lengths: the chunk %s is cut before its rows of Arrow" % file)
+    rows = 0
+    try:
+        reader = pyarrow.ipc.open_file(pyarrow.py_buffer(data[begin:end]))
+        steps = _steps(pyarrow, reader.schema, column, file)
+        for i in range(reader.num_record_batches):
+            batch = reader.get_batch(i)
+            rows += batch.num_rows
+            yield _descend(pyarrow, batch.column(steps[0]), steps[1:])
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        raise ValueError("read_lengths: cannot read %s: %s" % (file, error)) from error
+    if rows != samples:
+        raise ValueError(
+            "read_lengths: the chunk %s does not have the %d samples of its index" % (file, samples)
+        )
 
 
 def _check_shard(index: pathlib.Path, shard: Any) -> None:
@@ -308,30 +453,33 @@ def _check_shard(index: pathlib.Path, shard: Any) -> None:
             raise ValueError("read_lengths: %s has a shard without a good %r" % (index, name))
     if not {"basename", "bytes"} <= set(shard["raw_data"]):
         raise ValueError("read_lengths: %s has a shard without a file and its size" % index)
+    names, encodings, sizes = (shard["column_" + one] for one in ("names", "encodings", "sizes"))
+    texts = all(isinstance(one, str) for one in names + encodings)
+    good = all(one is None or isinstance(one, int) and one >= 0 for one in sizes)
+    if not texts or not good or not len(names) == len(encodings) == len(sizes):
+        raise ValueError(
+            "read_lengths: %s must have a name, an encoding and a size, or null, for each column" % index
+        )
 
 
 class _Shard:
-    """A shard: the number of samples and the end of each (4 bytes each), then the samples: the sizes
+    """A file of samples: the number of samples and the end of each (4 bytes each), then the samples: the sizes
     of the columns without a fixed one (4 bytes each), and the columns."""
 
-    def __init__(self, file: pathlib.Path, shard: Any) -> None:
+    def __init__(self, kind: str, file: pathlib.Path, data: bytes, count: int, fixed: List[Any]) -> None:
+        self.kind = kind
         self.file = file
-        self.names = shard["column_names"]
-        self.encodings = shard["column_encodings"]
-        self.fixed = shard["column_sizes"]
-        self.data = file.read_bytes()
-        if len(self.data) != shard["raw_data"]["bytes"]:
-            self.refuse("has %d bytes, must have %d" % (len(self.data), shard["raw_data"]["bytes"]))
-        count = shard["samples"]
+        self.fixed = fixed
+        self.data = data
         start = 4 * (count + 2)
-        if len(self.data) < start or np.frombuffer(self.data, "<u4", 1)[0] != count:
+        if len(data) < start or np.frombuffer(data, "<u4", 1)[0] != count:
             self.refuse("does not have the %d samples of its index" % count)
-        self.ends = np.frombuffer(self.data, "<u4", count + 1, 4).tolist()
-        if self.ends[0] < start or self.ends[-1] != len(self.data) or sorted(self.ends) != self.ends:
+        self.ends = np.frombuffer(data, "<u4", count + 1, 4).tolist()
+        if self.ends[0] < start or self.ends[-1] != len(data) or sorted(self.ends) != self.ends:
             self.refuse("has samples that are not in order")
 
     def refuse(self, problem: str) -> None:
-        raise ValueError("read_lengths: the shard %s %s" % (self.file, problem))
+        raise ValueError("read_lengths: the %s %s %s" % (self.kind, self.file, problem))
 
     def value(self, sample: int, column: int) -> bytes:
         """The bytes of a column of a sample."""
@@ -346,52 +494,106 @@ class _Shard:
         first = begin + head + sum(sizes[:column])
         return self.data[first : first + sizes[column]]
 
-    def array_length(self, encoding: str, value: bytes) -> int:
-        """The first extent of an array."""
-        kinds = {8: "u1", 9: "i1", 16: "u2", 17: "i2", 18: "f2", 32: "u4", 33: "i4", 34: "f4",
-                 64: "u8", 65: "i8", 66: "f8"}  # fmt: skip
-        words = encoding.split(":")
-        place = 0
-        if len(words) > 1:
-            width = np.dtype(words[1]).itemsize
-        else:
-            if not value or value[0] not in kinds:
-                self.refuse("has an array of an unknown type")
-            width = np.dtype(kinds[value[0]]).itemsize
-            place = 1
-        if len(words) > 2:
-            shape = [int(extent) for extent in words[2].split(",")]
-        else:
-            code = value[place] if place < len(value) else 0
-            shape_bytes = (code >> 2) << (code & 3)
-            if code >> 2 == 0 or place + 1 + shape_bytes > len(value):
-                self.refuse("has a damaged array")
-            kind = "<u%d" % (1 << (code & 3))
-            shape = np.frombuffer(value, kind, code >> 2, place + 1).tolist()
-            place += 1 + shape_bytes
-        elements = 1
-        for extent in shape:
-            elements *= extent
-        if place + elements * width != len(value):
-            self.refuse("has an array of shape %s in %d bytes" % (shape, len(value)))
-        return shape[0]
-
-    def lengths(self, name: str, floats: bool) -> np.ndarray:
-        column = self.names.index(name)
-        encoding = self.encodings[column]
+    def lengths(self, name: str, column: int, kind: Union[str, "_Array"], floats: bool) -> np.ndarray:
+        """The numbers of a type of NumPy, or the first extents of arrays."""
         values = [self.value(sample, column) for sample in range(len(self.ends) - 1)]
-        if encoding.split(":")[0] == "ndarray":
-            return np.array([self.array_length(encoding, value) for value in values], np.int64)
-        kind = "int64" if encoding == "int" else encoding
-        integers = ["%s%d" % (sign, bits) for sign in ("int", "uint") for bits in (8, 16, 32, 64)]
-        if kind not in integers and not (floats and kind in ("float16", "float32", "float64")):
+        if not isinstance(kind, str):
+            return np.array([self.extent(kind, value) for value in values], np.int64)
+        if kind not in _BYTES or kind.startswith("float") and not floats:
             self.refuse(
                 "has the encoding %r of column %r, must be integers or arrays%s"
-                % (encoding, name, " or floats" if floats else "; scale accepts floats")
+                % (kind, name, " or floats" if floats else "; scale accepts floats")
             )
-        if any(len(value) != np.dtype(kind).itemsize for value in values):
+        if any(len(value) != _BYTES[kind] for value in values):
             self.refuse("has values of column %r of another size than %s" % (name, kind))
         return np.frombuffer(b"".join(values), np.dtype(kind).newbyteorder("<"))
+
+    def extent(self, array: "_Array", value: bytes) -> int:
+        found = array(value)
+        if found is None:
+            self.refuse("has a damaged array of %d bytes" % len(value))
+        return found  # type: ignore[return-value]
+
+
+# The first extent of the array that has these bytes; None if the bytes do not fit.
+_Array = Callable[[bytes], Optional[int]]
+
+
+def _first_extent(shape: List[int], width: Optional[int], size: int) -> Optional[int]:
+    """The first extent of a shape if its elements of `width` bytes have `size` bytes."""
+    elements = 1
+    for extent in shape:
+        elements *= extent
+    return shape[0] if shape and width and elements * width == size else None
+
+
+# The bytes of types of numbers, in the order in which litData counts them.
+_BYTES = {"int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8,
+          "float16": 2, "float32": 4, "float64": 8}  # fmt: skip
+
+
+def _mds_type(encoding: str) -> Union[str, _Array]:
+    """The name of a type of numbers, or how arrays are read: `ndarray`, `ndarray:int32` or
+    `ndarray:int32:2,3`."""
+    kinds = {8: 1, 9: 1, 16: 2, 17: 2, 18: 2, 32: 4, 33: 4, 34: 4, 64: 8, 65: 8, 66: 8}
+    words = encoding.split(":")
+    if words[0] != "ndarray":
+        return "int64" if encoding == "int" else encoding
+    fixed = words[2].split(",") if len(words) > 2 else []
+    if len(words) > 3 or words[1:2] and words[1] not in _BYTES or not all(map(str.isdecimal, fixed)):
+        raise ValueError("read_lengths: the encoding %r of an array is unknown" % encoding)
+
+    def first_extent(value: bytes) -> Optional[int]:
+        if fixed:
+            return _first_extent([int(extent) for extent in fixed], _BYTES[words[1]], len(value))
+        place = 0
+        width: Optional[int] = None
+        if len(words) > 1:
+            width = _BYTES[words[1]]
+        elif value:
+            width = kinds.get(value[0])
+            place = 1
+        code = value[place] if place < len(value) else 0
+        shape_bytes = (code >> 2) << (code & 3)
+        if place + 1 + shape_bytes > len(value):
+            return None
+        kind = "<u%d" % (1 << (code & 3))
+        shape = np.frombuffer(value, kind, code >> 2, place + 1).tolist()
+        return _first_extent(shape, width, len(value) - place - 1 - shape_bytes)
+
+    return first_extent
+
+
+def _litdata_type(encoding: str) -> Union[str, _Array]:
+    """The name of a type of numbers, or how arrays are read."""
+    torch_bytes = (4, 4, 8, 8, 8, 8, 16, 16, 2, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 1, 2)
+    kind, _, code = encoding.partition(":")
+    is_torch = kind.endswith("tensor")
+    all_bytes = torch_bytes if is_torch else tuple(_BYTES.values())
+    # Torch's tensors have the high bytes of their extents first.
+    order = ">u4" if is_torch else "<u4"
+
+    def width_of(number: int) -> Optional[int]:
+        return all_bytes[number] if 0 <= number < len(all_bytes) else None
+
+    def with_header(value: bytes) -> Optional[int]:
+        if len(value) < 8:
+            return None
+        number, axes = np.frombuffer(value, order, 2).tolist()
+        if 4 * (2 + axes) > len(value):
+            return None
+        shape = np.frombuffer(value, order, axes, 8).tolist()
+        return _first_extent(shape, width_of(number), len(value) - 4 * (2 + axes))
+
+    def without_header(value: bytes) -> Optional[int]:
+        width = width_of(int(code)) if code.isascii() and code.isdecimal() else None
+        return len(value) // width if width and len(value) % width == 0 else None
+
+    if encoding in ("numpy", "tensor"):
+        return with_header
+    if kind in ("no_header_numpy", "no_header_tensor"):
+        return without_header
+    return {"int": "int64", "float": "float64"}.get(encoding, encoding)
 
 
 def _index_lengths(path: pathlib.Path, documents: bool) -> np.ndarray:
@@ -438,7 +640,9 @@ def _main() -> None:
     parser = argparse.ArgumentParser(
         prog="python3 -m omnibal.lengths", description="Print the length of each sample on a line."
     )
-    parser.add_argument("path", metavar="FILE", help="Parquet, Arrow, save_to_disk or Megatron's .idx")
+    parser.add_argument(
+        "path", metavar="FILE", help="Parquet, Arrow, save_to_disk, MDS, litData or Megatron's .idx"
+    )
     parser.add_argument("column", metavar="COLUMN", nargs="?", help="numbers or lists, by name or path")
     parser.add_argument("--scale", metavar="FACTOR", help="multiply numbers by it and round up")
     parser.add_argument("--documents", action="store_true", help="documents of an .idx as samples")
