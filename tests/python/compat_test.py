@@ -2,6 +2,7 @@
 """Functions with other systems' names: the cases that those systems publish for theirs, written
 anew, and properties on random lengths, beside their algorithms written anew."""
 
+import importlib.util
 import json
 import os
 import sys
@@ -100,6 +101,16 @@ class Trl(unittest.TestCase):
         self.assertRaises(ValueError, trl.bfd, [1.5], 4)
         self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]]}, 4, "wrapped")
         self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]], "b": [[1, 2]]}, 4)
+
+    @unittest.skipIf(importlib.util.find_spec("pyarrow") is None, "there is no pyarrow")
+    def test_tables_of_arrow(self):
+        import pyarrow
+
+        columns = {"a": [[1, 2, 3], [4, 5], [6]], "b": [[7, 8, 9], [10, 11], [12]]}
+        table = pyarrow.table(columns)
+        self.assertEqual(trl.pack_examples(table, 4), trl.pack_examples(columns, 4))
+        with self.assertRaisesRegex(ValueError, "row 1 of 'a' is None"):
+            trl.pack_examples(pyarrow.table({"a": [[1], None]}), 4)
 
 
 def random_rollouts(prompts, answers):

@@ -78,7 +78,10 @@ def pack_examples(
     examples: Dict[str, Sequence[Sequence[Any]]], seq_length: int, strategy: str = "bfd"
 ) -> Dict[str, List[List[Any]]]:
     """Columns of lists as columns of packed lists, and `seq_lengths`, the lengths of what each
-    packed sequence is made of."""
+    packed sequence is made of. The columns may also be a table of Arrow, which a data set with the
+    format `arrow` passes to a mapped function."""
+    if hasattr(examples, "to_pydict"):
+        examples = examples.to_pydict()
     if strategy not in ("bfd", "bfd_split"):
         raise ValueError(
             "omnibal: strategy is '%s', must be bfd or bfd_split" % strategy
