@@ -180,9 +180,9 @@ class affine_solver {
  public:
   using coefficients_type = std::array<double, R + 1>;
 
-  affine_solver(std::string_view function, std::size_t points, affine_fit_options const& options)
-      : function_(function), options_(options) {
-    bool const has_offset = options.offset == fit_offset::free;
+  affine_solver(std::string_view function, std::size_t points, affine_fit_options const& fit)
+      : function_(function), options_(fit) {
+    bool const has_offset = fit.offset == fit_offset::free;
     columns_ = (has_offset ? 1u << R : 0u) | ((1u << R) - 1);
     sizes_.reserve(points);
     values_.reserve(points);
