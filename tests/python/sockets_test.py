@@ -218,6 +218,8 @@ class Megatron(Case):
         self.assertEqual(module.scheduler_map["dp_balanced"].__mro__[1], first["dp_balanced"])
         with self.assertRaisesRegex(ValueError, "megatron.register: .* no 'dp_balanced'"):
             megatron.register(types.SimpleNamespace(scheduler_map={"mine": object}))
+        with self.assertRaisesRegex(ValueError, "this version of Megatron-Core has no scheduler_map"):
+            megatron.register(types.SimpleNamespace())
         with self.assertRaisesRegex(ValueError, "linear_cost is -1"):
             megatron.register(module, linear_cost=-1)
         scheduler = module.scheduler_map["dp_balanced"](4, 1, 2, None)
@@ -333,6 +335,9 @@ class Energon(Case):
         self.assertEqual(TextEncoder().select_samples_to_pack([]), [])
         with self.assertRaisesRegex(ValueError, "packing_capacity is None"):
             type("E", (energon.Packing,), {})().select_samples_to_pack(long)
+        plain = types.SimpleNamespace(tokens=[1], labels=[1], loss_mask=[1])
+        with self.assertRaisesRegex(ValueError, r"samples\[0\] is of the class SimpleNamespace"):
+            TextEncoder().pack_selected_samples([plain])
 
     @unittest.skipIf(installed("megatron.energon") is None, "Megatron-Energon is not installed")
     def test_the_package(self):
@@ -421,6 +426,7 @@ class LoadBalancer(Case):
             ([[4, 12]], 3, {}, "16 tokens, must be a multiple of world_size, 3"),
             ([[4, 12]], 2, {"block_size": 3}, "block_size is 3, must divide the 8"),
             ([[0]], 1, {}, "must be at least 1"),
+            ([4, 12], 2, {}, "a list of lengths for each sequence"),
         ):
             with self.assertRaisesRegex(ValueError, text):
                 pytorch.LoadBalancer(rows, ranks, **options)
@@ -1076,8 +1082,10 @@ class Verl(Case):
                 equal = verl.get_seqlen_balanced_partitions(lengths, parts, True)
                 heaviest = [max(sum(lengths[i] for i in p) for p in of) for of in (found, equal)]
                 self.assertLessEqual(heaviest[0], 1.01 * heaviest[1])
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(ValueError, "3 items for 2 .*'at_most_one_apart' accepts"):
             verl.get_seqlen_balanced_partitions([1, 2, 3], 2, True)
+        with self.assertRaisesRegex(ValueError, "sample 1 has 9 tokens, .*oversized='own_group'"):
+            verl.rearrange_micro_batches([3, 9, 2], 8)
 
     def test_prompts_with_different_numbers_of_answers(self):
         uids = flat([[p] * n for p, n in enumerate([2, 3, 1, 4, 2])])
@@ -1284,8 +1292,8 @@ class Page(Case):
 
         modules, _ = self.run_block(blocks[1])
         self.assertIs(modules["slime.ray.rollout"].build_dp_schedule, slime.build_dp_schedule)
-        self.assertIs(modules["verl.utils.seqlen_balancing"].get_seqlen_balanced_partitions,
-                      verl.get_seqlen_balanced_partitions)
+        for name in ("get_seqlen_balanced_partitions", "get_group_balanced_partitions"):
+            self.assertIs(getattr(modules["verl.utils.seqlen_balancing"], name), getattr(verl, name))
 
         modules, names = self.run_block(blocks[2])
         scheduler = modules["megatron.core.datasets.data_schedule"].scheduler_map["dp_balanced"]

@@ -77,6 +77,11 @@ class Packing:
         fields. `__key__` lists the keys of all samples, and Energon sets `__restore_key__`.
         """
         first = samples[0]
+        if not isinstance(first, Mapping) and not dataclasses.is_dataclass(first):
+            raise ValueError(
+                "omnibal: samples[0] is of the class %s, must be a mapping or a dataclass"
+                % type(first).__name__
+            )
         batch: Dict[str, Any] = collate_packed(
             [{name: _field(sample, name) for name in self.packing_fields} for sample in samples],
             ignore_index=None,

@@ -368,7 +368,12 @@ def register(data_schedule: Any = None, *, linear_cost: int = LINEAR_COST) -> Di
     linear_cost = whole_number(linear_cost, "linear_cost", 0)
     if data_schedule is None:
         data_schedule = importlib.import_module("megatron.core.datasets.data_schedule")
-    schedulers = getattr(data_schedule, "scheduler_map", {})
+    if not hasattr(data_schedule, "scheduler_map"):
+        raise ValueError(
+            "omnibal: this version of Megatron-Core has no scheduler_map, which newer versions have; "
+            "call DpBalancedScheduler or DefaultDynamicCPScheduler yourself"
+        )
+    schedulers = data_schedule.scheduler_map
     replaced: Dict[str, type] = {}
     for key, scheduler in list(schedulers.items()):
         name = getattr(key, "value", key)

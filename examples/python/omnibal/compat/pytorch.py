@@ -49,6 +49,11 @@ class LoadBalancer:
     ) -> None:
         self.world_size = whole_number(world_size, "world_size", 1)
         self.device = device
+        if any(isinstance(row, int) for row in seq_length_per_doc):
+            raise ValueError(
+                "omnibal: seq_length_per_doc is a list of numbers, must have a list of lengths for "
+                "each sequence"
+            )
         rows = [whole_numbers(row, "seq_length_per_doc", 1) for row in seq_length_per_doc]
         tokens = {int(row.sum()) for row in rows}
         if len(tokens) != 1 or any(row.ndim != 1 for row in rows):

@@ -45,6 +45,11 @@ def get_seqlen_balanced_partitions(
         raise ValueError(
             "omnibal: there are %d items for %d partitions" % (costs.size, k_partitions)
         )
+    if equal_size is True and costs.size % k_partitions:
+        raise ValueError(
+            "omnibal: there are %d items for %d partitions, must be a multiple; "
+            "equal_size='at_most_one_apart' accepts any number" % (costs.size, k_partitions)
+        )
     if equal_size:
         count = equal_size if isinstance(equal_size, str) else "equal"
         parts = _core.lpt(costs, k_partitions, count=count)
@@ -85,8 +90,8 @@ def get_group_balanced_partitions(
     k_partitions = whole_number(k_partitions, "k_partitions", 1)
     if equal_size and equal_size != "at_most_one_apart" and costs.size % k_partitions:
         raise ValueError(
-            "omnibal: there are %d groups of one uid for %d partitions, must be a multiple"
-            % (costs.size, k_partitions)
+            "omnibal: there are %d groups of one uid for %d partitions, must be a multiple; "
+            "equal_size='at_most_one_apart' accepts any number" % (costs.size, k_partitions)
         )
     parts = get_seqlen_balanced_partitions(costs, k_partitions, equal_size)
     return [[i for g in part for i in range(first[g], ends[g])] for part in parts]
@@ -129,6 +134,13 @@ def rearrange_micro_batches(
         return [[] for _ in range(least)]
     _check_sum(lengths)
     tokens = lengths.reshape(-1, force_group_size).sum(axis=1)
+    if oversized == "reject" and int(tokens.max()) > max_token_len:
+        long = int(tokens.argmax())
+        raise ValueError(
+            "omnibal: %s %d has %d tokens, must be at most max_token_len, %d; oversized='own_group' "
+            "accepts it"
+            % ("sample" if force_group_size == 1 else "group", long, tokens[long], max_token_len)
+        )
     work = calculate_workload(lengths)
     _check_sum(work)
     work = work.reshape(-1, force_group_size).sum(axis=1)
