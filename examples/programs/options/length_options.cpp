@@ -92,9 +92,8 @@ CLI::Option* add_length_options(CLI::App& app, length_options& options, image_op
                      "Read the samples from these files; - is the standard input. Formats: JSON (a "
                      "list of records or numbers, columns, a manifest of files, JSON lines), CSV "
                      "with a header, one number per line, NPY, a Megatron index, tar (WebDataset), "
-                     "folders of "
-                     "MosaicML (MDS) and litData, Arrow, Parquet and save_to_disk if built with "
-                     "Arrow C++; also compressed by gzip. Samples are numbered "
+                     "folders of MosaicML (MDS) and litData, and with Arrow C++ also Arrow, "
+                     "Parquet and save_to_disk; also compressed by gzip. Samples are numbered "
                      "from 0 through all files. Default: a synthetic data set")
           ->type_name("FILE");
   auto* const tokens =
@@ -132,10 +131,12 @@ CLI::Option* add_length_options(CLI::App& app, length_options& options, image_op
   } else {
     options.fields.images.clear();
   }
+  // The names are in the text, because one line of the help is too short for them.
   app.add_option("--format", options.format,
-                 "Read the files in this format; detect chooses by extension and content")
+                 "Read the files in this format: " + CLI::detail::join(names, ", ") +
+                     ". Detect chooses by extension and content")
       ->type_name("NAME")
-      ->check(CLI::IsMember(names))
+      ->check(CLI::IsMember(names).description(""))
       ->capture_default_str()
       ->needs(files);
   return files;
