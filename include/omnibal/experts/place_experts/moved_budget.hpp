@@ -37,20 +37,40 @@ struct placement_step {
   }
 };
 
+/// Returns the indices of the first state and of the later states with more moved copies than all
+/// states before them in the result and fewer than all states after them. The largest load never
+/// increases from state to state, so another state is never better.
+[[nodiscard]] inline std::vector<std::size_t> useful_points(
+    std::span<placement_point const> points) {
+  std::vector<std::size_t> result;
+  for (std::size_t p = points.size(); p-- != 1;) {
+    if (result.empty() || points[p].moved < points[result.back()].moved) result.push_back(p);
+  }
+  // The last state that moves no more copies than the first state is better than those before it.
+  while (result.size() > 1 && points[result[result.size() - 2]].moved <= points[0].moved) {
+    result.pop_back();
+  }
+  result.push_back(0);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
 /// Returns the steps along the convex hull of the states of a layer, as points of moved copies and
-/// largest load.
+/// largest load. Precondition: the largest load of a state is at most the largest load of the state
+/// before it. O(states) (Andrew, 1979).
 [[nodiscard]] inline std::vector<placement_step> hull_steps(
     std::span<placement_point const> points) {
   std::vector<placement_step> result;
-  for (std::size_t from = 0; from + 1 < points.size();) {
-    placement_step best{};
-    for (std::size_t to = from + 1; to != points.size(); ++to) {
-      placement_step const next(points, from, to);
-      if (next.gain > 0 && (best.gain == 0 || next.compare(best) >= 0)) best = next;
+  std::size_t last = 0;
+  for (std::size_t const p : useful_points(points)) {
+    if (points[p].largest_load == points[last].largest_load) continue;
+    placement_step next(points, last, p);
+    while (!result.empty() && next.compare(result.back()) >= 0) {
+      result.pop_back();
+      next = {points, result.empty() ? 0 : result.back().point, p};
     }
-    if (best.gain == 0) break;
-    result.push_back(best);
-    from = best.point;
+    result.push_back(next);
+    last = p;
   }
   return result;
 }

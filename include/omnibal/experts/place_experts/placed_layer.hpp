@@ -222,7 +222,9 @@ class placed_layer {
   void find_shares(std::size_t expert) {
     std::int64_t const load = loads_[expert];
     auto const count = static_cast<std::int64_t>(copies_[expert]);
-    shares_[expert] = {.now = count == 0 ? 0 : load / count,
+    shares_[expert] = {.now = count == 0   ? 0
+                              : count == 1 ? load
+                                           : load / count,
                        .less = count <= 1 ? load : load / (count - 1),
                        .more = load / (count + 1)};
   }
