@@ -60,6 +60,12 @@ template <class Values>
   return text + "}";
 }
 
+/// Returns the only value of an array, without braces: the amounts of one resource.
+template <class Value>
+[[nodiscard]] std::string list_text(Value const (&values)[1]) {
+  return std::string(to_text(values[0]));
+}
+
 /// Returns the text of an error: the name of `function`, followed by all parts, which are texts or
 /// numbers.
 template <class... Part>

@@ -142,6 +142,5 @@ TEST_CASE("wrong arguments of optimizer_steps are errors that name them") {
   };
   CHECK(text(0, 1, 9).starts_with("omnibal::optimizer_steps: steps is 0"));
   CHECK(text(1, 0, 9).starts_with("omnibal::optimizer_steps: ranks is 0"));
-  CHECK(text(1, 1, 8) ==
-        "omnibal::optimizer_steps: sample 0 takes {9}, more than the capacity {8}");
+  CHECK(text(1, 1, 8) == "omnibal::optimizer_steps: sample 0 takes 9, more than the capacity 8");
 }

@@ -427,6 +427,7 @@ class LoadBalancer(Case):
             ([[4, 12]], 2, {"block_size": 3}, "block_size is 3, must divide the 8"),
             ([[0]], 1, {}, "must be at least 1"),
             ([4, 12], 2, {}, "a list of lengths for each sequence"),
+            (np.array([4, 12]), 2, {}, "a list of lengths for each sequence"),
         ):
             with self.assertRaisesRegex(ValueError, text):
                 pytorch.LoadBalancer(rows, ranks, **options)
@@ -534,6 +535,12 @@ class Lhotse(Case):
                     if len(batch) > 1:
                         self.assertLessEqual(self.used(batch, quadratic, padded), 120 + 1e-9)
                 self.assertGreater(max(len(batch) for batch in batches), 3)
+
+    def test_an_example_above_longest_is_a_warning(self):
+        constraint = lhotse.Constraint(30, longest=20)
+        constraint.add(Cut(0, 20.0))
+        with self.assertWarnsRegex(UserWarning, "length 20.5 exceeds longest, 20;"):
+            constraint.add(Cut(1, 20.5))
 
     def test_the_methods_of_a_constraint(self):
         constraint = lhotse.Constraint(10, max_examples=3)

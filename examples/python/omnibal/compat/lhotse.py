@@ -32,7 +32,8 @@ class Constraint:
         max_examples: the limit of the number of examples.
         quadratic: an example of this length counts twice, as with Lhotse's `quadratic_duration`: its
             size is `length + length**2 / quadratic`.
-        longest: the largest length of an example in the data.
+        longest: the largest length of an example in the data. A longer example is a warning,
+            because its batch may exceed the capacity.
         padded: False if examples are concatenated, so that their sizes add up.
     """
 
@@ -74,6 +75,11 @@ class Constraint:
     def add(self, example: Any) -> None:
         """Counts an example of the batch."""
         length = self.measure_length(example)
+        if self.longest is not None and length > self.longest:
+            warnings.warn(
+                "omnibal.compat.lhotse.Constraint: an example of length %s exceeds longest, %s; its "
+                "batch may exceed the capacity" % (length, self.longest)
+            )
         self.examples += 1
         self.current += self.size(length)
         self.longest_seen = max(self.longest_seen, length)

@@ -49,7 +49,7 @@ class LoadBalancer:
     ) -> None:
         self.world_size = whole_number(world_size, "world_size", 1)
         self.device = device
-        if any(isinstance(row, int) for row in seq_length_per_doc):
+        if any(np.ndim(row) == 0 for row in seq_length_per_doc):
             raise ValueError(
                 "omnibal: seq_length_per_doc is a list of numbers, must have a list of lengths for "
                 "each sequence"
