@@ -74,15 +74,42 @@ void theirs(benchmark::State& state, omnibal::prefix_forest const& forest, std::
   return true;
 }();
 
-/// The construction for 100,000 sequences of a given trie.
-void many_sequences(benchmark::State& state) {
-  auto const forest = bench::grpo(1, 6250, 16);
+/// The construction for about 100,000 sequences of a given trie.
+void many_sequences(benchmark::State& state, omnibal::prefix_forest const& forest,
+                    std::uint64_t capacity) {
   omnibal::pack_prefixes_options options;
   options.effort = omnibal::effort::fast;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(omnibal::pack_prefixes(forest, 32768, options));
+    benchmark::DoNotOptimize(omnibal::pack_prefixes(forest, capacity, options));
   }
+  state.counters["sequences"] = static_cast<double>(forest.sequence_count());
 }
-BENCHMARK(many_sequences)->Unit(benchmark::kMillisecond);
+
+[[maybe_unused]] bool const registered_many = [] {
+  struct {
+    char const* name;
+    omnibal::prefix_forest (*make)();
+  } constexpr forests[] = {
+      {"prompts", [] { return bench::grpo(1, 6250, 16); }},
+      {"agents", [] { return bench::agents(1, 6250, 16); }},
+      {"system_prompt", [] { return bench::system_prompt(1, 6250, 16); }},
+      {"branching", [] { return bench::branching(1, 1560); }},
+      {"documents", [] { return bench::documents(1, 4167, 24); }},
+      {"turns", [] { return bench::turns(1, 16'000); }},
+      {"separate", [] { return bench::separate(1, 100'000); }},
+      {"uneven", [] { return bench::uneven(1, 8230); }},
+  };
+  for (auto const& forest : forests) {
+    for (std::uint64_t const capacity : {16384U, 32768U, 131072U}) {
+      auto const name = std::string("pack_prefixes/") + forest.name + "_of_100000/capacity:" +
+                        std::to_string(capacity) + "/fast";
+      benchmark::RegisterBenchmark(
+          name.c_str(),
+          [=](benchmark::State& state) { many_sequences(state, forest.make(), capacity); })
+          ->Unit(benchmark::kMillisecond);
+    }
+  }
+  return true;
+}();
 
 }  // namespace
