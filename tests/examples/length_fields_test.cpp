@@ -3,7 +3,7 @@
 #include "check_contains.hpp"
 #include "decimal.hpp"
 #include "input_error.hpp"
-#include "read_lengths.hpp"
+#include "read_samples.hpp"
 #include "temporary_directory.hpp"
 
 #include <cstdint>
@@ -17,24 +17,15 @@
 
 namespace {
 
-using examples::dataset;
 using examples::field_names;
 using examples::input_format;
 using examples::sample;
-
-std::vector<sample> read(std::filesystem::path const& path, field_names const& fields,
-                         input_format format = input_format::detect) {
-  examples::progress hidden(examples::visibility::hidden);
-  dataset data;
-  examples::read_lengths(path, format, fields, hidden, data);
-  return data.samples;
-}
 
 std::vector<sample> samples_of(std::string const& name, std::string_view text,
                                field_names const& fields,
                                input_format format = input_format::detect) {
   temporary_directory const directory;
-  return read(directory.write(name, text), fields, format);
+  return read_samples(directory.write(name, text), fields, format);
 }
 
 std::string error_of(std::string const& name, std::string_view text, field_names const& fields,
@@ -68,7 +59,8 @@ TEST_CASE("a path leads through objects") {
   CHECK(samples_of("part-0", first + "\n" + second, fields) == both);
   temporary_directory const directory;
   directory.write("a.jsonl", first + "\n" + second);
-  CHECK(read(directory.write("m.json", R"({"a": {"token_lengths": "a.jsonl"}})"), fields) == both);
+  CHECK(read_samples(directory.write("m.json", R"({"a": {"token_lengths": "a.jsonl"}})"), fields) ==
+        both);
 }
 
 TEST_CASE("a field with the whole name comes before a path") {

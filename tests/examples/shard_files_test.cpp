@@ -4,7 +4,7 @@
 /// read.
 #include "check_contains.hpp"
 #include "input_error.hpp"
-#include "read_lengths.hpp"
+#include "read_samples.hpp"
 #include "temporary_directory.hpp"
 
 #include <bit>
@@ -22,23 +22,14 @@
 namespace {
 
 using namespace std::string_view_literals;
-using examples::dataset;
 using examples::field_names;
 using examples::input_format;
 using examples::sample;
 
-std::vector<sample> read(std::filesystem::path const& path, field_names const& fields,
-                         input_format format = input_format::detect) {
-  examples::progress hidden(examples::visibility::hidden);
-  dataset data;
-  examples::read_lengths(path, format, fields, hidden, data);
-  return data.samples;
-}
-
 /// The text of the error that reading gives; empty if there is none.
 std::string error_of(std::filesystem::path const& path, field_names const& fields) {
   try {
-    read(path, fields);
+    read_samples(path, fields);
   } catch (examples::input_error const& error) {
     return error.what();
   }
@@ -192,12 +183,12 @@ TEST_CASE("integers, floats and arrays of MosaicML's shards are lengths") {
   std::filesystem::path const index = data.write(directory);
   std::vector<sample> const all{{0, 3}, {0, 0}, {0, 300}};
   for (std::filesystem::path const& path : {index, directory.path()}) {
-    for (std::string const name : {"n", "i"}) CHECK(read(path, text_field(name)) == all);
-    for (std::string const name : {"t", "any"}) CHECK(read(path, list_field(name)) == all);
-    CHECK(read(path, list_field("fixed")) == std::vector<sample>{{0, 2}, {0, 2}, {0, 2}});
-    CHECK(read(path, text_field("f", "8")) == all);
-    CHECK(read(path, {.tokens = "n"}) == std::vector<sample>{{4, 3}, {4, 0}, {4, 300}});
-    CHECK(read(path, text_field("n"), input_format::mds) == all);
+    for (std::string const name : {"n", "i"}) CHECK(read_samples(path, text_field(name)) == all);
+    for (std::string const name : {"t", "any"}) CHECK(read_samples(path, list_field(name)) == all);
+    CHECK(read_samples(path, list_field("fixed")) == std::vector<sample>{{0, 2}, {0, 2}, {0, 2}});
+    CHECK(read_samples(path, text_field("f", "8")) == all);
+    CHECK(read_samples(path, {.tokens = "n"}) == std::vector<sample>{{4, 3}, {4, 0}, {4, 300}});
+    CHECK(read_samples(path, text_field("n"), input_format::mds) == all);
   }
   // Two shards, and the index in another layout.
   std::string const bytes = data.bytes();
@@ -205,7 +196,7 @@ TEST_CASE("integers, floats and arrays of MosaicML's shards are lengths") {
   directory.write("index.json", "{ \"version\": 2, \"shards\" :\n[ " +
                                     data.about("s.mds", bytes.size()) + ", " +
                                     data.about("b/s.mds", bytes.size()) + "]}");
-  CHECK(read(directory.path(), text_field("n")).size() == 6);
+  CHECK(read_samples(directory.path(), text_field("n")).size() == 6);
 }
 
 TEST_CASE("a shard of MosaicML that is compressed is expanded, or the command is named") {
@@ -217,7 +208,7 @@ TEST_CASE("a shard of MosaicML that is compressed is expanded, or the command is
   directory.write("s.mds.zstd", zstd_frame(bytes));
   std::string const message = error_of(directory.path(), text_field("n"));
   if (message.empty()) {
-    CHECK(read(directory.path(), text_field("n")).size() == 3);
+    CHECK(read_samples(directory.path(), text_field("n")).size() == 3);
   } else {
     check_contains(message, {"s.mds.zstd", "is a zstd file", "zstd -dc "});
   }
@@ -233,7 +224,7 @@ TEST_CASE("a shard of MosaicML that is compressed is expanded, or the command is
   REQUIRE(large.starts_with("\x1f\x8b"));
   directory.write("s.mds", large);
   directory.write("index.json", "{\"shards\": [" + data.about("s.mds", large.size()) + "]}");
-  CHECK(read(directory.path(), text_field("n")) == std::vector<sample>(0x8b1f, {0, 5}));
+  CHECK(read_samples(directory.path(), text_field("n")) == std::vector<sample>(0x8b1f, {0, 5}));
 }
 
 TEST_CASE("an index of MosaicML that is not understood is refused") {
@@ -331,11 +322,11 @@ TEST_CASE("integers, floats and arrays of litData's chunks are lengths") {
   std::filesystem::path const index = data.write(directory);
   std::vector<sample> const all{{0, 3}, {0, 0}, {0, 300}};
   for (std::filesystem::path const& path : {index, directory.path()}) {
-    CHECK(read(path, text_field("n")) == all);
-    CHECK(read(path, text_field("f", "8")) == all);
+    CHECK(read_samples(path, text_field("n")) == all);
+    CHECK(read_samples(path, text_field("f", "8")) == all);
     for (std::string const name : {"ids", "t", "m", "d.a"}) {
       INFO(name);
-      CHECK(read(path, list_field(name)) == all);
+      CHECK(read_samples(path, list_field(name)) == all);
     }
   }
   check_contains(error_of(index, text_field("d.b")), {"chunk-0-0.bin", "\"d.b\"", "\"str\""});
@@ -347,7 +338,7 @@ TEST_CASE("integers, floats and arrays of litData's chunks are lengths") {
   directory.write("chunk-0-0.zstd:4.bin", zstd_frame(data.bytes()));
   std::string const message = error_of(index, text_field("n"));
   if (message.empty()) {
-    CHECK(read(index, text_field("n")) == all);
+    CHECK(read_samples(index, text_field("n")) == all);
   } else {
     check_contains(message, {"zstd:4.bin", "is a zstd file", "zstd -dc "});
   }
@@ -361,8 +352,8 @@ TEST_CASE("items of litData that are one array have no names") {
       R"({"chunks": [{"chunk_bytes": 9, "chunk_size": 2, "filename": "c.bin"}], "config": )"
       R"({"data_format": ["no_header_tensor:16"], "data_spec": )"
       R"("[1, {\"type\": null, \"context\": null, \"children_spec\": []}]"}})");
-  CHECK(read(index, {}) == std::vector<sample>{{0, 3}, {0, 0}});
-  CHECK(read(index, {.token_scale = "0.5"}) == std::vector<sample>{{0, 2}, {0, 0}});
+  CHECK(read_samples(index, {}) == std::vector<sample>{{0, 3}, {0, 0}});
+  CHECK(read_samples(index, {.token_scale = "0.5"}) == std::vector<sample>{{0, 2}, {0, 0}});
   check_contains(error_of(index, text_field("n")), {"without names", "--token-field"});
   directory.write("c.bin", shard({{"xxxxxx"}, {""}}, {true}));
   check_contains(error_of(index, {}), {"c.bin", "6 bytes of the encoding no_header_tensor:16"});
