@@ -41,6 +41,8 @@ ALGORITHMS = {
     "prefix_loss_weights": "prefix/prefix_layout",
     "slice_prefixes": "prefix/prefix_masks",
     "block_prefixes": "prefix/prefix_masks",
+    "slice_sequence": "pipeline/slice_sequences",
+    "slice_sequences": "pipeline/slice_sequences",
     "place_experts": "experts/place_experts",
     "split_experts": "experts/split_experts",
     "spill_experts": "experts/spill_experts",

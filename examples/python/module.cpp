@@ -63,6 +63,9 @@ void define(pybind11::module_& module);
 namespace sampling {
 void define(pybind11::module_& module);
 }
+namespace slices {
+void define(pybind11::module_& module);
+}
 
 namespace results {
 
@@ -312,4 +315,5 @@ PYBIND11_MODULE(_core, module) {
   prefix_steps::define(module);
   samplers::define(module);
   sampling::define(module);
+  slices::define(module);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forests of prefixes, their packings, micro-batches, exchanges, layouts and masks."""
+"""Forests of prefixes, their packings, micro-batches, exchanges, layouts and masks; slices."""
 
 import copy
 import pickle
@@ -497,6 +497,108 @@ class Layouts(unittest.TestCase):
                 call()
 
 
+class Slices(unittest.TestCase):
+    @staticmethod
+    def attention(tokens):
+        return 40 * tokens + tokens * (tokens + 1) // 2
+
+    def test_the_largest_slice_is_smallest(self):
+        for length, count in ((1000, 3), (257, 2), (64, 4), (30, 1), (640, 12)):
+            places = omnibal.slice_sequence(length, count, self.attention, block=64)
+            blocks = -(-length // 64)
+            self.assertEqual(places.size, min(count, blocks) + 1)
+            self.assertEqual((places[0], places[-1]), (0, length))
+            self.assertTrue((places[:-1] % 64 == 0).all())
+            largest = np.diff(self.attention(places)).max()
+            self.assertEqual(largest, self.best(length, min(count, blocks)))
+            numbers = omnibal.slice_sequence(
+                length, count, lambda tokens: self.attention(tokens) / 2, block=64)
+            self.assertEqual(numbers.tolist(), places.tolist())
+
+    def best(self, length, count):
+        """The least largest cost of slices, by dynamic programming over the ends of blocks."""
+        ends = [*range(64, length, 64), length]
+        cost = [0] + [self.attention(end) for end in ends]
+        best = [0] + [float("inf")] * len(ends)
+        for _ in range(count):
+            best = [min((max(best[i], cost[j] - cost[i]) for i in range(j)), default=float("inf"))
+                    for j in range(len(cost))]
+        return best[-1]
+
+    def test_slices_are_within_the_limit_and_cover_each_sequence(self):
+        lengths = np.random.RandomState(9).randint(1, 2000, 30)
+        limit = int(self.attention(600))
+        for cost, most in ((self.attention, limit), (lambda n: self.attention(n) * 1.0, limit),
+                           (self.attention, float(limit)), (self.attention, np.float32(limit))):
+            slices = omnibal.slice_sequences(lengths, most, cost, block=32)
+            covered = [np.zeros(length, dtype=int) for length in lengths]
+            costs = []
+            for parts in slices:
+                costs.append(sum(self.attention(last) - self.attention(first)
+                                 for _, first, last in parts))
+                whole = len(parts) > 1
+                for sequence, first, last in parts:
+                    covered[sequence][first:last] += 1
+                    self.assertTrue(not whole or (first, last) == (0, lengths[sequence]))
+            self.assertTrue(all((tokens == 1).all() for tokens in covered))
+            self.assertLessEqual(max(costs), limit)
+            self.assertEqual(slices.largest, max(costs))
+            self.assertEqual(type(slices.largest), int if cost is self.attention and most is limit
+                             else float)
+            self.assertEqual(slices.slice_counts.sum(), len(slices))
+            long = (lengths > 600).sum()
+            self.assertTrue((slices.slice_counts[:long] > 1).all())
+            self.assertTrue((slices.slice_counts[long:] == 1).all())
+            self.assertEqual(slices[-1], slices[len(slices) - 1])
+            self.assertEqual(slices.sequences.size, slices.offsets[-1])
+
+    def test_costs_of_the_package(self):
+        model = omnibal.LanguageModel(2, 64, 4, 128, 1000)
+        places = omnibal.slice_sequence(4096, 4, model.document_cost)
+        self.assertTrue((np.diff(np.diff(places)) <= 0).all())
+        affine = omnibal.affine_fit([1, 2, 3], [13, 23, 33])
+        self.assertEqual(len(omnibal.slice_sequences([300, 200], 2500, affine)), 3)
+        work = omnibal.PrefixWork()
+        self.assertEqual(omnibal.slice_sequence(512, 2, lambda n: work(0, n)).tolist(), [0, 256, 512])
+
+    def test_the_cost_is_called_once(self):
+        calls = []
+
+        def cost(tokens):
+            calls.append(tokens.tolist())
+            return tokens
+
+        omnibal.slice_sequences([300, 100, 100], 128, cost)
+        self.assertEqual(calls, [[100, 128, 256, 300]])
+
+    def test_errors(self):
+        one, many = omnibal.slice_sequence, omnibal.slice_sequences
+        for text, call in (
+            ("slice_sequence: length is 0", lambda: one(0, 2, np.abs)),
+            ("slice_sequence: slices is 0", lambda: one(4, 0, np.abs)),
+            ("slice_sequence: slices is -1", lambda: one(4, -1, np.abs)),
+            ("slice_sequence: block is 0", lambda: one(4, 1, np.abs, block=0)),
+            ("slice_sequence: cost returned 2 values for 1 numbers of tokens",
+             lambda: one(4, 1, lambda n: [1, 2])),
+            (r"slice_sequence: cost\(256\) is 1.*, less than cost\(128\)",
+             lambda: one(256, 1, lambda n: 256 - n + 1)),
+            (r"cost\(4\) is -4", lambda: one(4, 1, lambda n: -n)),
+            ("the type of the result of cost is <U1", lambda: one(4, 1, lambda n: ["a"])),
+            (r"slice_sequences: lengths\[1\] is 0", lambda: many([4, 0], 4, np.abs)),
+            ("slice_sequences: limit is 0", lambda: many([4], 0, np.abs)),
+            ("slice_sequences: limit must be a number", lambda: many([4], [4], np.abs)),
+            ("slice_sequences: block is -1", lambda: many([4], 4, np.abs, block=-1)),
+            ("sequence 0 of 300 tokens has a block that costs more than limit, which is 5",
+             lambda: many([300], 5, np.abs)),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                call()
+        with self.assertRaisesRegex(TypeError, "cost is a int, must be a function of an array"):
+            one(4, 1, 5)
+        with self.assertRaises(ZeroDivisionError):
+            one(4, 1, lambda n: 1 // 0)
+
+
 class Copies(unittest.TestCase):
     STEPS = omnibal.balance_prefixes(SEQUENCES, 2, 120)
     RESULTS = (
@@ -506,6 +608,7 @@ class Copies(unittest.TestCase):
         omnibal.pack_prefixes(FOREST, 100),
         STEPS,
         omnibal.prefix_exchange(FOREST, [0, 50, 96], STEPS, 4),
+        omnibal.slice_sequences([700, 100], 300, np.abs),
     )
 
     def members(self, result):

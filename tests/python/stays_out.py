@@ -125,8 +125,6 @@ REASONS = {
         "place_encoder",
         "select_activations",
         "simulate_encoder",
-        "slice_sequence",
-        "slice_sequences",
         "tabulate_context_cost",
         "two_point_probe",
         "write_trace",

@@ -1101,6 +1101,40 @@ Schedule = Union[
     ListedSchedule,
 ]
 
+class SequenceSlices:
+    """The slices of a step, from `slice_sequences`: a sequence of lists of (sequence, first, last).
+
+    The tokens of a part are sequence[first:last].
+
+    Example:
+        >>> slices = omnibal.slice_sequences([512, 100, 28], 256, lambda tokens: tokens)
+        >>> slices
+        SequenceSlices(3 slices, 4 parts, largest 256)
+        >>> slices[1], slices[2]
+        ([(0, 256, 512)], [(1, 0, 100), (2, 0, 28)])
+        >>> slices.slice_counts.tolist()
+        [2, 1]
+    """
+
+    @property
+    def offsets(self) -> Indices: ...
+    @property
+    def sequences(self) -> Indices: ...
+    @property
+    def firsts(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def lasts(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def slice_counts(self) -> Indices: ...
+    @property
+    def largest(self) -> Union[int, float]: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, slice: int) -> List[Tuple[int, int, int]]: ...
+    @overload
+    def __getitem__(self, slice: slice) -> List[List[Tuple[int, int, int]]]: ...
+    def __iter__(self) -> Iterator[List[Tuple[int, int, int]]]: ...
+
 class MicroBatchOrder:
     """An order of the micro-batches of a step, from `order_micro_batches`.
 
@@ -3870,4 +3904,60 @@ def list_schedule(
         >>> print(found.to_csv(), end="")
         0F0,0F1,0F2,0I0,0I1,0I2,0W0,0W1,0W2
         1F0,1I0,1W0,1F1,1I1,1W1,1F2,1I2,1W2
+    """
+
+def slice_sequence(
+    length: int,
+    slices: int,
+    cost: Callable[[npt.NDArray[np.int64]], npt.ArrayLike],
+    *,
+    block: int = 128,
+) -> npt.NDArray[np.int64]:
+    """Cuts a sequence into slices so that the largest cost of a slice is smallest.
+
+    Args:
+        length: the number of tokens of the sequence.
+        slices: the number of slices; a sequence of fewer blocks has fewer slices.
+        cost: a function that is called once with an array of numbers of tokens, and returns the cost of
+            the first n tokens for each number n. `LanguageModel.document_cost` is one.
+        block: slices end at multiples of this number of tokens, or at the end of the sequence.
+
+    Returns:
+        The places of the cuts in tokens, from 0 to `length`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> attention = lambda tokens: tokens * (tokens + 1) // 2
+        >>> omnibal.slice_sequence(4096, 4, attention).tolist()
+        [0, 2048, 2944, 3584, 4096]
+    """
+
+def slice_sequences(
+    lengths: Integers,
+    limit: float,
+    cost: Callable[[npt.NDArray[np.int64]], npt.ArrayLike],
+    *,
+    block: int = 128,
+) -> SequenceSlices:
+    """Cuts long sequences and packs short ones into slices whose cost is at most the limit.
+
+    Args:
+        lengths: the number of tokens of each sequence.
+        limit: the maximum cost of a slice, in the unit of `cost`.
+        cost: a function that is called once with an array of numbers of tokens, and returns the cost of
+            the first n tokens for each number n. `LanguageModel.document_cost` is one.
+        block: slices end at multiples of this number of tokens, or at the end of their sequence.
+
+    Returns:
+        `SequenceSlices`: first the slices of the long sequences, in their order.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> slices = omnibal.slice_sequences([1000, 300, 200], 520, lambda tokens: tokens)
+        >>> slices[:]
+        [[(0, 0, 512)], [(0, 512, 1000)], [(1, 0, 300), (2, 0, 200)]]
     """
