@@ -107,6 +107,31 @@ class integer_list {
   return given.is_none() ? integer_list() : integer_list(function, name, given);
 }
 
+/// A key for each sample: an integer, or a text.
+class key_list {
+ public:
+  key_list(std::string const& function, py::handle given) {
+    py::array array = any_array(function, "keys", given);
+    if (array.ndim() != 1) {
+      reject(function, "keys have " + std::to_string(array.ndim()) + " dimensions, must have 1");
+    }
+    char const kind = array.dtype().kind();
+    if (kind == 'U' || kind == 'S') {
+      // The order of the sets does not depend on the order of the keys.
+      auto const unique = py::module_::import("numpy").attr("unique");
+      array = py::array(py::tuple(unique(array, py::arg("return_inverse") = true))[1]);
+    }
+    numbers_ = as_integers(function, "keys", array, "integers or texts");
+  }
+
+  [[nodiscard]] arrays::integers values() const {
+    return {numbers_.data(), static_cast<std::size_t>(numbers_.size())};
+  }
+
+ private:
+  integer_array numbers_{0};
+};
+
 /// Indices of 32 bits.
 [[nodiscard]] inline std::vector<std::uint32_t> to_indices(std::string const& function,
                                                            std::string const& name,

@@ -32,6 +32,17 @@ ALGORITHMS = {
     "pack_levels": "hierarchy/pack_levels",
     "cu_seqlens": "pack/cu_seqlens",
     "pack_prefixes": "prefix/pack_prefixes",
+    "build_prefix_forest": "prefix/build_prefix_forest",
+    "prefix_bound": "prefix/prefix_bound",
+    "balance_prefixes": "prefix/balance_prefixes",
+    "prefix_work_of": "prefix/prefix_work",
+    "prefix_exchange": "prefix/prefix_exchange",
+    "layout_prefixes": "prefix/prefix_layout",
+    "prefix_loss_weights": "prefix/prefix_layout",
+    "slice_prefixes": "prefix/prefix_masks",
+    "block_prefixes": "prefix/prefix_masks",
+    "slice_sequence": "pipeline/slice_sequences",
+    "slice_sequences": "pipeline/slice_sequences",
     "place_experts": "experts/place_experts",
     "split_experts": "experts/split_experts",
     "spill_experts": "experts/spill_experts",
@@ -90,6 +101,7 @@ CLASSES = {
     "mixture": "sample/mixture",
     "batch_mixture": "sample/batch_mixture",
     "sample_histogram": "pack/sample_histogram",
+    "prefix_forest": "prefix/prefix_forest",
 }
 
 DETAILS = "Details, with the names of C++, where `options.x` is the argument `x`:"

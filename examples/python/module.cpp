@@ -51,10 +51,19 @@ void define(pybind11::module_& module);
 namespace prefixes {
 void define(pybind11::module_& module);
 }
+namespace prefix_layouts {
+void define(pybind11::module_& module);
+}
+namespace prefix_steps {
+void define(pybind11::module_& module);
+}
 namespace samplers {
 void define(pybind11::module_& module);
 }
 namespace sampling {
+void define(pybind11::module_& module);
+}
+namespace slices {
 void define(pybind11::module_& module);
 }
 
@@ -244,11 +253,20 @@ std::string to_python_text(std::string text) {
   replace_all(text, "omnibal::mixture: ", "omnibal.Mixture: ");
   replace_all(text, "omnibal::online_packer: ", "omnibal.OnlinePacker: ");
   replace_all(text, "omnibal::online_padded_packer: ", "omnibal.OnlinePaddedPacker: ");
+  replace_all(text, "omnibal::build_prefix_forest: blocks.", "omnibal.build_prefix_forest: ");
+  replace_all(text, "omnibal::build_prefix_forest: hashes",
+              "omnibal.build_prefix_forest: sequences");
+  replace_all(text, "because blocks.", "because ");
+  replace_all(text, "omnibal::build_prefix_forest: nodes.", "omnibal.PrefixForest: ");
+  replace_all(text, ", or no_parent", ", or -1");
+  replace_all(text, "omnibal::prefix_forest: ", "omnibal.PrefixForest: ");
+  replace_all(text, "omnibal::prefix_work: ", "omnibal.PrefixWork: ");
   replace_all(text, "omnibal::recompute_lists: ", "omnibal.PipelinePlan.recompute_lists: ");
   replace_all(text, "omnibal::step_sampler: ", "omnibal.StepSampler: ");
   replace_all(text, "omnibal::write_megatron_layout: ", "omnibal.PipelinePlan.megatron_layout: ");
   replace_all(text, "omnibal::write_schedule: ", "omnibal.ListedSchedule.to_csv: ");
   replace_all(text, "omnibal::", "omnibal.");
+  replace_all(text, "options.packing.", "");
   replace_all(text, "options.schedule.", "");
   replace_all(text, "options.", "");
   replace_all(text, "machine.memory_bytes", "memory");
@@ -293,6 +311,9 @@ PYBIND11_MODULE(_core, module) {
   pipeline::define(module);
   plans::define(module);
   prefixes::define(module);
+  prefix_layouts::define(module);
+  prefix_steps::define(module);
   samplers::define(module);
   sampling::define(module);
+  slices::define(module);
 }

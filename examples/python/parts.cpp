@@ -153,20 +153,9 @@ groups balance_set_cost(py::object const& lengths, std::int64_t count, std::stri
 }
 
 groups bundle_by(py::object const& keys) {
-  std::string const name = "bundle_by";
-  py::array array = convert::any_array(name, "keys", keys);
-  if (array.ndim() != 1) {
-    convert::reject(name, "keys have " + std::to_string(array.ndim()) + " dimensions, must have 1");
-  }
-  char const kind = array.dtype().kind();
-  if (kind == 'U' || kind == 'S') {
-    // The order of the bundles does not depend on the order of the keys.
-    auto const unique = py::module_::import("numpy").attr("unique");
-    array = py::array(py::tuple(unique(array, py::arg("return_inverse") = true))[1]);
-  }
-  auto const numbers = convert::as_integers(name, "keys", array, "integers or texts");
-  arrays::integers const values(numbers.data(), static_cast<std::size_t>(numbers.size()));
-  return results::to_groups(released([&] { return omnibal::bundle_by(values, std::identity{}); }));
+  convert::key_list const list("bundle_by", keys);
+  return results::to_groups(
+      released([&] { return omnibal::bundle_by(list.values(), std::identity{}); }));
 }
 
 py::object bundle_loads(groups const& bundles, py::object const& demands) {

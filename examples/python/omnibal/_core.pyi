@@ -276,6 +276,106 @@ class PatternPlan:
     def __eq__(self, other: object) -> bool: ...
     __hash__: None  # type: ignore[assignment]
 
+class PrefixForest:
+    """The prefixes that sequences share, from `build_prefix_forest`, or from nodes that you have.
+
+    A sequence is the path from a root to the node at which it ends. All arrays are read-only views.
+
+    Args:
+        parents: the parent of each node, -1 or 2**32 - 1 for a root, in any order.
+        lengths: the number of tokens of each node, without the tokens of its ancestors.
+        ends: the node at which each sequence ends.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> forest = omnibal.PrefixForest(parents=[-1, 0, 0], lengths=[2, 1, 2], ends=[1, 2, 0])
+        >>> forest
+        PrefixForest(3 nodes, 3 sequences, 5 of 9 tokens)
+        >>> forest == omnibal.build_prefix_forest([[7, 7, 1], [7, 7, 2, 3], [7, 7]])
+        True
+        >>> forest.depths.tolist(), forest.sequence_tokens.tolist()
+        ([2, 3, 4], [3, 4, 2])
+    """
+
+    def __init__(self, parents: Integers, lengths: Integers, ends: Integers) -> None: ...
+    @property
+    def parents(self) -> Indices: ...
+    @property
+    def lengths(self) -> npt.NDArray[np.uint64]: ...
+    @property
+    def depths(self) -> npt.NDArray[np.uint64]: ...
+    @property
+    def subtree_ends(self) -> Indices: ...
+    @property
+    def first_sequences(self) -> Indices: ...
+    @property
+    def ends(self) -> Indices: ...
+    @property
+    def sequence_tokens(self) -> npt.NDArray[np.uint64]: ...
+    @property
+    def sequence_count(self) -> int: ...
+    @property
+    def trie_tokens(self) -> int: ...
+    @property
+    def all_tokens(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+Prefixes = Union[PrefixForest, Sequence[Integers]]
+"""A `PrefixForest`, or the token ids of each sequence: a list of lists, of arrays, or an array of rows."""
+
+class PrefixWork:
+    """The work of tokens with causal attention, for `balance_prefixes` and `prefix_work_of`.
+
+    The default is the work of Megatron-Core for a hidden size of 4,096, for which attention equals all
+    other work at 24,576 tokens.
+
+    Args:
+        token: the work of a token without attention.
+        pair: the work of a token for each token that it attends to, including itself.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> work = omnibal.PrefixWork(token=1, pair=0.5)
+        >>> work
+        PrefixWork(token 1, pair 0.5)
+        >>> work(0, 4), work([0, 2], 4).tolist()
+        (9.0, [9.0, 5.5])
+    """
+
+    def __init__(self, token: float = 1.0, pair: float = 8.138020833333333e-05) -> None: ...
+    @property
+    def token(self) -> float: ...
+    @property
+    def pair(self) -> float: ...
+    def __call__(self, begin: Integers, end: Integers) -> Any:
+        """Returns the work of the tokens from position `begin` to `end`, or works for arrays."""
+    def __eq__(self, other: object) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
+class PrefixBounds:
+    """The lower bounds of `prefix_bound` on the tokens and on the groups of every packing.
+
+    Example:
+        >>> bounds = omnibal.prefix_bound([[7, 7, 1], [7, 7, 2, 3], [9]], 4)
+        >>> bounds
+        PrefixBounds(at least 8 tokens, at least 2 groups)
+        >>> bounds.tokens, bounds.groups
+        (8, 2)
+    """
+
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def groups(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+
 class PrefixPacking:
     """Groups of sequences that share prefixes: a sequence of its groups.
 
@@ -298,6 +398,8 @@ class PrefixPacking:
     @property
     def computed_tokens(self) -> int: ...
     @property
+    def forest(self) -> PrefixForest: ...
+    @property
     def trie_tokens(self) -> int: ...
     @property
     def all_tokens(self) -> int: ...
@@ -312,20 +414,13 @@ class PrefixPacking:
     def __getitem__(self, group: slice) -> List[Indices]: ...
     def __iter__(self) -> Iterator[Indices]: ...
     def layout(self, group: int) -> Dict[str, Indices]:
-        """Returns the tokens of a group in depth-first order, as attention kernels need them.
-
-        Token q may attend to token k if k <= q < token_ends[k]. The tokens of segment s are
-        sequences[sources[s]][positions[a] : positions[b - 1] + 1], where a and b are cu_seqlens[s]
-        and cu_seqlens[s + 1].
+        """Returns the layout of a group as `layout_prefixes` does.
 
         Args:
             group: the number of the group.
 
         Returns:
-            Arrays of uint32 by name: `sequences` of the group and the segment at which each one
-            `ends`; for each segment `sources`, `parents` and `subtree_ends`; `cu_seqlens` of the
-            segments; for each token `positions`, `token_ends` and `predictors`, the token whose
-            output predicts it. 2**32 - 1 stands for no segment and no token.
+            The arrays of `layout_prefixes` by name.
 
         Raises:
             IndexError: if there is no such group.
@@ -334,8 +429,6 @@ class PrefixPacking:
             >>> layout = omnibal.pack_prefixes([[7, 7, 1], [7, 7, 2, 3]], 6).layout(0)
             >>> layout["cu_seqlens"].tolist(), layout["positions"].tolist()
             ([0, 2, 3, 5], [0, 1, 2, 2, 3])
-            >>> layout["token_ends"].tolist()
-            [5, 5, 3, 5, 5]
         """
 
 class ExpertPlacement:
@@ -437,6 +530,44 @@ class Steps:
     def __iter__(self) -> Iterator[List[Indices]]: ...
     def is_repeat(self, step: int, rank: int) -> bool:
         """Returns True if the groups of this cell fill the step and ran in another cell."""
+
+class PrefixSteps(Steps):
+    """Micro-batches of sequences that share prefixes, from `balance_prefixes`.
+
+    These are `Steps` of sequences: steps[m, r] has the sequences of micro-batch m of rank r. Each
+    sequence is in one micro-batch or oversized. A micro-batch counts each shared token once.
+
+    Example:
+        >>> steps = omnibal.balance_prefixes([[7, 7, 7, 1], [7, 7, 7, 2], [8, 4, 3, 5]], 2, 6)
+        >>> steps
+        PrefixSteps(1 step of 2 ranks, 9 tokens, 0 oversized sequences)
+        >>> steps[0, 0].tolist(), steps.tokens.tolist()
+        ([0, 1], [[5, 4]])
+    """
+
+    @property
+    def oversized(self) -> Indices: ...
+    @property
+    def tokens(self) -> npt.NDArray[np.uint64]: ...
+    @property
+    def work(self) -> npt.NDArray[np.float64]: ...
+    @property
+    def computed_tokens(self) -> int: ...
+    @property
+    def forest(self) -> PrefixForest: ...
+    def layout(self, step: int, rank: int) -> Dict[str, Indices]:
+        """Returns the layout of a micro-batch as `layout_prefixes` does.
+
+        Args:
+            step: the number of the micro-batch on its rank.
+            rank: the rank.
+
+        Returns:
+            The arrays of `layout_prefixes` by name.
+
+        Raises:
+            IndexError: if there is no such step or rank.
+        """
 
 class TunedCapacity:
     """A capacity that `tune_capacity` tried, and the packing under this capacity.
@@ -690,6 +821,25 @@ class ExchangePlan:
     def inverse(self) -> "ExchangePlan":
         """Returns the plan that sends all samples back to their places before the exchange."""
     def __len__(self) -> int: ...
+
+class PrefixExchangePlan:
+    """An exchange that moves a shared prefix once to each rank, from `prefix_exchange`.
+
+    Sample k of `plan` is the tokens of node nodes[k] of the forest, for one rank.
+
+    Example:
+        >>> forest = omnibal.build_prefix_forest([[7, 7, 1], [7, 7, 2], [9]])
+        >>> moved = omnibal.prefix_exchange(forest, [0, 1, 3], omnibal.Groups([0, 2, 3], [0, 1, 2]), 4)
+        >>> moved
+        PrefixExchangePlan(4 copies of nodes, 2 ranks, 4 bytes moved)
+        >>> moved.nodes.tolist(), moved.plan.arrivals.tolist()
+        ([0, 1, 2, 3], [[0, 1, 2], [3]])
+    """
+
+    @property
+    def plan(self) -> ExchangePlan: ...
+    @property
+    def nodes(self) -> Indices: ...
 
 class Placement:
     """The rank of each part, from `placement`.
@@ -950,6 +1100,40 @@ Schedule = Union[
     Literal["gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_v", "v_half", "v_min"],
     ListedSchedule,
 ]
+
+class SequenceSlices:
+    """The slices of a step, from `slice_sequences`: a sequence of lists of (sequence, first, last).
+
+    The tokens of a part are sequence[first:last].
+
+    Example:
+        >>> slices = omnibal.slice_sequences([512, 100, 28], 256, lambda tokens: tokens)
+        >>> slices
+        SequenceSlices(3 slices, 4 parts, largest 256)
+        >>> slices[1], slices[2]
+        ([(0, 256, 512)], [(1, 0, 100), (2, 0, 28)])
+        >>> slices.slice_counts.tolist()
+        [2, 1]
+    """
+
+    @property
+    def offsets(self) -> Indices: ...
+    @property
+    def sequences(self) -> Indices: ...
+    @property
+    def firsts(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def lasts(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def slice_counts(self) -> Indices: ...
+    @property
+    def largest(self) -> Union[int, float]: ...
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, slice: int) -> List[Tuple[int, int, int]]: ...
+    @overload
+    def __getitem__(self, slice: slice) -> List[List[Tuple[int, int, int]]]: ...
+    def __iter__(self) -> Iterator[List[Tuple[int, int, int]]]: ...
 
 class MicroBatchOrder:
     """An order of the micro-batches of a step, from `order_micro_batches`.
@@ -1852,7 +2036,7 @@ def tune_capacity(
     """
 
 def pack_prefixes(
-    sequences: Sequence[Integers],
+    sequences: Prefixes,
     capacity: int,
     *,
     group_price: Optional[int] = None,
@@ -1865,7 +2049,7 @@ def pack_prefixes(
 
     Args:
         sequences: the token ids of each sequence: a list of lists, of arrays, or an array of rows.
-            Arrays of int64 are read without a copy.
+            Arrays of int64 are read without a copy. Or a `PrefixForest`.
         capacity: the maximum number of tokens of a group, with each shared token once.
         group_price: the number of computed tokens that one group less is worth. Default: the
             capacity.
@@ -1887,6 +2071,282 @@ def pack_prefixes(
         >>> packed = omnibal.pack_prefixes(answers, 8)
         >>> packed.groups.tolist(), packed.computed_tokens
         ([[0, 1, 2], [3, 4, 5]], 14)
+    """
+
+def build_prefix_forest(
+    sequences: Sequence[Integers],
+    *,
+    block_tokens: Optional[int] = None,
+    lengths: Optional[Integers] = None,
+) -> PrefixForest:
+    """Builds the forest of the prefixes that sequences share.
+
+    Functions that accept sequences also accept the forest, which they then do not build anew.
+
+    Args:
+        sequences: the token ids of each sequence: a list of lists, of arrays, or an array of rows.
+            Arrays of int64 are read without a copy. With `block_tokens`, the hashes of the blocks of
+            each sequence, such as the blocks of a cache of keys and values.
+        block_tokens: the number of tokens of a block; the last block of a sequence may have fewer.
+            Default: the sequences are token ids.
+        lengths: the number of tokens of each sequence, only with `block_tokens`.
+
+    Returns:
+        A `PrefixForest`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> forest = omnibal.build_prefix_forest([[7, 7, 1], [7, 7, 2, 3], [9]])
+        >>> forest
+        PrefixForest(4 nodes, 3 sequences, 6 of 8 tokens)
+        >>> forest.lengths.tolist(), forest.ends.tolist()
+        ([2, 1, 2, 1], [1, 2, 3])
+        >>> hashes = [[12, 34], [12, 56]]
+        >>> omnibal.build_prefix_forest(hashes, block_tokens=16, lengths=[32, 20]).lengths.tolist()
+        [16, 16, 4]
+    """
+
+def prefix_bound(
+    sequences: Prefixes, capacity: int, *, effort: Effort = "normal"
+) -> PrefixBounds:
+    """Returns lower bounds on the tokens and on the groups of every packing under the capacity.
+
+    Args:
+        sequences: the token ids of each sequence, or a `PrefixForest`.
+        capacity: the maximum number of tokens of a group, with each shared token once.
+        effort: "fast" uses numbers of tokens; "normal" and "thorough" also use linear programs.
+
+    Returns:
+        `PrefixBounds`. Sequences above the capacity do not count.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> sequences = [[1, 2, 3, answer] for answer in range(6)]
+        >>> omnibal.prefix_bound(sequences, 5)
+        PrefixBounds(at least 15 tokens, at least 3 groups)
+    """
+
+def balance_prefixes(
+    sequences: Prefixes,
+    ranks: int,
+    capacity: int,
+    *,
+    cost: Union[PrefixWork, npt.ArrayLike, None] = None,
+    keys: Optional[npt.ArrayLike] = None,
+    max_overload: float = 0.001,
+    exchanges: int = 10000,
+    group_price: Optional[int] = None,
+    multiple_of: int = 1,
+    oversized: Oversized = "list",
+    effort: Effort = "normal",
+    seed: int = 0,
+) -> PrefixSteps:
+    """Packs sequences that share prefixes into micro-batches, the same number on every rank.
+
+    Args:
+        sequences: the token ids of each sequence, or a `PrefixForest`.
+        ranks: the number of data-parallel ranks.
+        capacity: the maximum number of tokens of a micro-batch, with each shared token once.
+        cost: a `PrefixWork`, or an array whose element n is the work of the first n tokens of a path,
+            up to the longest path. Default: `PrefixWork()`.
+        keys: an integer or a text for each sequence, such as its prompt. Sequences with equal keys are
+            on one rank. Default: a sequence may be on any rank.
+        max_overload: the search ends if the largest work of a rank exceeds the mean by at most this
+            share.
+        exchanges: the maximum number of exchanges of sequences between two ranks.
+        group_price: the number of computed tokens that one micro-batch less is worth. Default: the
+            capacity.
+        multiple_of: the number of micro-batches of a rank is a multiple of this number.
+        oversized: where sequences go that exceed the capacity alone: into a list, each into its own
+            micro-batch, or an error.
+        effort: "fast", "normal" or "thorough".
+        seed: other seeds find other micro-batches.
+
+    Returns:
+        `PrefixSteps`: step m has micro-batch m of each rank, and step 0 the most work.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> prompts = [[1, 2, 3, 4], [5, 6, 7, 8]]
+        >>> answers = [prompt + [answer] for prompt in prompts for answer in (10, 11, 12)]
+        >>> steps = omnibal.balance_prefixes(answers, 2, 8, keys=[0, 0, 0, 1, 1, 1])
+        >>> [group.tolist() for group in steps[0]]
+        [[0, 1, 2], [3, 4, 5]]
+        >>> steps.work.round(3).tolist()
+        [7.002, 7.002]
+    """
+
+def prefix_work_of(
+    forest: Prefixes, sequences: Integers, *, cost: Union[PrefixWork, npt.ArrayLike, None] = None
+) -> float:
+    """Returns the work of a group of sequences, with each shared token once.
+
+    Args:
+        forest: a `PrefixForest`, or the token ids of each sequence.
+        sequences: the sequences of the group, as indices.
+        cost: a `PrefixWork`, or an array whose element n is the work of the first n tokens of a path,
+            up to the longest path. Default: `PrefixWork()`.
+
+    Returns:
+        The work, in the unit of `cost`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> forest = omnibal.build_prefix_forest([[7, 7, 1], [7, 7, 2, 3], [9]])
+        >>> omnibal.prefix_work_of(forest, [0, 1], cost=omnibal.PrefixWork(token=1, pair=0))
+        5.0
+        >>> omnibal.prefix_work_of(forest, [0, 1], cost=[0, 10, 12, 13, 14])
+        15.0
+    """
+
+def prefix_exchange(
+    forest: Prefixes,
+    home_offsets: Integers,
+    cells: Union[Steps, Groups],
+    token_bytes: int,
+    *,
+    ranks_per_node: int = 1,
+    node_of: Optional[Integers] = None,
+) -> PrefixExchangePlan:
+    """Plans the exchange that brings each rank the nodes of its sequences, each node once.
+
+    Args:
+        forest: a `PrefixForest`, or the token ids of each sequence.
+        home_offsets: before the exchange, rank r has the sequences home_offsets[r] to
+            home_offsets[r + 1].
+        cells: the result of `balance_prefixes`, or `Groups` of which rank r has the groups r,
+            r + ranks, and so on.
+        token_bytes: the bytes of a token.
+        ranks_per_node: the ranks of a node of the cluster.
+        node_of: the node of the cluster of each rank, if nodes differ in size.
+
+    Returns:
+        A `PrefixExchangePlan`: an `ExchangePlan` whose samples are copies of nodes of the forest.
+
+    Raises:
+        TypeError: if `cells` are neither `Steps` nor `Groups`.
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> forest = omnibal.build_prefix_forest([[7, 7, 1], [7, 7, 2, 3], [9], [8, 4]])
+        >>> steps = omnibal.balance_prefixes(forest, ranks=2, capacity=6)
+        >>> moved = omnibal.prefix_exchange(forest, [0, 1, 4], steps, token_bytes=4)
+        >>> moved.plan.moved_bytes, moved.plan.send_counts(1).tolist()
+        (16, [2, 2])
+    """
+
+def layout_prefixes(forest: Prefixes, group: Integers) -> Dict[str, Indices]:
+    """Returns the tokens of a group in depth-first order, as attention kernels need them.
+
+    Token q may attend to token k if k <= q < token_ends[k]. The tokens of segment s are
+    sequences[sources[s]][positions[a] : positions[b - 1] + 1], where a and b are cu_seqlens[s]
+    and cu_seqlens[s + 1].
+
+    Args:
+        forest: a `PrefixForest`, or the token ids of each sequence.
+        group: the sequences of the group, as indices, such as steps[m, r] of `balance_prefixes`.
+
+    Returns:
+        Arrays of uint32 by name: `sequences` of the group and the segment at which each one
+        `ends`; for each segment its node of the forest in `nodes`, `sources`, `parents` and
+        `subtree_ends`; `cu_seqlens` of the segments; for each token `positions`, `token_ends` and
+        `predictors`, the token whose output predicts it. 2**32 - 1 stands for no segment and no token.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> layout = omnibal.layout_prefixes([[7, 7, 1], [7, 7, 2, 3]], [0, 1])
+        >>> layout["cu_seqlens"].tolist(), layout["positions"].tolist()
+        ([0, 2, 3, 5], [0, 1, 2, 2, 3])
+        >>> layout["token_ends"].tolist()
+        [5, 5, 3, 5, 5]
+    """
+
+def prefix_loss_weights(
+    layout: Mapping[str, Integers], weights: npt.ArrayLike, begins: Integers
+) -> npt.NDArray[np.float64]:
+    """Returns the weight of each token of a layout in the loss: the sum over its sequences.
+
+    The loss of token k is the loss of the output at predictors[k]. The sum of weight times loss is
+    the sum of the losses of the sequences without shared prefixes.
+
+    Args:
+        layout: the arrays of `layout_prefixes`.
+        weights: the factor of the loss of each sequence, in the order of layout["sequences"], such as
+            advantages[layout["sequences"]].
+        begins: the position at which the loss of each sequence begins, such as the length of its
+            prompt, in the same order.
+
+    Returns:
+        A number for each token, float64.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> layout = omnibal.layout_prefixes([[7, 7, 1], [7, 7, 2, 3]], [0, 1])
+        >>> omnibal.prefix_loss_weights(layout, [0.5, 2.0], begins=[1, 2]).tolist()
+        [0.0, 0.5, 0.5, 2.0, 2.0]
+    """
+
+def slice_prefixes(layout: Mapping[str, Integers]) -> Dict[str, npt.NDArray[np.int32]]:
+    """Returns the mask of a layout as slices, for `flex_flash_attn_func` of MagiAttention.
+
+    Args:
+        layout: the arrays of `layout_prefixes`.
+
+    Returns:
+        Arrays of int32 by name: the ranges `q_ranges` and `k_ranges` of each slice, of shape
+        (slices, 2), and `attn_type_map`, 1 for causal and 0 for full attention.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> layout = omnibal.layout_prefixes([[7, 7, 1], [7, 7, 2, 3]], [0, 1])
+        >>> slices = omnibal.slice_prefixes(layout)
+        >>> slices["q_ranges"].tolist(), slices["k_ranges"].tolist()
+        ([[0, 2], [2, 3], [2, 3], [3, 5], [3, 5]], [[0, 2], [2, 3], [0, 2], [3, 5], [0, 2]])
+        >>> slices["attn_type_map"].tolist()
+        [1, 1, 0, 1, 0]
+    """
+
+def block_prefixes(
+    layout: Mapping[str, Integers], *, queries: int = 128, keys: int = 128
+) -> Dict[str, npt.NDArray[np.int32]]:
+    """Returns the blocks of the mask of a layout, for `BlockMask.from_kv_blocks` of FlexAttention.
+
+    The `mask_mod` is (k <= q) & (q < token_ends[k]).
+
+    Args:
+        layout: the arrays of `layout_prefixes`.
+        queries: the number of tokens of a block of queries.
+        keys: the number of tokens of a block of keys.
+
+    Returns:
+        Arrays of int32 by name: `kv_num_blocks` of each row and `kv_indices` of shape (rows, columns)
+        for blocks that are partly masked, `full_kv_num_blocks` and `full_kv_indices` for the others.
+        FlexAttention needs two dimensions before these, for batch and head.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> layout = omnibal.layout_prefixes([[7, 7, 1], [7, 7, 2, 3]], [0, 1])
+        >>> blocks = omnibal.block_prefixes(layout, queries=2, keys=2)
+        >>> blocks["kv_num_blocks"].tolist(), blocks["kv_indices"].tolist()
+        ([1, 1, 3], [[0, 0, 0], [1, 0, 0], [0, 1, 2]])
+        >>> blocks["full_kv_num_blocks"].tolist(), blocks["full_kv_indices"].tolist()
+        ([0, 1, 0], [[0, 0, 0], [0, 0, 0], [0, 0, 0]])
     """
 
 def place_experts(
@@ -3444,4 +3904,60 @@ def list_schedule(
         >>> print(found.to_csv(), end="")
         0F0,0F1,0F2,0I0,0I1,0I2,0W0,0W1,0W2
         1F0,1I0,1W0,1F1,1I1,1W1,1F2,1I2,1W2
+    """
+
+def slice_sequence(
+    length: int,
+    slices: int,
+    cost: Callable[[npt.NDArray[np.int64]], npt.ArrayLike],
+    *,
+    block: int = 128,
+) -> npt.NDArray[np.int64]:
+    """Cuts a sequence into slices so that the largest cost of a slice is smallest.
+
+    Args:
+        length: the number of tokens of the sequence.
+        slices: the number of slices; a sequence of fewer blocks has fewer slices.
+        cost: a function that is called once with an array of numbers of tokens, and returns the cost of
+            the first n tokens for each number n. `LanguageModel.document_cost` is one.
+        block: slices end at multiples of this number of tokens, or at the end of the sequence.
+
+    Returns:
+        The places of the cuts in tokens, from 0 to `length`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> attention = lambda tokens: tokens * (tokens + 1) // 2
+        >>> omnibal.slice_sequence(4096, 4, attention).tolist()
+        [0, 2048, 2944, 3584, 4096]
+    """
+
+def slice_sequences(
+    lengths: Integers,
+    limit: float,
+    cost: Callable[[npt.NDArray[np.int64]], npt.ArrayLike],
+    *,
+    block: int = 128,
+) -> SequenceSlices:
+    """Cuts long sequences and packs short ones into slices whose cost is at most the limit.
+
+    Args:
+        lengths: the number of tokens of each sequence.
+        limit: the maximum cost of a slice, in the unit of `cost`.
+        cost: a function that is called once with an array of numbers of tokens, and returns the cost of
+            the first n tokens for each number n. `LanguageModel.document_cost` is one.
+        block: slices end at multiples of this number of tokens, or at the end of their sequence.
+
+    Returns:
+        `SequenceSlices`: first the slices of the long sequences, in their order.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> slices = omnibal.slice_sequences([1000, 300, 200], 520, lambda tokens: tokens)
+        >>> slices[:]
+        [[(0, 0, 512)], [(0, 512, 1000)], [(1, 0, 300), (2, 0, 200)]]
     """
