@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Machines, training steps, their predictions, and the search of the fastest configuration."""
 
-import ast
 import copy
 import inspect
 import itertools
@@ -362,6 +361,16 @@ class Search(unittest.TestCase):
                               (("recompute", "full"), ("4.08", "computation")),
                               (("sharding", "parameters"), ("3.37", "links"))):
             self.assertEqual(losers[key], expected, key)
+        # The same with --devices 16 --batch 64 --recompute none,full and a file of these lengths.
+        plan = search(LLAMA, sequences=64, tokens=0, lengths=[5000, 300, 200, 4000] * 32, devices=16,
+                      memory_bytes=80 * 10**9, reserve_bytes=8 * 10**9, recompute=["none", "full"],
+                      layer_communication="overlapped")
+        best = plan.best
+        self.assertEqual((plan.configurations, best.data, best.token_capacity, best.micro_batches,
+                          best.recompute, best.sharding), (20016, 16, 10240, 1, "none", "parameters"))
+        self.assertEqual(("%.2f" % best.seconds, "%.3f" % best.padding,
+                          "%.3f" % plan.flops_utilization(989e12), round(best.peak_bytes[0] * 1e-9, 1)),
+                         ("0.92", "0.070", "0.508", 71.1))
         # What docs/guides/measured_costs.md prints for blocking communication.
         plan = search(LLAMA, sequences=256, tokens=8192, devices=64, memory_bytes=80 * 10**9,
                       reserve_bytes=8 * 10**9)

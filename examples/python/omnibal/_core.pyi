@@ -1128,7 +1128,8 @@ class TrainingStep:
         """Returns the step with other values of the given members.
 
         `lengths` or `documents` replace the whole micro-batch. `tokens` replaces `lengths` and
-        `documents`.
+        `documents`. A step of a plan has boundaries: give `boundaries=None` with another `pipeline` or
+        `chunks`.
         """
     def to_dict(self) -> Dict[str, Any]:
         """Returns all members by their names; `TrainingStep(**step.to_dict())` is the same step."""
@@ -1462,7 +1463,8 @@ def plan_configuration(
         sequences: the sequences of a step over all ranks; the samples of a step if there are `lengths`.
         tokens: the tokens of a sequence; not with `lengths`.
         document_tokens: the tokens of a packed document; 0 means that a sequence is one document.
-        lengths: the tokens of each sample of the data set, which is packed into micro-batches.
+        lengths: the tokens of each sample of the data set, which is packed into micro-batches; not for
+            models with a window, because a mean micro-batch has no lengths.
         devices: the number of devices; all of them are used.
         memory_bytes: the bytes of the memory of a device.
         reserve_bytes: the part of these bytes that is reserved for other uses: the context of the
