@@ -90,6 +90,9 @@ ALGORITHMS = {
     "order_micro_batches": "pipeline/order_micro_batches",
     "largest_in_middle": "pipeline/order_micro_batches",
     "list_schedule": "pipeline/list_schedule",
+    "fit_machine": "cost/fit_machine",
+    "predict_step": "plan/predict_step",
+    "plan_configuration": "plan/plan_configuration",
 }
 CLASSES = {
     "online_packer": "pack/online_packer",
@@ -142,8 +145,9 @@ def docstring(include, name, header):
 
 def signed(name, arguments, text):
     """A docstring that begins with a signature, without annotations."""
-    for argument in arguments.args + arguments.kwonlyargs:
-        argument.annotation = None
+    for argument in [*arguments.args, *arguments.kwonlyargs, arguments.kwarg]:
+        if argument:
+            argument.annotation = None
     return "%s(%s)\n--\n\n%s" % (name, ast.unparse(arguments), text)
 
 

@@ -15,6 +15,9 @@ void define(pybind11::module_& module);
 namespace contexts {
 void define(pybind11::module_& module);
 }
+namespace configurations {
+void define(pybind11::module_& module);
+}
 namespace deferral {
 void define(pybind11::module_& module);
 }
@@ -28,6 +31,9 @@ namespace fits {
 void define(pybind11::module_& module);
 }
 namespace histograms {
+void define(pybind11::module_& module);
+}
+namespace machines {
 void define(pybind11::module_& module);
 }
 namespace measures {
@@ -306,6 +312,8 @@ PYBIND11_MODULE(_core, module) {
   histograms::define(module);
   measures::define(module);
   models::define(module);
+  machines::define(module);
+  configurations::define(module);
   packs::define(module);
   parts::define(module);
   pipeline::define(module);

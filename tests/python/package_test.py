@@ -72,7 +72,7 @@ class Stubs(unittest.TestCase):
         for arguments, kind in ((node.args.args[skipped:], inspect.Parameter.POSITIONAL_OR_KEYWORD),
                                 (node.args.kwonlyargs, inspect.Parameter.KEYWORD_ONLY)):
             self.assertEqual([a.arg for a in arguments], [p.name for p in found if p.kind == kind])
-        defaults = [d.value for d in node.args.defaults + node.args.kw_defaults]
+        defaults = [d.value for d in node.args.defaults + node.args.kw_defaults if d]
         self.assertEqual([p.default for p in found if p.default is not p.empty], defaults, node.name)
 
     def test_classes_have_the_same_members(self):

@@ -84,14 +84,11 @@ REASONS = {
         "stage_sums",
         "tile_cost",
     ],
-    "plans from such costs of models": [
+    "plans for several shapes of micro-batches take lists of their layers and functors of C++; Python has the"
+    " layers of one shape (LanguageModel.layer_costs) for plan_pipeline": [
         "combine_shapes",
-        "fit_machine",
         "plan_by_parameters",
-        "plan_configuration",
         "plan_training",
-        "predict_step",
-        "select_levels",
         "shape_costs",
         "simulate_training",
     ],
@@ -124,6 +121,7 @@ REASONS = {
         "peak_in_flight",
         "place_encoder",
         "select_activations",
+        "select_levels",
         "simulate_encoder",
         "tabulate_context_cost",
         "two_point_probe",

@@ -1037,6 +1037,635 @@ class LanguageModel:
         `data`, `expert` and `pipeline` are parallel degrees.
         """
 
+MachineName = Literal[
+    "a100_start", "h100_start", "b200_start", "gb200_start", "a100_infiniband", "a100_omnipath",
+    "a100_roce", "a100_fsdp", "h100", "h100_fsdp", "h100_500w", "b200", "b300", "gb200", "gb300",
+]
+"""The machines of the library; the suffix `_start` marks starts of fits."""
+MachineConstant = Literal[
+    "matmul_flops_per_second", "fp8_gain", "operand_bytes_per_second", "memory_bytes_per_second",
+    "attention_flops_per_second", "node_bytes_per_second", "network_bytes_per_second",
+    "exchange_bytes_per_second", "hop_seconds", "launch_seconds",
+]
+RecomputeWord = Literal["none", "selective", "full"]
+Sharding = Literal["nothing", "optimizer", "gradients", "parameters"]
+Norms = Literal["replicated", "split"]
+Cuts = Literal["even", "balanced"]
+Precision = Literal["bf16", "fp8"]
+ByteSizes = Union[Literal["bf16", "fp8", "mxfp8"], Mapping[str, int]]
+"""A preset, or the bytes that differ from those of bf16, by the names of `byte_sizes` in C++."""
+Communication = Literal["blocking", "overlapped"]
+Choices = Union[int, Sequence[int], npt.NDArray[np.integer[Any]]]
+"""The values that a search tries: a number, or a list of them."""
+
+class Machine:
+    """Devices, their links and their software, described by ten constants.
+
+    The constants are achieved values, not the values of a data sheet. A rate may be infinite; the work
+    then takes no time.
+
+    Args:
+        matmul_flops_per_second: the FLOPs per second that the largest matrix products in bf16 approach.
+        operand_bytes_per_second: the rate at which a product reads and writes its three matrices.
+        memory_bytes_per_second: the rate of all operations other than products: norms, activations,
+            sums, casts, the optimizer.
+        attention_flops_per_second: the FLOPs per second of fused attention; half of the FLOPs are
+            counted with a causal mask.
+        node_bytes_per_second: the rate of one device in collectives within a node.
+        network_bytes_per_second: the rate of one device between nodes.
+        exchange_bytes_per_second: the rate at which one device sends tokens to experts within a node.
+        fp8_gain: the rate of products in FP8 divided by the rate in bf16.
+        hop_seconds: the seconds of one step of a ring or a tree, independent of its bytes.
+        launch_seconds: the minimum seconds of one pass of one layer.
+        devices_per_node: the number of devices that fast links connect.
+
+    Raises:
+        TypeError: if a rate is missing, or an argument is no number.
+        ValueError: if a rate is not positive or a duration is negative; the text names the argument
+            and its value.
+
+    Example:
+        >>> h100 = omnibal.Machine.named("h100")
+        >>> h100.matmul_flops_per_second, h100.devices_per_node
+        (689000000000000.0, 8)
+        >>> h100.replace(network_bytes_per_second=80e9) == h100
+        False
+    """
+
+    def __init__(
+        self,
+        *,
+        matmul_flops_per_second: float,
+        operand_bytes_per_second: float,
+        memory_bytes_per_second: float,
+        attention_flops_per_second: float,
+        node_bytes_per_second: float,
+        network_bytes_per_second: float,
+        exchange_bytes_per_second: float,
+        fp8_gain: float = 2.0,
+        hop_seconds: float = 0.0,
+        launch_seconds: float = 0.0,
+        devices_per_node: int = 8,
+    ) -> None: ...
+    @property
+    def matmul_flops_per_second(self) -> float: ...
+    @property
+    def fp8_gain(self) -> float: ...
+    @property
+    def operand_bytes_per_second(self) -> float: ...
+    @property
+    def memory_bytes_per_second(self) -> float: ...
+    @property
+    def attention_flops_per_second(self) -> float: ...
+    @property
+    def node_bytes_per_second(self) -> float: ...
+    @property
+    def network_bytes_per_second(self) -> float: ...
+    @property
+    def exchange_bytes_per_second(self) -> float: ...
+    @property
+    def hop_seconds(self) -> float: ...
+    @property
+    def launch_seconds(self) -> float: ...
+    @property
+    def devices_per_node(self) -> int: ...
+    @staticmethod
+    def named(name: MachineName) -> Machine:
+        """Returns a machine of the library, whose constants were fitted to published runs.
+
+        docs/evidence/step_model.md has the runs and the errors. Machines whose names end in `_start`
+        have rough rates; they are starts for `fit_machine`.
+        """
+    @staticmethod
+    def names() -> List[MachineName]:
+        """Returns the names that `named` accepts."""
+    def replace(self, **changes: Any) -> Machine:
+        """Returns the machine with other values of the given members."""
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns all members by their names; `Machine(**machine.to_dict())` is the same machine."""
+
+class TrainingStep:
+    """The configuration of a training step: its micro-batch, degrees, schedule and recomputation.
+
+    A micro-batch has `sequences` of `tokens`, or documents of the given `lengths`, or `documents`.
+
+    Args:
+        tokens: the tokens of a sequence.
+        sequences: the number of sequences of a micro-batch.
+        document_tokens: the tokens of a packed document; 0 means that a sequence is one document.
+        lengths: the tokens of each document of a micro-batch, instead of `tokens`.
+        documents: the number, the tokens and the sum of the squares of the lengths of the documents of
+            a micro-batch, instead of `tokens`. Models with a window require `lengths`.
+        micro_batches: the number of micro-batches of a data-parallel rank.
+        tensor: the degree of tensor parallelism.
+        pipeline: the number of stages.
+        context: the degree of context parallelism, which `LanguageModel.layer_costs` calls `sequence`.
+        expert: the number of ranks that share the routed experts; they are ranks of data and context.
+        data: the degree of data parallelism.
+        expert_tensor: the ranks that share the matrices of one expert; 0 means `tensor`.
+        chunks: the chunks of the model on a stage; above 1, the schedule is interleaved.
+        boundaries: the boundaries of virtual stages over embedding, layers and head, one more than
+            `pipeline * chunks`. Default: equal numbers of layers.
+        recompute: the activations that are recomputed: none, those that are cheapest to recompute, or
+            all activations of a layer except its input.
+        sharding: the state that data-parallel ranks share; each choice includes the choices before it.
+        norms: 'split' if tensor-parallel ranks share the activations between their products.
+        precision: the number format of matrix products.
+        bytes: the bytes of activations, parameters, gradients and optimizer state: 'bf16', 'fp8',
+            'mxfp8', or a dict with any of activation, parameter, gradient, optimizer, matrix_input,
+            matrix_copy and scale_block.
+        reduced_bytes: the bytes of a gradient in a reduction.
+        gathered_bytes: the bytes of a parameter in a gather.
+        state_ranks: the data-parallel ranks that share the state; 0 means all of them.
+        bucket_bytes: the bytes that one call of a reduction sends.
+        layer_communication: 'overlapped' if collectives of tensor parallelism overlap the gradients of
+            weights, and transfers of an interleaved pipeline overlap passes.
+        gradient_communication: 'overlapped' if the reduction of gradients overlaps computation.
+
+    Raises:
+        TypeError: if an argument is unknown or has another type.
+        ValueError: if a word is unknown, or not exactly one of `tokens`, `lengths` and `documents` is
+            given. `predict_step` checks the numbers.
+
+    Example:
+        >>> step = omnibal.TrainingStep(tokens=8192, micro_batches=8, tensor=2, data=32)
+        >>> step
+        TrainingStep(tokens=8192, micro_batches=8, tensor=2, data=32)
+        >>> step.replace(lengths=[5000, 3000], recompute="full")
+        TrainingStep(lengths=[5000, 3000], micro_batches=8, tensor=2, data=32, recompute='full')
+    """
+
+    def __init__(
+        self,
+        *,
+        tokens: int = 0,
+        sequences: int = 1,
+        document_tokens: int = 0,
+        lengths: Optional[Integers] = None,
+        documents: Optional[Tuple[int, int, int]] = None,
+        micro_batches: int = 1,
+        tensor: int = 1,
+        pipeline: int = 1,
+        context: int = 1,
+        expert: int = 1,
+        data: int = 1,
+        expert_tensor: int = 0,
+        chunks: int = 1,
+        boundaries: Optional[Integers] = None,
+        recompute: RecomputeWord = "none",
+        sharding: Sharding = "optimizer",
+        norms: Norms = "replicated",
+        precision: Precision = "bf16",
+        bytes: ByteSizes = "bf16",
+        reduced_bytes: int = 2,
+        gathered_bytes: int = 2,
+        state_ranks: int = 0,
+        bucket_bytes: int = 500000000,
+        layer_communication: Communication = "blocking",
+        gradient_communication: Communication = "overlapped",
+    ) -> None: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def sequences(self) -> int: ...
+    @property
+    def document_tokens(self) -> int: ...
+    @property
+    def lengths(self) -> Optional[npt.NDArray[np.int64]]: ...
+    @property
+    def documents(self) -> Optional[List[int]]: ...
+    @property
+    def micro_batches(self) -> int: ...
+    @property
+    def tensor(self) -> int: ...
+    @property
+    def pipeline(self) -> int: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def expert(self) -> int: ...
+    @property
+    def data(self) -> int: ...
+    @property
+    def expert_tensor(self) -> int: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def boundaries(self) -> Optional[npt.NDArray[np.int64]]: ...
+    @property
+    def recompute(self) -> RecomputeWord: ...
+    @property
+    def sharding(self) -> Sharding: ...
+    @property
+    def norms(self) -> Norms: ...
+    @property
+    def precision(self) -> Precision: ...
+    @property
+    def bytes(self) -> Dict[str, int]: ...
+    @property
+    def reduced_bytes(self) -> int: ...
+    @property
+    def gathered_bytes(self) -> int: ...
+    @property
+    def state_ranks(self) -> int: ...
+    @property
+    def bucket_bytes(self) -> int: ...
+    @property
+    def layer_communication(self) -> Communication: ...
+    @property
+    def gradient_communication(self) -> Communication: ...
+    def replace(self, **changes: Any) -> TrainingStep:
+        """Returns the step with other values of the given members.
+
+        `lengths` or `documents` replace the whole micro-batch. `tokens` replaces `lengths` and
+        `documents`. A step of a plan has boundaries: give `boundaries=None` with another `pipeline` or
+        `chunks`.
+        """
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns all members by their names; `TrainingStep(**step.to_dict())` is the same step."""
+
+class StepPrediction:
+    """The predicted seconds and bytes of a training step, from `predict_step`.
+
+    `parts` has the seconds of matmul, attention, memory, tensor, context, expert, transfer, launch,
+    bubble, gradients and optimizer on the slowest stage.
+
+    Example:
+        >>> model = omnibal.LanguageModel(32, 4096, 32, 14336, 128256, kv_heads=8)
+        >>> step = omnibal.TrainingStep(tokens=8192, micro_batches=8, pipeline=4, data=8)
+        >>> found = omnibal.predict_step(model, step, omnibal.Machine.named("h100"))
+        >>> round(found.seconds, 3), round(found.parts["bubble"], 3), len(found.peak_bytes)
+        (2.406, 0.555, 4)
+    """
+
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def parts(self) -> Dict[str, float]: ...
+    @property
+    def forward_seconds(self) -> npt.NDArray[np.float64]: ...
+    @property
+    def backward_seconds(self) -> npt.NDArray[np.float64]: ...
+    @property
+    def peak_bytes(self) -> npt.NDArray[np.int64]: ...
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns all members by their names, with lists instead of arrays."""
+
+class PlannedConfiguration:
+    """A configuration of a training step with its prediction, from `plan_configuration`.
+
+    `step` is the whole configuration, which `predict_step` accepts.
+
+    Example:
+        >>> model = omnibal.LanguageModel(16, 1024, 16, 2816, 32000, kv_heads=8)
+        >>> h100 = omnibal.Machine.named("h100")
+        >>> best = omnibal.plan_configuration(
+        ...     model, h100, sequences=32, tokens=2048, devices=8, memory_bytes=40 * 10**9).best
+        >>> best
+        PlannedConfiguration(data 8, micro-batch 4, recompute none, sharding optimizer, 0.0309731 s)
+        >>> omnibal.predict_step(model, best.step, h100) == best.prediction
+        True
+    """
+
+    @property
+    def tensor(self) -> int: ...
+    @property
+    def pipeline(self) -> int: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def expert(self) -> int: ...
+    @property
+    def expert_tensor(self) -> int: ...
+    @property
+    def data(self) -> int: ...
+    @property
+    def micro_batch(self) -> int: ...
+    @property
+    def micro_batches(self) -> int: ...
+    @property
+    def token_capacity(self) -> int: ...
+    @property
+    def padding(self) -> float: ...
+    @property
+    def largest(self) -> Optional[List[int]]: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def boundaries(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def recompute(self) -> RecomputeWord: ...
+    @property
+    def sharding(self) -> Sharding: ...
+    @property
+    def norms(self) -> Norms: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def peak_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def step(self) -> TrainingStep: ...
+    @property
+    def prediction(self) -> StepPrediction: ...
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns the choices, the seconds and their parts, and the bytes of each stage."""
+
+class ConfigurationFamily:
+    """All configurations with one value of a choice, if the best configuration has another value.
+
+    `choice` is tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, schedule,
+    micro_batch, recompute or sharding. `reason` says why the family loses: no member fits into the
+    memory, or computation, bubble, links or padding exceed the same part of the best configuration by
+    the most seconds.
+
+    Example:
+        >>> plan = omnibal.plan_configuration(
+        ...     omnibal.LanguageModel(16, 1024, 16, 2816, 32000, kv_heads=8),
+        ...     omnibal.Machine.named("h100"),
+        ...     sequences=32, tokens=2048, devices=8, memory_bytes=40 * 10**9)
+        >>> [(family.value, family.reason) for family in plan.families
+        ...  if family.choice == "tensor_parallel"]
+        [(2, 'links'), (4, 'links'), (8, 'links')]
+    """
+
+    @property
+    def choice(self) -> str: ...
+    @property
+    def value(self) -> Union[int, str]: ...
+    @property
+    def reason(self) -> Literal["memory", "computation", "bubble", "links", "padding"]: ...
+    @property
+    def best(self) -> Optional[PlannedConfiguration]: ...
+    @property
+    def min_bytes(self) -> int: ...
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns all members by their names."""
+
+class ConfigurationPlan:
+    """The fastest configuration of a training step and its rivals, from `plan_configuration`.
+
+    Example:
+        >>> plan = omnibal.plan_configuration(
+        ...     omnibal.LanguageModel(16, 1024, 16, 2816, 32000, kv_heads=8),
+        ...     omnibal.Machine.named("h100"),
+        ...     sequences=32, tokens=2048, devices=8, memory_bytes=40 * 10**9)
+        >>> plan
+        ConfigurationPlan(solved, data 8, micro-batch 4, recompute none, sharding optimizer, 0.0309731 s, proven)
+        >>> round(plan.flops_utilization(989e12), 3), len(plan.runners_up)
+        (0.409, 4)
+    """
+
+    @property
+    def status(self) -> Status: ...
+    @property
+    def best(self) -> Optional[PlannedConfiguration]: ...
+    @property
+    def runners_up(self) -> List[PlannedConfiguration]: ...
+    @property
+    def families(self) -> List[ConfigurationFamily]: ...
+    @property
+    def lower_bound(self) -> float: ...
+    @property
+    def proven(self) -> bool: ...
+    @property
+    def min_bytes(self) -> int: ...
+    @property
+    def configurations(self) -> int: ...
+    @property
+    def predictions(self) -> int: ...
+    @property
+    def flops(self) -> float: ...
+    @property
+    def devices(self) -> int: ...
+    def flops_utilization(self, peak_flops_per_gpu_second: float) -> float:
+        """Returns the model FLOPs utilization (MFU) of the best configuration.
+
+        This is the FLOPs of the model, without recomputation and padding, as a share of the peak FLOPs
+        of all devices. ValueError if the plan has no configuration, or the peak is not positive.
+        """
+    def to_dict(self) -> Dict[str, Any]:
+        """Returns all members by their names, with the configurations and families as dicts."""
+
+class FittedConstant:
+    """A constant of a `Machine` that `fit_machine` fitted.
+
+    The runs are compatible with values within about two standard errors. Do not fit a constant with an
+    inflation above 10 from these runs. A constant at its bound probably compensates for an effect that
+    the model does not have.
+
+    Example:
+        >>> h100 = omnibal.Machine.named("h100")
+        >>> found = omnibal.fit_machine(
+        ...     [1.0, 2.0], [0.011, 0.022], lambda work, on: 1e9 * work / on.network_bytes_per_second,
+        ...     h100, ["network_bytes_per_second"])
+        >>> constant = found.constants[0]
+        >>> constant.name, round(constant.value / 1e9), constant.is_at_bound
+        ('network_bytes_per_second', 91, False)
+    """
+
+    @property
+    def name(self) -> MachineConstant: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def relative_error(self) -> float: ...
+    @property
+    def inflation(self) -> float: ...
+    @property
+    def is_at_bound(self) -> bool: ...
+
+class MachineFit:
+    """A machine that was fitted to runs, from `fit_machine`.
+
+    Example:
+        >>> h100 = omnibal.Machine.named("h100")
+        >>> found = omnibal.fit_machine(
+        ...     [1.0, 2.0], [0.0125, 0.025], lambda work, on: 1e9 * work / on.network_bytes_per_second,
+        ...     h100, ["network_bytes_per_second"])
+        >>> round(found.fitted.network_bytes_per_second / 1e9), round(found.mean_error, 2)
+        (80, 0.0)
+    """
+
+    @property
+    def fitted(self) -> Machine: ...
+    @property
+    def constants(self) -> List[FittedConstant]: ...
+    @property
+    def mean_error(self) -> float: ...
+    @property
+    def largest_error(self) -> float: ...
+
+def fit_machine(
+    runs: Sequence[Any],
+    seconds: npt.ArrayLike,
+    predict: Callable[[Any, Machine], float],
+    start: Machine,
+    constants: Sequence[MachineConstant],
+    *,
+    prior: float = 0.02,
+    outlier_share: float = 0.05,
+    bound_factor: float = 30.0,
+    rounds: int = 60,
+) -> MachineFit:
+    """Fits constants of a machine to measured runs.
+
+    Args:
+        runs: the runs: steps, dicts, or anything that `predict` accepts.
+        seconds: the measured seconds of each run.
+        predict: a function of a run and a `Machine` that returns the predicted seconds, usually by
+            `predict_step`. It is called about rounds * (constants + 1) * runs times.
+        start: a similar machine. Constants that are not fitted keep its values.
+        constants: the names of the constants to fit: few constants from few runs.
+        prior: the weight of the start values.
+        outlier_share: the relative error above which the loss of a run grows linearly.
+        bound_factor: a constant stays between its start over this factor and its start times it.
+        rounds: the largest number of rounds.
+
+    Returns:
+        A `MachineFit` with the machine, and the certainty of each constant.
+
+    Raises:
+        TypeError: if `predict` is no function, or returns no number.
+        ValueError: if an argument is wrong, or a prediction is not positive; the text names the argument
+            and its value.
+
+    Example:
+        >>> model = omnibal.LanguageModel(32, 4096, 32, 14336, 128256, kv_heads=8)
+        >>> step = omnibal.TrainingStep(
+        ...     tokens=8192, context=2, data=32, recompute="selective",
+        ...     layer_communication="overlapped")
+        >>> runs = [step.replace(micro_batches=count) for count in (8, 16, 32)]
+        >>> found = omnibal.fit_machine(
+        ...     runs, [3.7, 7.2, 14.0],
+        ...     lambda run, machine: omnibal.predict_step(model, run, machine).seconds,
+        ...     omnibal.Machine.named("h100"), ["matmul_flops_per_second"])
+        >>> round(found.fitted.matmul_flops_per_second / 1e12), round(found.mean_error, 3)
+        (585, 0.016)
+    """
+
+def predict_step(model: LanguageModel, step: TrainingStep, machine: Machine) -> StepPrediction:
+    """Predicts the seconds and bytes of a training step.
+
+    Args:
+        model: the model.
+        step: the configuration of the step.
+        machine: the constants of the devices and links.
+
+    Returns:
+        A `StepPrediction`: the seconds by parts, and the most bytes of each stage.
+
+    Raises:
+        ValueError: if a number of the step is wrong, does not fit the model, or would have no effect; the
+            text names it and its value.
+
+    Example:
+        >>> model = omnibal.LanguageModel(32, 4096, 32, 14336, 128256, kv_heads=8)
+        >>> step = omnibal.TrainingStep(
+        ...     tokens=8192, micro_batches=8, context=2, data=32, recompute="selective")
+        >>> found = omnibal.predict_step(model, step, omnibal.Machine.named("h100"))
+        >>> found
+        StepPrediction(3.23354 s, 1 stage, at most 67355779840 bytes)
+        >>> slow = omnibal.Machine.named("h100").replace(network_bytes_per_second=10e9)
+        >>> round(omnibal.predict_step(model, step, slow).seconds - found.seconds, 3)
+        0.102
+    """
+
+def plan_configuration(
+    model: LanguageModel,
+    machine: Machine,
+    *,
+    sequences: int,
+    tokens: int = 0,
+    document_tokens: int = 0,
+    lengths: Optional[Integers] = None,
+    devices: int,
+    memory_bytes: int,
+    reserve_bytes: int = 0,
+    tensor_parallel: Optional[Choices] = None,
+    pipeline_parallel: Optional[Choices] = None,
+    virtual_pipeline: Optional[Choices] = None,
+    context_parallel: Optional[Choices] = None,
+    expert_parallel: Optional[Choices] = None,
+    micro_batch_sizes: Optional[Choices] = None,
+    token_capacities: Optional[Choices] = None,
+    recompute: Optional[Union[RecomputeWord, Sequence[RecomputeWord]]] = None,
+    sharding: Optional[Union[Sharding, Sequence[Sharding]]] = None,
+    norms: Optional[Union[Norms, Sequence[Norms]]] = None,
+    cuts: Optional[Union[Cuts, Sequence[Cuts]]] = None,
+    precision: Precision = "bf16",
+    bytes: ByteSizes = "bf16",
+    reduced_bytes: int = 2,
+    gathered_bytes: int = 2,
+    bucket_bytes: int = 500000000,
+    layer_communication: Communication = "blocking",
+    gradient_communication: Communication = "overlapped",
+    runners_up: int = 4,
+    predictions: int = 1000000,
+) -> ConfigurationPlan:
+    """Searches the configuration of a training step with the fewest predicted seconds.
+
+    Of the arguments that list values, `None` means that the search chooses among all values that the
+    devices and the model allow.
+
+    Args:
+        model: the model.
+        machine: the constants of the devices and links.
+        sequences: the sequences of a step over all ranks; the samples of a step if there are `lengths`.
+        tokens: the tokens of a sequence; not with `lengths`.
+        document_tokens: the tokens of a packed document; 0 means that a sequence is one document.
+        lengths: the tokens of each sample of the data set, which is packed into micro-batches; not for
+            models with a window, because a mean micro-batch has no lengths.
+        devices: the number of devices; all of them are used.
+        memory_bytes: the bytes of the memory of a device.
+        reserve_bytes: the part of these bytes that is reserved for other uses: the context of the
+            device, buffers of communication, the allocator.
+        tensor_parallel: the degrees of tensor parallelism. Default: up to the devices of a node.
+        pipeline_parallel: the numbers of stages.
+        virtual_pipeline: the chunks of the model on a stage; 1 is 1F1B, more are interleaved.
+        context_parallel: the degrees of context parallelism.
+        expert_parallel: the degrees of expert parallelism.
+        micro_batch_sizes: the sequences of a micro-batch; not with `lengths`.
+        token_capacities: the tokens of a packed micro-batch; only with `lengths`. Default: the longest
+            sample, rounded up to a multiple of 256, times 1, 1.5, 2, 3, 4, 6 up to 64.
+        recompute: the choices of recomputation.
+        sharding: the state that data-parallel ranks share. Default: all choices except 'gradients'.
+        norms: the distribution of activations between tensor-parallel products. Default: 'split'.
+        cuts: the rules for the boundaries of stages.
+        precision: the number format of matrix products.
+        bytes: the bytes of activations, parameters, gradients and optimizer state, as in
+            `TrainingStep`.
+        reduced_bytes: the bytes of a gradient in a reduction.
+        gathered_bytes: the bytes of a parameter in a gather.
+        bucket_bytes: the bytes that one call of a reduction sends.
+        layer_communication: 'overlapped' if collectives of tensor parallelism overlap the gradients of
+            weights, and transfers of an interleaved pipeline overlap passes.
+        gradient_communication: 'overlapped' if the reduction of gradients overlaps computation.
+        runners_up: how many configurations with other degrees are returned in addition to the best.
+        predictions: the largest number of simulated steps; a search that needs more is not proven.
+
+    Returns:
+        A `ConfigurationPlan`: the best configuration, the runners-up, and why other values lose.
+
+    Raises:
+        ValueError: if an argument is wrong, or allows no configuration; the text names the argument and
+            its value. A memory that is too small is no error, but the status 'infeasible'.
+
+    Example:
+        >>> llama = omnibal.LanguageModel(32, 4096, 32, 14336, 128256, kv_heads=8)
+        >>> plan = omnibal.plan_configuration(
+        ...     llama, omnibal.Machine.named("h100"), sequences=256, tokens=8192, devices=64,
+        ...     memory_bytes=80 * 10**9, reserve_bytes=8 * 10**9,
+        ...     layer_communication="overlapped", tensor_parallel=[1, 2], pipeline_parallel=1)
+        >>> plan.best.context, plan.best.data, plan.best.recompute, round(plan.best.seconds, 3)
+        (2, 32, 'selective', 3.234)
+        >>> lengths = [900, 4000, 300, 7000, 2500, 1200] * 50
+        >>> packed = omnibal.plan_configuration(
+        ...     llama, omnibal.Machine.named("h100"), sequences=256, lengths=lengths, devices=8,
+        ...     memory_bytes=80 * 10**9, tensor_parallel=[2, 4], context_parallel=1)
+        >>> packed.best.token_capacity, packed.proven
+        (14336, True)
+    """
+
 class ListedSchedule:
     """A schedule as a list of operations for each stage, from `list_schedule`.
 
