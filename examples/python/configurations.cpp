@@ -38,8 +38,9 @@ using fields::field;
 using integers = std::vector<std::int64_t>;
 using words = std::vector<std::string>;
 
-/// The number, the tokens and the sum of the squares of the documents of a micro-batch.
-using document_sums = std::array<std::int64_t, 3>;
+/// The number, the tokens and the sum of the squares of the documents of a micro-batch. If the model
+/// has a window, also its tokens and the sum of the squares within it.
+using document_sums = integers;
 
 /// A step as Python gives it. If it has `lengths`, the micro-batch has documents of these lengths;
 /// their sums depend on the windows of a model.
@@ -136,9 +137,7 @@ template <class Value>
       {"options.", ""},
       {"work.documents", "documents"},
       {"; pass attention_spans(model) to sequences_of",
-       "; TrainingStep requires lengths instead of documents, and plan_configuration packs no "
-       "lengths "
-       "for a window"},
+       "; TrainingStep requires lengths, or the window and its squares in documents"},
   }};
   for (auto const& [from, to] : names) {
     std::string const old = from;
@@ -202,7 +201,11 @@ using byte_sizes = omnibal::byte_sizes;
 
 [[nodiscard]] std::optional<document_sums> sums_of(omnibal::micro_batch_work const& work) {
   if (work == omnibal::micro_batch_work{}) return std::nullopt;
-  return document_sums{work.documents.count, work.documents.tokens, work.documents.squares};
+  document_sums result{work.documents.count, work.documents.tokens, work.documents.squares};
+  // A model of Python has one window at most.
+  auto const& [span, squares] = work.documents.spans.front();
+  if (span.kind == omnibal::span_kind::window) result.insert(result.end(), {span.tokens, squares});
+  return result;
 }
 
 [[nodiscard]] field<training_step> documents_field() {
@@ -214,12 +217,15 @@ using byte_sizes = omnibal::byte_sizes;
             self.of.work = {};
             if (given.is_none()) return;
             auto const sums = fields::to_integers(function, "documents", given);
-            if (sums.size() != 3) {
+            if (sums.size() != 3 && sums.size() != 5) {
               reject(function, "documents has " + std::to_string(sums.size()) +
                                    " numbers, must have 3: the number, the tokens and the sum "
-                                   "of the squares of the lengths");
+                                   "of the squares of the lengths; or 5: also a window and the "
+                                   "squares within it");
             }
             self.of.work.documents = {.count = sums[0], .tokens = sums[1], .squares = sums[2]};
+            if (sums.size() == 3) return;
+            self.of.work.documents.spans.front() = {{omnibal::span_kind::window, sums[3]}, sums[4]};
           }};
 }
 
@@ -788,8 +794,8 @@ void define_configuration(py::module_& module) {
   type.def_readonly("step", &configuration::step, "The TrainingStep, for predict_step.")
       .def_readonly("prediction", &configuration::prediction, "The StepPrediction.")
       .def_readonly("largest", &configuration::largest,
-                    "If packed, the number, the tokens and the sum of squares of the documents of "
-                    "the largest micro-batch, which determines peak_bytes; otherwise None.")
+                    "If packed, the documents of the largest micro-batch, which determines "
+                    "peak_bytes, as TrainingStep has them; otherwise None.")
       .def_readonly("token_capacity", &configuration::token_capacity,
                     "The capacity of packed micro-batches in tokens; 0 without packing.")
       .def_readonly("padding", &configuration::padding,

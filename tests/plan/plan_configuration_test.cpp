@@ -138,6 +138,35 @@ TEST_CASE("less memory is never faster") {
   CHECK(least > 0);
 }
 
+// Packed documents must count the squares within a window, or a model with windows has no plan.
+TEST_CASE("a model with a window plans packed lengths") {
+  auto const plan_of = [](std::int64_t window, step_data const& data) {
+    language_model model = small_model();
+    if (window != 0) model.layer.span = {omnibal::span_kind::window, window};
+    return plan_configuration(model, omnibal::machines::h100, data, small_options());
+  };
+  step_data mixed{.sequences = 64};
+  for (std::int64_t i = 0; i != 200; ++i) mixed.lengths.push_back(100 + 3000 * (i % 7) / 6);
+  double const whole = plan_of(0, mixed).best.prediction.total();
+  CHECK(plan_of(1 << 20, mixed).best.prediction.total() == whole);
+  double const within = plan_of(512, mixed).best.prediction.total();
+  CHECK(within < whole);
+  CHECK(plan_of(64, mixed).best.prediction.total() < within);
+
+  // Samples that fill their micro-batches are sequences of one length.
+  step_data const full{.sequences = 32, .lengths = std::vector<std::int64_t>(64, 2048)};
+  auto options = small_options();
+  options.token_capacities = {2048};
+  language_model model = small_model();
+  model.layer.span = {omnibal::span_kind::window, 512};
+  auto const packed = plan_configuration(model, omnibal::machines::h100, full, options);
+  options.token_capacities = {};
+  options.micro_batch_sizes = {1};
+  auto const equal = plan_configuration(model, omnibal::machines::h100, small_data(), options);
+  CHECK(packed.best.prediction.total() == equal.best.prediction.total());
+  CHECK(packed.best.prediction.peak_bytes == equal.best.prediction.peak_bytes);
+}
+
 // The space of one node-wide tensor degree would miss what the published sweeps searched.
 TEST_CASE("the whole space of a large model is searched with few simulations") {
   auto const plan = plan_configuration(

@@ -186,6 +186,10 @@ class Steps(unittest.TestCase):
         sums = uneven.replace(documents=(4, 2000, 1997**2 + 3))
         with self.assertRaisesRegex(ValueError, "window of 100 tokens; TrainingStep requires lengths"):
             omnibal.predict_step(windowed, sums, H100)
+        # A window of w tokens has w * (2 * length - w) squares of a longer document.
+        within = uneven.replace(documents=(4, 2000, 1997**2 + 3, 100, 100 * (2 * 1997 - 100) + 3))
+        self.assertEqual(omnibal.predict_step(windowed, within, H100),
+                         omnibal.predict_step(windowed, uneven, H100))
 
     def test_errors(self):
         make = omnibal.TrainingStep
@@ -469,6 +473,18 @@ class Search(unittest.TestCase):
         self.assertAlmostEqual(equal.best.seconds, same.best.seconds)
         self.assertEqual(equal.best.data, same.best.data)
 
+    def test_lengths_of_a_model_with_a_window(self):
+        windowed = omnibal.LanguageModel(16, 1024, 16, 2816, 32000, window=256)
+        plan = search(windowed, tokens=0, lengths=LENGTHS)
+        count, tokens, squares, window, within = plan.best.step.documents
+        self.assertEqual((tokens, window), (plan.best.token_capacity, 256))
+        self.assertTrue(tokens <= within < squares, (within, squares))
+        self.assertGreaterEqual(plan.best.largest[4], within)
+        self.assertEqual(omnibal.predict_step(windowed, plan.best.step, H100), plan.best.prediction)
+        equal = search(windowed, tokens=0, lengths=[2048] * 64, token_capacities=4096)
+        same = search(windowed, tokens=2048, micro_batch_sizes=2)
+        self.assertAlmostEqual(equal.best.seconds, same.best.seconds)
+
     def test_copies(self):
         for plan in (search(), search_packed(), search(memory_bytes=10**9, reserve_bytes=0)):
             for again in (pickle.loads(pickle.dumps(plan)), copy.deepcopy(plan)):
@@ -516,8 +532,6 @@ class Search(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "recompute is of type int, must be a str or a list"):
             search(recompute=1)
         windowed = omnibal.LanguageModel(16, 1024, 16, 2816, 32000, window=256)
-        with self.assertRaisesRegex(ValueError, "plan_configuration packs no lengths for a window"):
-            search(windowed, tokens=0, lengths=LENGTHS)
         self.assertEqual(search(windowed).status, "solved")
 
     def test_other_threads_run_meanwhile(self):

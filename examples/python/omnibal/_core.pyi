@@ -1155,7 +1155,8 @@ class TrainingStep:
         document_tokens: the tokens of a packed document; 0 means that a sequence is one document.
         lengths: the tokens of each document of a micro-batch, instead of `tokens`.
         documents: the number, the tokens and the sum of the squares of the lengths of the documents of
-            a micro-batch, instead of `tokens`. Models with a window require `lengths`.
+            a micro-batch, instead of `tokens`. For a model with a window, also the tokens of the window
+            and the sum of the squares within it.
         micro_batches: the number of micro-batches of a data-parallel rank.
         tensor: the degree of tensor parallelism.
         pipeline: the number of stages.
@@ -1202,7 +1203,7 @@ class TrainingStep:
         sequences: int = 1,
         document_tokens: int = 0,
         lengths: Optional[Integers] = None,
-        documents: Optional[Tuple[int, int, int]] = None,
+        documents: Optional[Sequence[int]] = None,
         micro_batches: int = 1,
         tensor: int = 1,
         pipeline: int = 1,

@@ -6,6 +6,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/cost/attention_span.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/grouping.hpp>
@@ -18,7 +19,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -68,9 +71,12 @@ template <layered_model Model>
 /// Builds the choices of micro-batches.
 class batch_chooser {
  public:
+  using attention_spans_type = std::array<attention_span, max_attention_spans>;
+
+  /// `spans` has the windows and chunks of the model.
   batch_chooser(std::string_view function, step_data const& data,
-                plan_configuration_options const& options)
-      : function_(function), data_(data), options_(options) {}
+                plan_configuration_options const& options, attention_spans_type const& spans)
+      : function_(function), data_(data), options_(options), spans_(spans) {}
 
   template <layered_model Model>
   [[nodiscard]] batch_choices operator()(Model const& model) const {
@@ -204,13 +210,29 @@ class batch_chooser {
         resources{tiles, tokens});
   }
 
+  /// Sums over the lengths of documents: of their number, of their squares, and of their squares
+  /// within each of the windows and chunks of the model.
+  struct length_sums {
+    double documents = 0;
+    double squares = 0;
+    std::array<double, max_attention_spans> within{};
+
+    void add(sequences const& given) {
+      documents += static_cast<double>(given.count);
+      squares += static_cast<double>(given.squares);
+      for (std::size_t i = 0; i != within.size(); ++i) {
+        within[i] += static_cast<double>(given.spans[i].squares);
+      }
+    }
+  };
+
   /// Statistics of the padded groups of a packing: the number of groups, sums over all groups, and
   /// maxima of a group.
   struct group_sums {
     double groups = 0;
-    double documents = 0;
-    double squares = 0;
+    length_sums lengths{};
     std::int64_t max_squares = 0;
+    std::array<std::int64_t, max_attention_spans> max_within{};
     std::int64_t max_tiles = 0;
   };
 
@@ -218,22 +240,22 @@ class batch_chooser {
   /// a group counts as one more document.
   [[nodiscard]] group_sums measure(grouping const& groups, std::int64_t capacity) const {
     group_sums result;
+    std::vector<std::int64_t> lengths;
     for (auto const& group : groups) {
-      std::int64_t squares = 0;
-      std::int64_t tokens = 0;
+      lengths.assign(1, capacity);
       std::int64_t tiles = 0;
       for (std::uint32_t const sample : group) {
-        std::int64_t const length = data_.lengths[sample];
-        squares += length * length;
-        tokens += length;
+        lengths.push_back(data_.lengths[sample]);
+        lengths.front() -= data_.lengths[sample];
         if (!data_.tiles.empty()) tiles += data_.tiles[sample];
       }
-      std::int64_t const pad = capacity - tokens;
-      squares += pad * pad;
+      sequences const documents = sequences_of(lengths, std::identity{}, spans_);
       result.groups += 1;
-      result.documents += static_cast<double>(group.size()) + (pad == 0 ? 0 : 1);
-      result.squares += static_cast<double>(squares);
-      result.max_squares = std::max(result.max_squares, squares);
+      result.lengths.add(documents);
+      result.max_squares = std::max(result.max_squares, documents.squares);
+      for (std::size_t i = 0; i != spans_.size(); ++i) {
+        result.max_within[i] = std::max(result.max_within[i], documents.spans[i].squares);
+      }
       result.max_tiles = std::max(result.max_tiles, tiles);
     }
     return result;
@@ -244,10 +266,13 @@ class batch_chooser {
   [[nodiscard]] batch_choice packed(std::int64_t capacity, std::int64_t tile_capacity) const {
     group_sums const sums = measure(groups_of(capacity, tile_capacity).groups, capacity);
     micro_batch_work const work{.tiles = sums.max_tiles,
-                                .documents = documents_of(capacity, sums.documents / sums.groups,
-                                                          sums.squares / sums.groups)};
+                                .documents = documents_of(capacity, sums.lengths, sums.groups)};
     micro_batch_work largest = work;
     largest.documents.squares = std::max(sums.max_squares, work.documents.squares);
+    for (std::size_t i = 0; i != spans_.size(); ++i) {
+      std::int64_t& squares = largest.documents.spans[i].squares;
+      squares = std::max(squares, sums.max_within[i]);
+    }
     double const steps =
         static_cast<double>(data_.lengths.size()) / static_cast<double>(data_.sequences);
     return {.value = capacity,
@@ -265,32 +290,41 @@ class batch_chooser {
     return static_cast<std::int64_t>(std::floor(value + 0.5));
   }
 
-  /// Returns documents with this total number of tokens, and with the mean number of documents and
-  /// the mean sum of squares.
-  [[nodiscard]] static sequences documents_of(std::int64_t tokens, double count, double squares) {
-    auto const whole = std::clamp<std::int64_t>(rounded(count), 1, tokens);
+  /// Returns documents with this total number of tokens, and with a share of the sums: a mean
+  /// group, for example.
+  [[nodiscard]] sequences documents_of(std::int64_t tokens, length_sums const& sums,
+                                       double parts) const {
+    auto const whole = std::clamp<std::int64_t>(rounded(sums.documents / parts), 1, tokens);
     std::int64_t const min_squares = (tokens * tokens + whole - 1) / whole;
-    return {.count = whole,
-            .tokens = tokens,
-            .squares = std::clamp<std::int64_t>(rounded(squares), min_squares, tokens * tokens)};
+    sequences result{
+        .count = whole,
+        .tokens = tokens,
+        .squares = std::clamp(rounded(sums.squares / parts), min_squares, tokens * tokens)};
+    for (std::size_t i = 0; i != spans_.size(); ++i) {
+      if (spans_[i].kind == span_kind::whole) break;
+      std::int64_t const within = rounded(sums.within[i] / parts);
+      result.spans[i] = {spans_[i], std::clamp(within, tokens, result.squares)};
+    }
+    return result;
   }
 
   [[nodiscard]] micro_batch_work mean_samples() const {
-    double const share =
-        static_cast<double>(mean_count) / static_cast<double>(data_.lengths.size());
-    double squares = 0;
+    double const parts =
+        static_cast<double>(data_.lengths.size()) / static_cast<double>(mean_count);
+    length_sums sums;
     for (std::int64_t const length : data_.lengths) {
-      squares += static_cast<double>(length) * static_cast<double>(length);
+      sums.add(sequences_of(std::span(&length, 1), std::identity{}, spans_));
     }
     std::int64_t const tokens =
-        std::max(mean_count, rounded(share * static_cast<double>(sum(data_.lengths))));
-    return {.tiles = rounded(share * static_cast<double>(sum(data_.tiles))),
-            .documents = documents_of(tokens, static_cast<double>(mean_count), share * squares)};
+        std::max(mean_count, rounded(static_cast<double>(sum(data_.lengths)) / parts));
+    return {.tiles = rounded(static_cast<double>(sum(data_.tiles)) / parts),
+            .documents = documents_of(tokens, sums, parts)};
   }
 
   std::string_view function_;
   step_data const& data_;
   plan_configuration_options const& options_;
+  attention_spans_type spans_;
 };
 
 }  // namespace omnibal::inline v0::detail
