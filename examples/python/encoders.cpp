@@ -84,9 +84,13 @@ struct encoder_work {
   [[nodiscard]] bool is_float() const {
     return forward.is_float() || backward.is_float() || transfer.is_float();
   }
+  [[nodiscard]] bool has_bytes() const {
+    return activation_bytes.array().attr("any")().cast<bool>() ||
+           output_bytes.array().attr("any")().cast<bool>();
+  }
   [[nodiscard]] std::optional<std::size_t> micro_batches() const {
-    for (auto const* const list : {&forward, &backward, &transfer, &activation_bytes,
-                                   &output_bytes}) {
+    for (auto const* const list :
+         {&forward, &backward, &transfer, &activation_bytes, &output_bytes}) {
       if (list->micro_batches()) return list->micro_batches();
     }
     return std::nullopt;
@@ -282,11 +286,15 @@ auto with_work(std::string const& function, pipeline::step_arguments const& step
 }
 
 /// Returns the most bytes of each device; none without a limit.
-[[nodiscard]] std::vector<std::int64_t> memory_of(py::object const& memory,
-                                                  encoder_work const& encoder,
-                                                  std::size_t stages) {
+[[nodiscard]] std::vector<std::int64_t> memory_of(py::object const& memory, bool has_bytes,
+                                                  encoder_work const& encoder, std::size_t stages) {
   std::string const name = "place_encoder";
   if (memory.is_none()) return {};
+  if (!has_bytes && !encoder.has_bytes()) {
+    reject(name,
+           "memory is given, but bytes is None and encoder has no bytes: every micro-batch "
+           "has 0 bytes");
+  }
   py::array const given = convert::any_array(name, "memory", memory);
   if (given.ndim() > 1) {
     reject(name, "memory has " + std::to_string(given.ndim()) +
@@ -319,7 +327,7 @@ encoder_placement place_encoder(py::object const& forward, py::object const& bac
   pipeline::step_arguments const step(name, forward, backward, weight, transfer, bytes);
   auto const given = pipeline::to_schedule(name, step, schedule, stages, micro_batches, chunks,
                                            encoder.micro_batches());
-  auto const limits = memory_of(memory, encoder, given.layout.stages);
+  auto const limits = memory_of(memory, !bytes.is_none(), encoder, given.layout.stages);
   omnibal::place_encoder_options const options{.simulations =
                                                    count_of(name, "simulations", simulations)};
   return with_work(
@@ -329,8 +337,8 @@ encoder_placement place_encoder(py::object const& forward, py::object const& bac
                                         limits, options);
         });
         return encoder_placement{std::move(found.lists), to_python(std::move(found.step)),
-                                 py::cast(found.language_makespan),
-                                 py::cast(found.before_makespan), py::cast(found.lower_bound)};
+                                 py::cast(found.language_makespan), py::cast(found.before_makespan),
+                                 py::cast(found.lower_bound)};
       });
 }
 
@@ -346,13 +354,13 @@ encoder_simulation simulate_encoder(py::object const& forward, py::object const&
   auto const given = pipeline::to_schedule(name, step, schedule, stages, micro_batches, chunks,
                                            encoder.micro_batches());
   auto const placed = to_lists(name, lists);
-  return with_work(
-      name, step, given, encoder, [&](auto const& of, auto const& tables, auto const& work) {
-        return to_python(released([&] {
-          return omnibal::simulate_encoder(of, tables.times(), tables.transfer, tables.bytes, work,
-                                           placed);
-        }));
-      });
+  return with_work(name, step, given, encoder,
+                   [&](auto const& of, auto const& tables, auto const& work) {
+                     return to_python(released([&] {
+                       return omnibal::simulate_encoder(of, tables.times(), tables.transfer,
+                                                        tables.bytes, work, placed);
+                     }));
+                   });
 }
 
 void define_work(py::module_& module) {
@@ -378,8 +386,7 @@ void define_work(py::module_& module) {
                     "The parts of equal size in which a micro-batch is encoded.")
       .def_readonly("devices", &encoder_work::devices,
                     "The devices that run the encoder; none if all stages do.")
-      .def_readonly("readers", &encoder_work::readers,
-                    "The virtual stages that read the features.")
+      .def_readonly("readers", &encoder_work::readers, "The virtual stages that read the features.")
       .def("__repr__", [](encoder_work const& self) {
         return convert::repr_text(
             "EncoderWork",
@@ -393,8 +400,8 @@ void define_work(py::module_& module) {
       [](encoder_work const& self) {
         py::object const devices = self.devices.empty() ? py::none() : py::cast(self.devices);
         return py::make_tuple(self.forward.array(), self.backward.array(), self.transfer.array(),
-                              self.activation_bytes.array(), self.output_bytes.array(),
-                              self.pieces, devices, self.readers);
+                              self.activation_bytes.array(), self.output_bytes.array(), self.pieces,
+                              devices, self.readers);
       },
       [](py::tuple const& state) {
         return make_work(state[0], state[1], state[2], state[3], state[4],
@@ -443,13 +450,12 @@ void define_placement(py::module_& module) {
                     "No placement that keeps the order of the language model has a shorter step.")
       .def("__repr__", [](encoder_placement const& self) {
         py::object const& makespan = self.step.makespan;
-        return convert::repr_text(
-            "EncoderPlacement",
-            {convert::count_text(self.lists.size(), "device"),
-             "makespan " + convert::number_text(makespan) + " instead of " +
-                 convert::number_text(self.before_makespan),
-             "at least " + convert::number_text(self.lower_bound),
-             makespan.equal(self.lower_bound) ? "proven" : ""});
+        return convert::repr_text("EncoderPlacement",
+                                  {convert::count_text(self.lists.size(), "device"),
+                                   "makespan " + convert::number_text(makespan) + " instead of " +
+                                       convert::number_text(self.before_makespan),
+                                   "at least " + convert::number_text(self.lower_bound),
+                                   makespan.equal(self.lower_bound) ? "proven" : ""});
       });
   convert::add_pickle(
       type, 5,

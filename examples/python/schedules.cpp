@@ -45,9 +45,9 @@ namespace {
     reject(function, std::string(stages ? "micro_batches" : "stages") +
                          " is None, must be given unless the schedule is a ListedSchedule");
   }
-  return pipeline::named_schedule(
-      function, word, convert::count_of(function, "stages", *stages),
-      convert::count_of(function, "micro_batches", *micro_batches), chunks);
+  return pipeline::named_schedule(function, word, convert::count_of(function, "stages", *stages),
+                                  convert::count_of(function, "micro_batches", *micro_batches),
+                                  chunks);
 }
 
 py::array peak_in_flight(py::object const& schedule, std::optional<std::int64_t> stages,
@@ -141,8 +141,12 @@ template <class T>
   numbers const ends(field_of(timeline, "end"));
   std::vector<omnibal::timed_operation<T>> result;
   for (std::size_t i = 0; i != kinds.size(); ++i) {
-    result.push_back({kinds[i], stages[i], chunks[i], batches[i], begins.data()[i],
-                      ends.data()[i]});
+    if (ends.data()[i] < begins.data()[i]) {
+      reject("write_trace",
+             "timeline['end'] of operation " + std::to_string(i) + " is below timeline['begin']");
+    }
+    result.push_back(
+        {kinds[i], stages[i], chunks[i], batches[i], begins.data()[i], ends.data()[i]});
   }
   return result;
 }
@@ -162,9 +166,8 @@ template <class T>
   auto const name_of = [&](std::uint32_t stage) {
     return stage_names ? (*stage_names)[stage] : omnibal::number_stages{}(stage);
   };
-  released([&] {
-    return omnibal::write_trace(operations, options, name_of, std::back_inserter(text));
-  });
+  released(
+      [&] { return omnibal::write_trace(operations, options, name_of, std::back_inserter(text)); });
   return text;
 }
 
@@ -173,8 +176,9 @@ std::string write_trace(py::object const& timeline, std::string const& unit,
                         std::optional<std::vector<std::string>> const& stage_names) {
   std::string const name = "write_trace";
   if (timeline.is_none()) {
-    reject(name, "timeline is None, must be the timeline of a simulation that records it, with "
-                 "timeline='recorded'");
+    reject(name,
+           "timeline is None, must be the timeline of a simulation that records it, with "
+           "timeline='recorded'");
   }
   py::array const given = convert::any_array(name, "timeline", timeline);
   if (given.ndim() != 1) {

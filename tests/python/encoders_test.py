@@ -168,7 +168,8 @@ class Encoders(unittest.TestCase):
                 (omnibal.EncoderWork(1, 1, readers=[9]), {}, r"encoder.readers\[0\] is 9"),
                 (omnibal.EncoderWork(1, 1, readers=[]), {}, "encoder.readers is empty"),
                 (omnibal.EncoderWork(-1, 1), {}, "-1"),
-                (work, {"memory": [1, 2, 3]}, "memory has 3 elements, must have 2"),
+                (work, {"memory": 9}, "memory is given, but bytes is None and encoder has no bytes"),
+                (work, {"memory": [1, 2, 3], "bytes": 1}, "memory has 3 elements, must have 2"),
                 (work, {"memory": 1, "bytes": 10}, r"memory\[0\] is 1, must be at least 20"),
                 (work, {"simulations": -1}, "simulations is -1"),
                 (work, {"schedule": "zb_h1"}, "weight is None")):

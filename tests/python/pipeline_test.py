@@ -243,7 +243,7 @@ class Timelines(unittest.TestCase):
                 (line[["begin", "end"]], {}, "timeline has no field 'kind'"),
                 (line.reshape(2, -1), {}, "timeline has 2 dimensions"),
                 (wrong, {}, "a kind of timeline is 'update', must be forward, backward or weight"),
-                (late, {}, "duration"),
+                (late, {}, "of operation 2 is below"),
                 (below, {}, r"an element of timeline\['stage'\] is -1"),
                 (line, {"unit": "hours"}, "unit is 'hours'"),
                 (line, {"process_id": -1}, "process_id is -1"),
