@@ -260,8 +260,10 @@ void define_warnings(py::module_& module) {
                     "The number of samples with this demand.")
       .def_readonly("enough", &capacity_warning::enough,
                     "The nearest capacity that fits two such samples; 2**63 - 1 if none exists.")
-      .def("__eq__", [](capacity_warning const& left,
-                        capacity_warning const& right) { return left == right; })
+      .def(
+          "__eq__",
+          [](capacity_warning const& left, capacity_warning const& right) { return left == right; },
+          py::is_operator())
       .def("__repr__", [](capacity_warning const& self) {
         return convert::repr_text(
             "CapacityWarning",

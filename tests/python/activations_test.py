@@ -93,6 +93,19 @@ class Measure(unittest.TestCase):
         self.assertGreater(busy.peak_bytes, plain.peak_bytes)
         self.assertNotEqual(busy.forward_bytes.tolist(), back.forward_bytes.tolist())
 
+    def test_traffic_of_layers_precedes_activations(self):
+        # The link sends or fetches the bytes of a layer in one pass, but not behind other traffic.
+        def bytes_of(**traffic):
+            layers = [omnibal.ActivationLayer([40], [1], 8, 8, **traffic)] * 2
+            usage = omnibal.measure_activations(layers, [["offload"]] * 2, 5.0)
+            return usage.forward_bytes.tolist(), usage.backward_bytes.tolist()
+
+        self.assertEqual(bytes_of(), ([0, 40], [40, 40]))
+        # Each pass sends 20 bytes of activations: 20 of the first layer remain, then 40 of both.
+        self.assertEqual(bytes_of(forward_traffic_bytes=20)[0], [20, 40])
+        # A backward pass fetches 20 bytes, so that 20 of the first layer never leave.
+        self.assertEqual(bytes_of(backward_traffic_bytes=20)[0], [20, 60])
+
     def test_floats(self):
         layers = [omnibal.ActivationLayer([10], [1], 8, 16), omnibal.ActivationLayer([10], [0.5], 8, 16)]
         usage = omnibal.measure_activations(layers, [["recompute"], ["recompute"]], 0.0)

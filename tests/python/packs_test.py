@@ -526,6 +526,7 @@ class Warnings(unittest.TestCase):
         found = omnibal.capacity_warnings(([5, 5], [1, 1]), (9, 2))
         self.assertEqual(pickle.loads(pickle.dumps(found)), found)
         self.assertNotEqual(found, omnibal.capacity_warnings([5, 5], 8))
+        self.assertNotEqual(found[0], 9)
         self.assertEqual(omnibal.capacity_warnings([], 9), [])
         self.assertEqual(omnibal.capacity_warnings([2**62 + 1], 2**62)[0].enough, 2**63 - 1)
         for demands, capacity, share, text in (
