@@ -345,9 +345,36 @@ void define_layout(py::module_& module) {
       });
 }
 
+/// Returns a row (fixed, linear, quadratic) for each degree.
+py::object tabulate_context_cost(py::function const& time, std::int64_t degrees,
+                                 py::object const& lengths) {
+  std::string const name = "tabulate_context_cost";
+  omnibal::tabulate_context_options options;
+  if (!lengths.is_none()) {
+    integer_list const list(name, "lengths", lengths);
+    auto const values = list.values();
+    if (values.empty()) reject(name, "lengths is empty, must be None or have three lengths");
+    options.lengths.assign(values.begin(), values.end());
+  }
+  auto const wanted = small_count(name, "degrees", degrees);
+  // The functor is a function of Python, so the call holds the lock of the interpreter.
+  auto const cost = omnibal::tabulate_context_cost(
+      [&](std::int64_t length, std::uint32_t degree) {
+        return py::float_(time(length, degree)).cast<double>();
+      },
+      wanted, options);
+  std::vector<double> rows;
+  for (omnibal::degree_time const& degree : cost.degrees) {
+    rows.insert(rows.end(), {degree.fixed, degree.linear, degree.quadratic});
+  }
+  return convert::to_array(std::move(rows)).attr("reshape")(-1, 3);
+}
+
 }  // namespace
 
 void define(py::module_& module) {
+  module.def("tabulate_context_cost", &tabulate_context_cost, docstrings::tabulate_context_cost,
+             py::arg("time"), py::arg("degrees"), py::kw_only(), py::arg("lengths") = py::none());
   define_plan(module);
   define_layout(module);
   module.def("context_groups", &context_groups, docstrings::context_groups, py::arg("lengths"),

@@ -93,6 +93,20 @@ ALGORITHMS = {
     "fit_machine": "cost/fit_machine",
     "predict_step": "plan/predict_step",
     "plan_configuration": "plan/plan_configuration",
+    "peak_in_flight": "pipeline/schedule",
+    "chunks_in_flight": "pipeline/chunks_in_flight",
+    "estimate_makespan": "pipeline/estimate_makespan",
+    "write_trace": "pipeline/write_trace",
+    "place_encoder": "pipeline/place_encoder",
+    "simulate_encoder": "pipeline/simulate_encoder",
+    "select_activations": "recompute/select_activations",
+    "activation_frontier": "recompute/activation_frontier",
+    "measure_activations": "recompute/measure_activations",
+    "capacity_warnings": "pack/capacity_warnings",
+    "level_metrics": "hierarchy/level_metrics",
+    "two_point_probe": "cost/two_point_probe",
+    "measured_table": "cost/measured_table",
+    "tabulate_context_cost": "context/context_cost",
 }
 CLASSES = {
     "online_packer": "pack/online_packer",
@@ -105,6 +119,8 @@ CLASSES = {
     "batch_mixture": "sample/batch_mixture",
     "sample_histogram": "pack/sample_histogram",
     "prefix_forest": "prefix/prefix_forest",
+    "checkpoint_line": "cost/two_point_probe",
+    "measured_cost": "cost/measured_table",
 }
 
 DETAILS = "Details, with the names of C++, where `options.x` is the argument `x`:"

@@ -4,6 +4,7 @@
 #include "results.hpp"
 
 #include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/step_spread.hpp>
@@ -17,6 +18,11 @@
 #include <vector>
 
 #include <pybind11/stl.h>
+
+namespace pybind11::detail {
+template <>
+struct type_caster<omnibal::level_figures> : convert::value_caster<omnibal::level_figures> {};
+}  // namespace pybind11::detail
 
 namespace measures {
 
@@ -131,9 +137,49 @@ std::vector<results::steps> level_steps(levels::level_packing const& packed,
   return result;
 }
 
+omnibal::level_figures level_metrics(levels::level_packing const& packed,
+                                     std::vector<results::steps> const& schedules,
+                                     py::object const& lengths) {
+  std::string const name = "level_metrics";
+  integer_list const list(name, "lengths", lengths);
+  auto const given = levels::to_packed(name, packed);
+  std::vector<omnibal::steps> steps;
+  for (results::steps const& level : schedules) steps.push_back(results::to_schedule(level));
+  return released([&] { return omnibal::level_metrics(given, steps, list.values()); });
+}
+
+void define_figures(py::module_& module) {
+  using figures = omnibal::level_figures;
+  py::class_<figures> type(module, "LevelFigures", docstrings::LevelFigures);
+  type.def_readonly("data_balance", &figures::data_balance,
+                    "The share of a step in which ranks are idle until the rank with the most "
+                    "tokens ends.")
+      .def_readonly("attention_balance", &figures::attention_balance,
+                    "The same share if the time of a rank is its attention.")
+      .def_readonly("communication_ratio", &figures::communication_ratio,
+                    "The share of tokens that several ranks share.")
+      .def_readonly("pad_ratio", &figures::pad_ratio,
+                    "The share of padding if each pack is padded to the length of its level.")
+      .def("__repr__", [](figures const& self) {
+        auto const fact = [](std::string const& text, double value) {
+          return text + " " + convert::number_text(py::float_(value));
+        };
+        return convert::repr_text("LevelFigures",
+                                  {fact("data balance", self.data_balance),
+                                   fact("attention balance", self.attention_balance),
+                                   fact("communication ratio", self.communication_ratio),
+                                   fact("pad ratio", self.pad_ratio)});
+      });
+  convert::add_pickle_of(type, &figures::data_balance, &figures::attention_balance,
+                         &figures::communication_ratio, &figures::pad_ratio);
+  module.def("level_metrics", &level_metrics, docstrings::level_metrics, py::arg("packed"),
+             py::arg("schedules"), py::arg("lengths"));
+}
+
 }  // namespace
 
 void define(py::module_& module) {
+  define_figures(module);
   module.def("unscheduled_groups", &unscheduled_groups, docstrings::unscheduled_groups,
              py::arg("schedule"), py::arg("groups"), py::arg("carried") = py::none());
   module.def("step_overlap", &step_overlap, docstrings::step_overlap, py::arg("first"),

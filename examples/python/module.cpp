@@ -9,6 +9,9 @@
 
 #include <pybind11/stl.h>
 
+namespace activations {
+void define(pybind11::module_& module);
+}
 namespace algorithms {
 void define(pybind11::module_& module);
 }
@@ -19,6 +22,9 @@ namespace configurations {
 void define(pybind11::module_& module);
 }
 namespace deferral {
+void define(pybind11::module_& module);
+}
+namespace encoders {
 void define(pybind11::module_& module);
 }
 namespace exchange {
@@ -67,6 +73,9 @@ namespace samplers {
 void define(pybind11::module_& module);
 }
 namespace sampling {
+void define(pybind11::module_& module);
+}
+namespace schedules {
 void define(pybind11::module_& module);
 }
 namespace slices {
@@ -247,6 +256,7 @@ void replace_all(std::string& text, std::string const& from, std::string const& 
 /// A text of the library in the words of Python: its functions and arguments by their names here.
 std::string to_python_text(std::string text) {
   replace_all(text, "omnibal::batch_mixture: ", "omnibal.BatchMixture: ");
+  replace_all(text, "omnibal::checkpoint_line: ", "omnibal.CheckpointLine: ");
   replace_all(text, "omnibal::deferral_queue: ", "omnibal.DeferralQueue: ");
   replace_all(text, "omnibal::deferral_queue::push: ", "omnibal.DeferralQueue.push: ");
   replace_all(text, "omnibal::epoch_sampler: ", "omnibal.EpochSampler: ");
@@ -256,6 +266,10 @@ std::string to_python_text(std::string text) {
   replace_all(text, "omnibal::layer_costs: ", "omnibal.LanguageModel.layer_costs: ");
   replace_all(text, "omnibal::level_sampler: ", "omnibal.LevelSampler: ");
   replace_all(text, "omnibal::listed_schedule: ", "omnibal.ListedSchedule: ");
+  replace_all(text, "omnibal::estimate_makespan: time[", "omnibal.estimate_makespan: times[");
+  replace_all(text, "omnibal::measured_table: size[", "omnibal.measured_table: sizes[");
+  replace_all(text, "omnibal::measured_table: value[", "omnibal.measured_table: values[");
+  replace_all(text, "omnibal::measured_table: size ", "omnibal.MeasuredCost: size ");
   replace_all(text, "omnibal::mixture: ", "omnibal.Mixture: ");
   replace_all(text, "omnibal::online_packer: ", "omnibal.OnlinePacker: ");
   replace_all(text, "omnibal::online_padded_packer: ", "omnibal.OnlinePaddedPacker: ");
@@ -277,6 +291,9 @@ std::string to_python_text(std::string text) {
   replace_all(text, "options.", "");
   replace_all(text, "machine.memory_bytes", "memory");
   replace_all(text, "machine.", "");
+  replace_all(text, "link.bytes", "bytes");
+  replace_all(text, "link.forward", "forward");
+  replace_all(text, "link.backward", "backward");
   replace_all(text, "constraints.", "");
   replace_all(text, "shard.", "");
   return text;
@@ -303,9 +320,11 @@ PYBIND11_MODULE(_core, module) {
     }
   });
   results::define(module);
+  activations::define(module);
   algorithms::define(module);
   contexts::define(module);
   deferral::define(module);
+  encoders::define(module);
   exchange::define(module);
   experts::define(module);
   fits::define(module);
@@ -323,5 +342,6 @@ PYBIND11_MODULE(_core, module) {
   prefix_steps::define(module);
   samplers::define(module);
   sampling::define(module);
+  schedules::define(module);
   slices::define(module);
 }

@@ -6,6 +6,7 @@
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/place_oversized.hpp>
@@ -66,6 +67,9 @@ struct sequences {
 }  // namespace packs
 
 namespace pybind11::detail {
+template <>
+struct type_caster<omnibal::capacity_warning<>>
+    : convert::value_caster<omnibal::capacity_warning<>> {};
 template <>
 struct type_caster<packs::split_packing> : convert::value_caster<packs::split_packing> {};
 template <>
@@ -231,6 +235,49 @@ void define_sequences(py::module_& module) {
       });
 }
 
+/// A capacity that does not fit two samples with the commonest demand.
+using capacity_warning = omnibal::capacity_warning<>;
+
+std::vector<capacity_warning> capacity_warnings(py::object const& demands,
+                                                py::object const& capacity, double common_share) {
+  std::string const name = "capacity_warnings";
+  convert::demand_list const rows(name, "demands", demands);
+  convert::limit_list const given(name, "capacity", capacity);
+  return arrays::with_rows(name, rows.table(), [&](auto samples, auto const& demand, auto kinds) {
+    auto const limits = arrays::limits_of<kinds()>(name, "capacity", given.values());
+    return released(
+        [&] { return omnibal::capacity_warnings(samples, demand, limits, common_share); });
+  });
+}
+
+void define_warnings(py::module_& module) {
+  py::class_<capacity_warning> type(module, "CapacityWarning", docstrings::CapacityWarning);
+  type.def_readonly("kind", &capacity_warning::kind, "The index of the resource.")
+      .def_readonly("capacity", &capacity_warning::capacity, "The capacity of the resource.")
+      .def_readonly("commonest", &capacity_warning::commonest,
+                    "The commonest demand above zero of the resource.")
+      .def_readonly("samples", &capacity_warning::samples,
+                    "The number of samples with this demand.")
+      .def_readonly("enough", &capacity_warning::enough,
+                    "The nearest capacity that fits two such samples; 2**63 - 1 if none exists.")
+      .def(
+          "__eq__",
+          [](capacity_warning const& left, capacity_warning const& right) { return left == right; },
+          py::is_operator())
+      .def("__repr__", [](capacity_warning const& self) {
+        return convert::repr_text(
+            "CapacityWarning",
+            {"resource " + std::to_string(self.kind), "capacity " + std::to_string(self.capacity),
+             convert::count_text(self.samples, "sample") + " of " + std::to_string(self.commonest),
+             std::to_string(self.enough) + " fits two"});
+      });
+  convert::add_pickle_of(type, &capacity_warning::kind, &capacity_warning::capacity,
+                         &capacity_warning::commonest, &capacity_warning::samples,
+                         &capacity_warning::enough);
+  module.def("capacity_warnings", &capacity_warnings, docstrings::capacity_warnings,
+             py::arg("demands"), py::arg("capacity"), py::kw_only(), py::arg("common_share") = 0.1);
+}
+
 void define_levels(py::module_& module) {
   py::class_<level_packing> type(module, "LevelPacking", docstrings::LevelPacking);
   type.def_readonly("levels", &level_packing::settings,
@@ -264,6 +311,7 @@ void define(py::module_& module) {
   define_split(module);
   define_sequences(module);
   define_levels(module);
+  define_warnings(module);
   module.def("place_oversized", &place_oversized, docstrings::place_oversized, py::arg("packed"),
              py::arg("policy"));
   module.def("split_long", &split_long, docstrings::split_long, py::arg("lengths"),

@@ -494,5 +494,78 @@ class Histograms(unittest.TestCase):
             omnibal.place_samples(plan, None, ([4], [4]))
 
 
+class Warnings(unittest.TestCase):
+    def reference(self, amounts, capacity, share):
+        """The commonest demand above zero, the largest of equally common ones."""
+        values, counts = np.unique(amounts[amounts > 0], return_counts=True)
+        if not len(values):
+            return None
+        best = len(counts) - 1 - int(np.argmax(counts[::-1]))
+        commonest, count = int(values[best]), int(counts[best])
+        if count < share * len(amounts) or 2 * commonest <= capacity:
+            return None
+        return (capacity, commonest, count, 2 * commonest)
+
+    def test_they_are_those_of_a_search_by_hand(self):
+        random = np.random.RandomState(3)
+        seen = 0
+        for _ in range(50):
+            demands = random.randint(0, 6, (40, 2)) * [1, 100]
+            capacity = random.randint(1, 10), int(random.randint(1, 1000))
+            share = random.choice([0.0, 0.1, 0.2, 0.5])
+            found = omnibal.capacity_warnings(demands, capacity, common_share=share)
+            expected = {kind: self.reference(demands[:, kind], capacity[kind], share)
+                        for kind in range(2)}
+            expected = {kind: row for kind, row in expected.items() if row}
+            self.assertEqual({one.kind: (one.capacity, one.commonest, one.samples, one.enough)
+                              for one in found}, expected)
+            seen += len(found)
+        self.assertGreater(seen, 20)
+
+    def test_copies_and_errors(self):
+        found = omnibal.capacity_warnings(([5, 5], [1, 1]), (9, 2))
+        self.assertEqual(pickle.loads(pickle.dumps(found)), found)
+        self.assertNotEqual(found, omnibal.capacity_warnings([5, 5], 8))
+        self.assertNotEqual(found[0], 9)
+        self.assertEqual(omnibal.capacity_warnings([], 9), [])
+        self.assertEqual(omnibal.capacity_warnings([2**62 + 1], 2**62)[0].enough, 2**63 - 1)
+        for demands, capacity, share, text in (
+                ([1], 0, 0.1, "capacity"), ([-1], 4, 0.1, "-1"), ([1], 4, 1.5, "common_share is 1.5"),
+                ([1], (4, 5), 0.1, "capacity has 2 resources, must be 1"),
+                ([1.5], 4, 0.1, "the type of demands is float64")):
+            with self.assertRaisesRegex(ValueError, "omnibal.capacity_warnings: .*" + text):
+                omnibal.capacity_warnings(demands, capacity, common_share=share)
+
+
+class LevelMetrics(unittest.TestCase):
+    def test_they_are_the_formulas(self):
+        levels = [[128, 1, 0], [512, 2, 0], [850, 4, 0]]
+        packed = omnibal.pack_levels(LENGTHS, levels)
+        loads = omnibal.group_loads(packed.groups, LENGTHS)
+        squares = omnibal.group_loads(packed.groups, LENGTHS**2)
+        schedules = omnibal.level_steps(packed, loads, 4)
+        found = omnibal.level_metrics(packed, schedules, LENGTHS)
+        idle, attention, padded, shared = [], [], 0, 0
+        for level, schedule in enumerate(schedules):
+            for step in schedule:
+                for values, shares in ((loads, idle), (squares, attention)):
+                    totals = [int(values[cell].sum()) for cell in step]
+                    shares.append(1 - np.mean(totals) / max(totals))
+            first, last = packed.first_groups[level:level + 2]
+            padded += levels[level][0] * int(last - first)
+            shared += int(loads[first:last].sum()) * (level > 0)
+        self.assertAlmostEqual(found.data_balance, np.mean(idle))
+        self.assertAlmostEqual(found.attention_balance, np.mean(attention))
+        self.assertAlmostEqual(found.communication_ratio, shared / loads.sum())
+        self.assertAlmostEqual(found.pad_ratio, 1 - loads.sum() / padded)
+        self.assertGreater(found.pad_ratio, 0)
+        again = pickle.loads(pickle.dumps(found))
+        self.assertEqual((again.data_balance, repr(again)), (found.data_balance, repr(found)))
+        with self.assertRaisesRegex(ValueError, "omnibal.level_metrics: .*schedules has 2"):
+            omnibal.level_metrics(packed, schedules[:2], LENGTHS)
+        with self.assertRaisesRegex(ValueError, "omnibal.level_metrics: lengths have 2 dimensions"):
+            omnibal.level_metrics(packed, schedules, [[1]])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -172,6 +172,180 @@ class Schedules(unittest.TestCase):
         self.assertGreater(sum(begin < at < end for at in steps), 5)
 
 
+class Timelines(unittest.TestCase):
+    def step(self, schedule="zb_v", **options):
+        options = {"weight": WEIGHT, "transfer": 2, **options}
+        return omnibal.simulate_pipeline(FORWARD, BACKWARD, 2, schedule=schedule, timeline="recorded",
+                                         **options)
+
+    def test_operations_are_those_of_the_step(self):
+        for schedule in ("interleaved_1f1b", "zb_v", "dual_pipe_v"):
+            found = self.step(schedule)
+            line = found.timeline
+            self.assertEqual(line.dtype.names, ("kind", "stage", "chunk", "micro_batch", "begin", "end"))
+            self.assertEqual(line["end"].max(), found.makespan)
+            length = line["end"] - line["begin"]
+            self.assertEqual([length[line["stage"] == s].sum() for s in range(2)], found.busy.tolist())
+            of = {"forward": FORWARD, "backward": BACKWARD, "weight": WEIGHT}
+            splits = schedule != "interleaved_1f1b"
+            turn = [[0, 1], [3, 2]] if splits else [[0, 1], [2, 3]]
+            self.assertEqual(len(line), 2 * 2 * 8 * (3 if splits else 2))
+            for kind, stage, chunk, micro_batch, begin, end in line.tolist():
+                unit = turn[chunk][stage], micro_batch
+                expected = of[kind][unit]
+                if not splits and kind == "backward":
+                    expected += WEIGHT[unit]
+                self.assertEqual(end - begin, expected, (kind, unit))
+            for stage in range(2):
+                own = line[line["stage"] == stage]
+                self.assertTrue((own["begin"][1:] >= own["end"][:-1]).all())
+
+    def test_it_is_none_unless_recorded(self):
+        self.assertIsNone(omnibal.simulate_pipeline(1, 2, 2, 4).timeline)
+        with self.assertRaisesRegex(ValueError, "timeline is 'all', must be none or recorded"):
+            omnibal.simulate_pipeline(1, 2, 2, 4, timeline="all")
+        again = pickle.loads(pickle.dumps(self.step()))
+        self.assertEqual(again.timeline.tolist(), self.step().timeline.tolist())
+
+    def test_a_trace_has_each_operation(self):
+        for scale, unit in ((1, "microseconds"), (1000, "milliseconds"), (10**6, "seconds")):
+            line = self.step().timeline
+            text = omnibal.write_trace(line, unit=unit, process='a "b"', process_id=7,
+                                       stage_names=["first", "last"])
+            events = json.loads(text)["traceEvents"]
+            self.assertEqual({event["pid"] for event in events}, {7})
+            names = [event["args"]["name"] for event in events if event["ph"] == "M"]
+            self.assertEqual(names, ['a "b"', "first", "last"])
+            found = [(e["cat"], e["tid"], e["args"]["chunk"], e["args"]["micro_batch"], e["ts"],
+                      e["ts"] + e["dur"]) for e in events if e["ph"] == "X"]
+            expected = [(*row[:4], row[4] * scale, row[5] * scale) for row in line.tolist()]
+            self.assertEqual(found, expected)
+
+    def test_a_trace_of_floats_and_of_own_operations(self):
+        step = omnibal.simulate_pipeline(1.5, 2, 1, 1, timeline="recorded")
+        events = json.loads(omnibal.write_trace(step.timeline, unit="microseconds"))["traceEvents"]
+        self.assertEqual([e["dur"] for e in events if e["ph"] == "X"], [1.5, 2])
+        self.assertEqual(events[-1]["args"]["name"], "stage 0")
+        exact = omnibal.simulate_pipeline(2**60 + 1, 0, 1, 1, timeline="recorded").timeline
+        self.assertIn('"dur":%d.%03d' % divmod(2**60 + 1, 1000), omnibal.write_trace(exact))
+
+    def test_errors_of_traces(self):
+        line = self.step().timeline
+        wrong = line.copy()
+        wrong["kind"][3] = "update"
+        late = line.copy()
+        late["begin"][2] = late["end"][2] + 1
+        below = np.array([("forward", -1, 0, 0, 0, 1)],
+                         dtype=[(n, line.dtype[n] if n != "stage" else "i4") for n in line.dtype.names])
+        for given, options, text in (
+                (None, {}, "timeline is None, must be the timeline of a simulation"),
+                ([1, 2], {}, "timeline has no field 'begin'"),
+                (line[["begin", "end"]], {}, "timeline has no field 'kind'"),
+                (line.reshape(2, -1), {}, "timeline has 2 dimensions"),
+                (wrong, {}, "a kind of timeline is 'update', must be forward, backward or weight"),
+                (late, {}, "of operation 2 is below"),
+                (below, {}, r"an element of timeline\['stage'\] is -1"),
+                (line, {"unit": "hours"}, "unit is 'hours'"),
+                (line, {"process_id": -1}, "process_id is -1"),
+                (line, {"stage_names": ["one"]}, "stage_names has 1 names, but timeline has stage 1")):
+            with self.assertRaisesRegex(ValueError, "omnibal.write_trace: .*" + text):
+                omnibal.write_trace(given, **options)
+
+
+class InFlight(unittest.TestCase):
+    SIZES = {"interleaved_1f1b": 2, "zb_v": 2, "v_half": 2, "v_min": 2, "dual_pipe_v": 2}
+
+    def test_peaks_are_those_of_the_simulation(self):
+        for name in (*NAMED, "dual_pipe_v"):
+            peak = omnibal.peak_in_flight(name, 4, 8)
+            step = omnibal.simulate_pipeline(1, 1, 4, 8, weight=1, bytes=10, schedule=name)
+            self.assertEqual((10 * peak).tolist(), step.peak_bytes.tolist(), name)
+            chunks = self.SIZES.get(name, 1)
+            sizes = np.array([[7, 5, 6, 1], [2, 9, 4, 3]])[:chunks]
+            # Row c has the bytes of chunk c by stage; in a V, chunk 1 runs in descending order.
+            by_virtual_stage = sizes.copy()
+            if name not in ("interleaved_1f1b", "gpipe", "1f1b", "zb_h1"):
+                by_virtual_stage[1] = sizes[1][::-1]
+            step = omnibal.simulate_pipeline(1, 1, 4, 8, weight=1, schedule=name,
+                                             bytes=by_virtual_stage.ravel())
+            counts = omnibal.chunks_in_flight(name, 4, 8)
+            found = [int((rows @ sizes[:, s]).max()) for s, rows in enumerate(counts)]
+            self.assertEqual(found, step.peak_bytes.tolist(), name)
+            self.assertEqual({rows.shape[1] for rows in counts}, {chunks})
+
+    def test_listed_schedules_have_their_sizes(self):
+        listed = omnibal.list_schedule(FORWARD, BACKWARD, 2, chunks=2)
+        peak = omnibal.peak_in_flight(listed)
+        step = omnibal.simulate_pipeline(FORWARD, BACKWARD, 2, bytes=1, schedule=listed)
+        self.assertEqual(peak.tolist(), step.peak_bytes.tolist())
+        self.assertEqual(peak.tolist(), omnibal.peak_in_flight(listed, 2, 8, chunks=2).tolist())
+        self.assertEqual(len(omnibal.chunks_in_flight(listed)), 2)
+        for sizes, text in (((3,), "stages is 3, must be 2"), ((2, 7), "micro_batches is 7")):
+            with self.assertRaisesRegex(ValueError, text):
+                omnibal.peak_in_flight(listed, *sizes)
+
+    def test_errors(self):
+        for call in (omnibal.peak_in_flight, omnibal.chunks_in_flight):
+            for arguments, text in ((("1f1b",), "stages is None"), (("1f1b", 4), "micro_batches is None"),
+                                    (("1f1b", -4, 2), "stages is -4"), (("2f2b", 1, 1), "'2f2b'"),
+                                    (("1f1b", 0, 2), "stages is 0")):
+                with self.assertRaisesRegex(ValueError, "omnibal.%s: .*%s" % (call.__name__, text)):
+                    call(*arguments)
+            with self.assertRaisesRegex(ValueError, "chunks is 3, must be 1"):
+                call("1f1b", 1, 1, chunks=3)
+            self.assertRaises(TypeError, call, 7, 1, 1)
+
+
+class DualPipeV(unittest.TestCase):
+    def test_it_keeps_few_units_and_is_as_long_as_its_work(self):
+        for stages, batches in ((1, 2), (2, 4), (3, 8), (4, 20)):
+            peak = omnibal.peak_in_flight("dual_pipe_v", stages, batches)
+            self.assertLessEqual(peak.max(), 2 * stages + 1)
+            step = omnibal.simulate_pipeline(1, 1, stages, batches, weight=1, schedule="dual_pipe_v")
+            self.assertEqual(step.busy.tolist(), [6 * batches] * stages)
+            self.assertGreaterEqual(step.makespan, 6 * batches)
+            self.assertLess(step.makespan, 6 * batches + 6 * stages)
+        # The first stage fills with the first chunk, and then runs both chunks in turn.
+        line = omnibal.simulate_pipeline(1, 1, 2, 4, weight=1, schedule="dual_pipe_v",
+                                         timeline="recorded").timeline
+        first = line[line["stage"] == 0][:4]
+        self.assertEqual(first["chunk"].tolist(), [0, 0, 0, 1])
+
+    def test_errors(self):
+        text = "micro_batches is 7, must be at least twice the stages, which are 4, in the schedule"
+        with self.assertRaisesRegex(ValueError, "omnibal.simulate_pipeline: " + text):
+            omnibal.simulate_pipeline(1, 1, 4, 7, weight=1, schedule="dual_pipe_v")
+        with self.assertRaisesRegex(ValueError, "weight is None"):
+            omnibal.simulate_pipeline(1, 1, 4, 8, schedule="dual_pipe_v")
+        with self.assertRaisesRegex(ValueError, "chunks is 3, must be 2"):
+            omnibal.simulate_pipeline(1, 1, 4, 8, weight=1, chunks=3, schedule="dual_pipe_v")
+
+
+class Estimates(unittest.TestCase):
+    def test_they_are_the_formula(self):
+        for times in ([3, 5, 2, 4], [1.5, 2, 0, 9]):
+            self.assertEqual(omnibal.estimate_makespan(times, 8), 7 * max(times) + sum(times))
+        equal = omnibal.simulate_pipeline(1, 2, 4, 8).makespan
+        self.assertEqual(omnibal.estimate_makespan([3] * 4, 8), equal)
+        chunked = omnibal.simulate_pipeline(1, 1, 4, 8, schedule="interleaved_1f1b").makespan
+        self.assertEqual(omnibal.estimate_makespan([2] * 8, 8, chunks=2), chunked)
+        turned = omnibal.simulate_pipeline(1, 1, 4, 8, weight=1, schedule="zb_v").makespan
+        self.assertEqual(omnibal.estimate_makespan([3] * 8, 8, chunks=2, placement="v_shape"), turned)
+        self.assertIsInstance(omnibal.estimate_makespan([1], 1), int)
+        self.assertIsInstance(omnibal.estimate_makespan([1.0], 1), float)
+
+    def test_errors(self):
+        for arguments, options, text in (
+                (([1, 2, 3], 4), {"chunks": 2}, "times has 3 elements, .* multiple of the chunks"),
+                (([], 4), {}, "times has 0 elements"), (([1], 0), {}, "micro_batches is 0"),
+                (([1], -1), {}, "micro_batches is -1"), (([1], 1), {"chunks": 0}, "chunks is 0"),
+                (([1, -2], 1), {}, r"times\[1\] is -2"),
+                (([1], 1), {"placement": "bidirectional"}, "must be looped or v_shape"),
+                (([2**62, 2**62], 4), {}, "the makespan")):
+            with self.assertRaisesRegex(ValueError, "omnibal.estimate_makespan: .*" + text):
+                omnibal.estimate_makespan(*arguments, **options)
+
+
 class Orders(unittest.TestCase):
     def test_the_order_makes_the_step_that_it_says(self):
         for schedule, stages in (("1f1b", 4), ("gpipe", 4), ("interleaved_1f1b", 2), ("zb_v", 2)):
@@ -265,8 +439,8 @@ class Errors(unittest.TestCase):
         listed = omnibal.list_schedule(1, 2, 2, 3)
         for function in ("simulate_pipeline", "order_micro_batches"):
             for text, arguments, options in (
-                ("schedule is 'zb', must be gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_v, v_half, v_min "
-                 "or a ListedSchedule", (1, 1, 2, 4), {"schedule": "zb"}),
+                ("schedule is 'zb', must be gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_v, v_half, v_min, "
+                 "dual_pipe_v or a ListedSchedule", (1, 1, 2, 4), {"schedule": "zb"}),
                 ("weight is None, must be given if the schedule splits the backward pass",
                  (1, 1, 2, 4), {"schedule": "zb_h1"}),
                 ("chunks is 2, must be 1 as in the schedule 'gpipe'",

@@ -41,6 +41,8 @@ ContextPadding = Literal["to_multiple", "to_equal_pieces"]
 __version__: str
 
 Indices = npt.NDArray[np.uint32]
+Timeline = npt.NDArray[np.void]
+"""Operations: an array with the fields kind, stage, chunk, micro_batch, begin and end."""
 Ratio = Union[float, npt.NDArray[np.float64]]
 
 class Groups(Sequence[Indices]):
@@ -1727,7 +1729,9 @@ class ListedSchedule:
         """
 
 Schedule = Union[
-    Literal["gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_v", "v_half", "v_min"],
+    Literal[
+        "gpipe", "1f1b", "interleaved_1f1b", "zb_h1", "zb_v", "v_half", "v_min", "dual_pipe_v"
+    ],
     ListedSchedule,
 ]
 
@@ -1799,6 +1803,8 @@ class Simulation:
     def busy(self) -> Union[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
     @property
     def peak_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def timeline(self) -> Optional[Timeline]: ...
 
 class OnlineResult:
     """What an `OnlinePacker` returns: true if a group leaves.
@@ -4376,6 +4382,7 @@ def simulate_pipeline(
     bytes: Optional[Times] = None,
     schedule: Schedule = "1f1b",
     chunks: Optional[int] = None,
+    timeline: Literal["none", "recorded"] = "none",
 ) -> Simulation:
     """Simulates a step of a pipeline: its time, its idle time and its memory.
 
@@ -4393,10 +4400,11 @@ def simulate_pipeline(
             micro-batches).
         bytes: the activation bytes of a micro-batch in a virtual stage: integers in the form of
             `forward`. Default: 0.
-        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min', or a
-            `ListedSchedule`.
+        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min',
+            'dual_pipe_v', or a `ListedSchedule`.
         chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
             'interleaved_1f1b'.
+        timeline: 'recorded' if the result shall have the times of all operations.
 
     Returns:
         A `Simulation`: makespan, bubble share, and the busy time and peak bytes of each stage.
@@ -4412,6 +4420,10 @@ def simulate_pipeline(
         ...     1, 1, stages=4, micro_batches=8, weight=1, bytes=10, schedule="zb_h1")
         >>> step.makespan, step.peak_bytes.tolist()
         (27, [40, 40, 40, 40])
+        >>> step = omnibal.simulate_pipeline(
+        ...     1, 2, stages=2, micro_batches=1, transfer=5, timeline="recorded")
+        >>> step.timeline[["kind", "stage", "begin", "end"]].tolist()
+        [('forward', 0, 0, 1), ('backward', 0, 14, 16), ('forward', 1, 6, 7), ('backward', 1, 7, 9)]
     """
 
 def order_micro_batches(
@@ -4440,8 +4452,8 @@ def order_micro_batches(
         transfer: the time to send a micro-batch to the next virtual stage, or its gradients back: a
             number, one for each cut between virtual stages, or an array of shape (cuts,
             micro-batches).
-        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min', or a
-            `ListedSchedule`.
+        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min',
+            'dual_pipe_v', or a `ListedSchedule`.
         chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
             'interleaved_1f1b'.
         simulations: the number of orders that the search simulates.
@@ -4590,4 +4602,754 @@ def slice_sequences(
         >>> slices = omnibal.slice_sequences([1000, 300, 200], 520, lambda tokens: tokens)
         >>> slices[:]
         [[(0, 0, 512)], [(0, 512, 1000)], [(1, 0, 300), (2, 0, 200)]]
+    """
+
+class CapacityWarning:
+    """A capacity that does not fit two samples with the commonest demand, from `capacity_warnings`.
+
+    Example:
+        >>> omnibal.capacity_warnings([5, 5, 5, 2], 9)[0].enough
+        10
+    """
+
+    @property
+    def kind(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def commonest(self) -> int: ...
+    @property
+    def samples(self) -> int: ...
+    @property
+    def enough(self) -> int: ...
+
+class LevelFigures:
+    """The metrics of packs in levels, from `level_metrics`: shares between 0 and 1, better if smaller.
+
+    Example:
+        >>> packed = omnibal.pack_levels([3, 5, 2, 8], [4, 8])
+        >>> steps = omnibal.level_steps(packed, omnibal.group_loads(packed.groups, [3, 5, 2, 8]), 2)
+        >>> omnibal.level_metrics(packed, steps, [3, 5, 2, 8]).communication_ratio
+        0.0
+    """
+
+    @property
+    def data_balance(self) -> float: ...
+    @property
+    def attention_balance(self) -> float: ...
+    @property
+    def communication_ratio(self) -> float: ...
+    @property
+    def pad_ratio(self) -> float: ...
+
+class EncoderWork:
+    """The work of a vision or audio tower whose features a language model in a pipeline reads.
+
+    Each time and each number of bytes is a number for all micro-batches, or one for each.
+
+    Args:
+        forward: the time of the forward pass of the whole encoder for a micro-batch.
+        backward: the time of its whole backward pass; 0 if the encoder is frozen.
+        transfer: the time to send the features to the language model, or their gradients back, if
+            encoder and reader run on different devices.
+        activation_bytes: the bytes that a device keeps from the forward pass to the end of the
+            backward pass.
+        output_bytes: the bytes of the features, and of their gradients.
+        pieces: the parts of equal size, such as images, in which a micro-batch is encoded.
+        devices: the devices that run the encoder. Numbers below the number of stages are stages;
+            higher numbers are devices that run nothing else. Default: all stages.
+        readers: the virtual stages of the language model that read the features. Default: the first.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.EncoderWork([2, 4, 2, 6], 0, pieces=2)
+        EncoderWork(2 pieces, all stages, 1 reader)
+    """
+
+    def __init__(
+        self,
+        forward: npt.ArrayLike,
+        backward: npt.ArrayLike,
+        *,
+        transfer: npt.ArrayLike = 0,
+        activation_bytes: Integers = 0,
+        output_bytes: Integers = 0,
+        pieces: int = 1,
+        devices: Optional[Integers] = None,
+        readers: Optional[Integers] = None,
+    ) -> None: ...
+    @property
+    def forward(self) -> npt.NDArray[Any]: ...
+    @property
+    def backward(self) -> npt.NDArray[Any]: ...
+    @property
+    def transfer(self) -> npt.NDArray[Any]: ...
+    @property
+    def activation_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def output_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def pieces(self) -> int: ...
+    @property
+    def devices(self) -> List[int]: ...
+    @property
+    def readers(self) -> List[int]: ...
+
+PlacedLists = Sequence[
+    Sequence[
+        Tuple[Literal["language", "encoder"], Literal["forward", "backward", "weight"], int, int]
+    ]
+]
+"""For each device its operations in order: (part, kind, chunk or piece, micro_batch)."""
+
+class EncoderSimulation:
+    """The time and memory of a step with an encoder, from `simulate_encoder`.
+
+    Example:
+        >>> work = omnibal.EncoderWork(2, 2)
+        >>> omnibal.place_encoder(1, 1, 2, work, 4).step.busy.tolist()
+        [16, 16]
+    """
+
+    @property
+    def makespan(self) -> Union[int, float]: ...
+    @property
+    def bubble_share(self) -> float: ...
+    @property
+    def busy(self) -> Union[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    @property
+    def peak_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def language(self) -> Timeline: ...
+    @property
+    def encoder(self) -> Timeline: ...
+
+class EncoderPlacement:
+    """The operations of a language model and an encoder on their devices, from `place_encoder`.
+
+    Example:
+        >>> omnibal.place_encoder(1, 1, 1, omnibal.EncoderWork(2, 0), 1).lists[0][0]
+        ('encoder', 'forward', 0, 0)
+    """
+
+    @property
+    def lists(
+        self,
+    ) -> List[
+        List[
+            Tuple[
+                Literal["language", "encoder"], Literal["forward", "backward", "weight"], int, int
+            ]
+        ]
+    ]: ...
+    @property
+    def step(self) -> EncoderSimulation: ...
+    @property
+    def language_makespan(self) -> Union[int, float]: ...
+    @property
+    def before_makespan(self) -> Union[int, float]: ...
+    @property
+    def lower_bound(self) -> Union[int, float]: ...
+
+class ActivationLayer:
+    """A layer, and the parts of it whose activations are kept, recomputed or offloaded.
+
+    Args:
+        bytes: the bytes of activations of one micro-batch, for each module in the order of the
+            forward pass.
+        recompute_time: the time to recompute each module. All times have the same unit.
+        forward_time: the time of the forward pass of one micro-batch.
+        backward_time: the time of its backward pass, without recomputation.
+        required: True for each module that is kept or offloaded, because recomputation starts from
+            it. Default: none.
+        forward_transient_bytes: additional bytes on the device while the forward pass runs.
+        backward_transient_bytes: additional bytes on the device while the backward pass runs.
+        forward_traffic_bytes: other bytes, such as states of the optimizer, that the link starts to
+            send when the forward pass begins.
+        backward_traffic_bytes: other bytes that the link starts to fetch when the backward pass
+            begins.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.ActivationLayer([10, 40, 20], [0, 3, 1], 8, 16, required=[True, False, False])
+        ActivationLayer(3 modules, 70 bytes)
+    """
+
+    def __init__(
+        self,
+        bytes: Integers,
+        recompute_time: npt.ArrayLike,
+        forward_time: float,
+        backward_time: float,
+        *,
+        required: Optional[npt.ArrayLike] = None,
+        forward_transient_bytes: int = 0,
+        backward_transient_bytes: int = 0,
+        forward_traffic_bytes: int = 0,
+        backward_traffic_bytes: int = 0,
+    ) -> None: ...
+    @property
+    def bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def recompute_time(self) -> Union[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    @property
+    def required(self) -> npt.NDArray[np.bool_]: ...
+    @property
+    def forward_time(self) -> Union[int, float]: ...
+    @property
+    def backward_time(self) -> Union[int, float]: ...
+    @property
+    def forward_transient_bytes(self) -> int: ...
+    @property
+    def backward_transient_bytes(self) -> int: ...
+    @property
+    def forward_traffic_bytes(self) -> int: ...
+    @property
+    def backward_traffic_bytes(self) -> int: ...
+
+ActivationChoice = Literal["keep", "recompute", "offload"]
+
+class ActivationsResult:
+    """A choice for each module of each layer, from `select_activations`.
+
+    Example:
+        >>> layer = omnibal.ActivationLayer([10, 40], [1, 9], 8, 16)
+        >>> omnibal.select_activations([layer], 30, 0.0).missing_bytes
+        20
+    """
+
+    @property
+    def status(self) -> Literal["solved", "infeasible"]: ...
+    @property
+    def choices(self) -> List[List[ActivationChoice]]: ...
+    @property
+    def added_time(self) -> Union[int, float]: ...
+    @property
+    def lower_bound(self) -> Union[int, float]: ...
+    @property
+    def proven(self) -> bool: ...
+    @property
+    def peak_bytes(self) -> int: ...
+    @property
+    def offloaded_bytes(self) -> int: ...
+    @property
+    def missing_bytes(self) -> int: ...
+
+class ActivationUsage:
+    """The memory and the added time of given choices, from `measure_activations`.
+
+    Example:
+        >>> layer = omnibal.ActivationLayer([10, 40], [1, 9], 8, 16)
+        >>> omnibal.measure_activations([layer], [["keep", "keep"]], 0.0).forward_bytes.tolist()
+        [50]
+    """
+
+    @property
+    def added_time(self) -> Union[int, float]: ...
+    @property
+    def peak_bytes(self) -> int: ...
+    @property
+    def kept_bytes(self) -> int: ...
+    @property
+    def offloaded_bytes(self) -> int: ...
+    @property
+    def held_bytes(self) -> int: ...
+    @property
+    def forward_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def backward_bytes(self) -> npt.NDArray[np.int64]: ...
+
+class CheckpointCount:
+    """The number of layers that must be checkpointed, from `CheckpointLine.checkpointed_for`.
+
+    Example:
+        >>> line = omnibal.two_point_probe((0, -300), (4, 100))
+        >>> line.checkpointed_for(8)
+        CheckpointCount(solved, 3 layers)
+        >>> line.checkpointed_for(8, target_bytes=1000).missing_bytes
+        500
+    """
+
+    @property
+    def status(self) -> Literal["solved", "infeasible"]: ...
+    @property
+    def layers(self) -> int: ...
+    @property
+    def missing_bytes(self) -> int: ...
+
+class CheckpointLine:
+    """The line through two readings of free memory, from `two_point_probe`.
+
+    Example:
+        >>> line = omnibal.two_point_probe((0, -300), (4, 100))
+        >>> line
+        CheckpointLine(100 bytes per layer)
+        >>> line.free_bytes(6)
+        300
+    """
+
+    @property
+    def bytes_per_layer(self) -> float: ...
+    def free_bytes(self, checkpointed_layers: int) -> int:
+        """Returns the free memory with this number of layers checkpointed, rounded down."""
+    def checkpointed_for(self, layers: int, target_bytes: int = 0) -> CheckpointCount:
+        """Returns the smallest number of `layers` to checkpoint so that `target_bytes` stay free."""
+
+class MeasuredCost:
+    """A cost from a table of measurements, from `measured_table`; never negative.
+
+    Example:
+        >>> cost = omnibal.measured_table([10, 20], [3, 7])
+        >>> cost(15), cost([10, 30]).tolist()
+        (5, [3, 11])
+    """
+
+    @property
+    def sizes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def values(self) -> Union[npt.NDArray[np.int64], npt.NDArray[np.float64]]: ...
+    def __call__(self, sizes: Integers) -> Any:
+        """Returns the value of one size, or an array of the values of an array of sizes."""
+
+def capacity_warnings(
+    demands: Demands, capacity: Limits, *, common_share: float = 0.1
+) -> List[CapacityWarning]:
+    """Warns of capacities with which no group can have two samples of the commonest demand.
+
+    Args:
+        demands: a number or a row of numbers for each sample, or a tuple with an array for each
+            resource.
+        capacity: the limit of a group: a number, or one for each resource.
+        common_share: a demand is common if at least this share of the samples have it.
+
+    Returns:
+        A `CapacityWarning` for each resource with such a capacity, in the order of the resources.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.capacity_warnings([5, 5, 5, 2], 9)
+        [CapacityWarning(resource 0, capacity 9, 3 samples of 5, 10 fits two)]
+        >>> omnibal.capacity_warnings([5, 5, 5, 2], 10)
+        []
+    """
+
+def level_metrics(
+    packed: LevelPacking, schedules: Sequence[Steps], lengths: Integers
+) -> LevelFigures:
+    """Returns the idle time, the shared tokens and the padding of packs in levels.
+
+    Args:
+        packed: the result of `pack_levels`.
+        schedules: a schedule for each level, as `level_steps` returns them.
+        lengths: the length of each sample in tokens.
+
+    Returns:
+        A `LevelFigures`: means over the steps of all levels together.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> lengths = [3, 5, 2, 8, 4, 6]
+        >>> packed = omnibal.pack_levels(lengths, [4, 8])
+        >>> steps = omnibal.level_steps(packed, omnibal.group_loads(packed.groups, lengths), ranks=1)
+        >>> omnibal.level_metrics(packed, steps, lengths).data_balance
+        0.0
+    """
+
+def two_point_probe(few: Tuple[int, int], many: Tuple[int, int]) -> CheckpointLine:
+    """Computes the bytes that a checkpointed layer frees, from two readings of free memory.
+
+    Args:
+        few: a pair (checkpointed_layers, free_bytes): the free memory of a device at its peak with
+            few checkpointed layers; negative for a number of missing bytes.
+        many: the same pair with more checkpointed layers.
+
+    Returns:
+        A `CheckpointLine`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> line = omnibal.two_point_probe((0, -300), (4, 100))
+        >>> line.checkpointed_for(8).layers
+        3
+    """
+
+def measured_table(sizes: Integers, values: Costs) -> MeasuredCost:
+    """Makes a cost from measured points, linear between them.
+
+    Args:
+        sizes: the measured sizes, ascending integers, such as tokens.
+        values: the value of each size, such as nanoseconds: integers or floats.
+
+    Returns:
+        A `MeasuredCost`, which can be called with sizes.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> cost = omnibal.measured_table([1024, 4096], [2.0, 14.0])
+        >>> cost(2048)
+        6.0
+    """
+
+def tabulate_context_cost(
+    time: Callable[[int, int], float], degrees: int, *, lengths: Optional[Integers] = None
+) -> npt.NDArray[np.float64]:
+    """Tabulates the times of groups of ranks by degree, for the argument `cost` of `context_groups`.
+
+    Args:
+        time: a function that returns the time of a group that has only one sample, from the length
+            of the sample and the number of ranks: a model, a fit or a table of measurements. The
+            fixed time of a micro-step is the argument `micro_step` of `context_groups`.
+        degrees: the largest number of ranks of a group.
+        lengths: the lengths for which `time` is called, at least three. Default: the eight powers of
+            two from 1,024 to 131,072.
+
+    Returns:
+        An array with a row (fixed, linear, quadratic) for each degree from 1 on, float64.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value. Exceptions of
+            `time` are passed on.
+
+    Example:
+        >>> table = omnibal.tabulate_context_cost(lambda length, degree: 8 + length / degree, 2)
+        >>> table.round(6).tolist()
+        [[8.0, 1.0, 0.0], [8.0, 0.5, 0.0]]
+    """
+
+def peak_in_flight(
+    schedule: Schedule,
+    stages: Optional[int] = None,
+    micro_batches: Optional[int] = None,
+    *,
+    chunks: Optional[int] = None,
+) -> npt.NDArray[np.int64]:
+    """Returns the most micro-batches, in one chunk each, whose activations each stage keeps at once.
+
+    Args:
+        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min',
+            'dual_pipe_v', or a `ListedSchedule`.
+        stages: the number of stages. Default: as the `ListedSchedule` has.
+        micro_batches: the number of micro-batches. Default: as the `ListedSchedule` has.
+        chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
+            'interleaved_1f1b'.
+
+    Returns:
+        A number for each stage, int64. With one chunk it is the argument `in_flight` of
+        `plan_pipeline`.
+
+    Raises:
+        TypeError: if `schedule` is neither a str nor a `ListedSchedule`.
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.peak_in_flight("1f1b", stages=4, micro_batches=8).tolist()
+        [4, 3, 2, 1]
+    """
+
+def chunks_in_flight(
+    schedule: Schedule,
+    stages: Optional[int] = None,
+    micro_batches: Optional[int] = None,
+    *,
+    chunks: Optional[int] = None,
+) -> List[npt.NDArray[np.int64]]:
+    """Returns the micro-batches of each chunk that each stage keeps when its memory can be largest.
+
+    Args:
+        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min',
+            'dual_pipe_v', or a `ListedSchedule`.
+        stages: the number of stages. Default: as the `ListedSchedule` has.
+        micro_batches: the number of micro-batches. Default: as the `ListedSchedule` has.
+        chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
+            'interleaved_1f1b'.
+
+    Returns:
+        For each stage an array of shape (moments, chunks), int64. The peak of a stage is
+        `(counts @ bytes).max()`, if `bytes` has the bytes of each of its chunks.
+
+    Raises:
+        TypeError: if `schedule` is neither a str nor a `ListedSchedule`.
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> counts = omnibal.chunks_in_flight("interleaved_1f1b", stages=2, micro_batches=4)
+        >>> counts[0].tolist()
+        [[3, 2], [4, 1]]
+    """
+
+def estimate_makespan(
+    times: Costs,
+    micro_batches: int,
+    *,
+    chunks: int = 1,
+    placement: Literal["looped", "v_shape"] = "looped",
+) -> Union[int, float]:
+    """Estimates the time of a step of a pipeline, without a simulation.
+
+    Args:
+        times: the time of each virtual stage for one micro-batch, forward and backward together.
+        micro_batches: the number of micro-batches.
+        chunks: the number of virtual stages of a stage.
+        placement: 'looped' as in interleaved 1F1B, or 'v_shape' as in ZB-V.
+
+    Returns:
+        The time: an integer if the times are integers.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> omnibal.estimate_makespan([3, 3, 3, 3], micro_batches=8)
+        33
+    """
+
+def write_trace(
+    timeline: Timeline,
+    *,
+    unit: Literal["nanoseconds", "microseconds", "milliseconds", "seconds"] = "nanoseconds",
+    process: str = "pipeline",
+    process_id: int = 0,
+    stage_names: Optional[Sequence[str]] = None,
+) -> str:
+    """Writes the operations of a step as JSON for Perfetto and chrome://tracing.
+
+    Args:
+        timeline: the `timeline` of a `Simulation`, the `language` or `encoder` of an
+            `EncoderSimulation`, or an array with the same fields.
+        unit: the unit of the times.
+        process: the name of the pipeline in the viewer.
+        process_id: distinguishes pipelines that are shown together.
+        stage_names: the names of at least the stages of the timeline. Default: 'stage 0' and so on.
+
+    Returns:
+        The text of the file.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> step = omnibal.simulate_pipeline(1, 2, stages=2, micro_batches=4, timeline="recorded")
+        >>> text = omnibal.write_trace(step.timeline, unit="milliseconds")
+        >>> text.count('"ph":"X"')
+        16
+    """
+
+def place_encoder(
+    forward: Times,
+    backward: Times,
+    stages: int,
+    encoder: EncoderWork,
+    micro_batches: Optional[int] = None,
+    *,
+    weight: Optional[Times] = None,
+    transfer: Times = 0,
+    bytes: Optional[Times] = None,
+    schedule: Schedule = "1f1b",
+    chunks: Optional[int] = None,
+    memory: Optional[Limits] = None,
+    simulations: int = 2000,
+) -> EncoderPlacement:
+    """Places a vision or audio tower in the idle time of a language model in a pipeline.
+
+    Args:
+        forward: the time of the forward pass of a micro-batch in the language model, in the forms of
+            `simulate_pipeline`.
+        backward: the time of the backward pass without `weight`, in one of these forms.
+        stages: the number of stages.
+        encoder: the work of the tower.
+        micro_batches: the number of micro-batches. Default: the number in the shape of the arrays.
+        weight: the time of the gradients of the weights, as for `simulate_pipeline`.
+        transfer: the time to send a micro-batch to the next virtual stage, as for
+            `simulate_pipeline`.
+        bytes: the activation bytes of a micro-batch in a virtual stage. Default: 0.
+        schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min',
+            'dual_pipe_v', or a `ListedSchedule`.
+        chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
+            'interleaved_1f1b'.
+        memory: the most bytes that a device may keep: a number, or one for each device. Default: no
+            limit.
+        simulations: the number of moves that the local search simulates.
+
+    Returns:
+        An `EncoderPlacement`: the operations of each device, their times, and a lower bound.
+
+    Raises:
+        TypeError: if `schedule` is neither a str nor a `ListedSchedule`.
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> work = omnibal.EncoderWork(4, 4, pieces=4)
+        >>> omnibal.place_encoder(4, 8, 2, work, 4)
+        EncoderPlacement(2 devices, makespan 67 instead of 76, at least 64)
+    """
+
+def simulate_encoder(
+    forward: Times,
+    backward: Times,
+    stages: int,
+    encoder: EncoderWork,
+    lists: PlacedLists,
+    micro_batches: Optional[int] = None,
+    *,
+    weight: Optional[Times] = None,
+    transfer: Times = 0,
+    bytes: Optional[Times] = None,
+    schedule: Schedule = "1f1b",
+    chunks: Optional[int] = None,
+) -> EncoderSimulation:
+    """Simulates a step of a language model in a pipeline whose devices also run an encoder.
+
+    Args:
+        forward: the time of the forward pass of a micro-batch in the language model, in the forms of
+            `simulate_pipeline`.
+        backward: the time of the backward pass without `weight`, in one of these forms.
+        stages: the number of stages.
+        encoder: the work of the tower.
+        lists: for each device the list of its operations (part, kind, chunk, micro_batch), as
+            `EncoderPlacement.lists`; the chunk of the encoder is its piece.
+        micro_batches: the number of micro-batches. Default: the number in the shape of the arrays.
+        weight: the time of the gradients of the weights, as for `simulate_pipeline`.
+        transfer: the time to send a micro-batch to the next virtual stage, as for
+            `simulate_pipeline`.
+        bytes: the activation bytes of a micro-batch in a virtual stage. Default: 0.
+        schedule: the order of the operations of the language model, as for `simulate_pipeline`.
+        chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
+            'interleaved_1f1b'.
+
+    Returns:
+        An `EncoderSimulation`.
+
+    Raises:
+        TypeError: if `schedule` is neither a str nor a `ListedSchedule`.
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> work = omnibal.EncoderWork(4, 0)
+        >>> lists = [[("encoder", "forward", 0, 0), ("language", "forward", 0, 0),
+        ...           ("language", "backward", 0, 0), ("encoder", "backward", 0, 0)]]
+        >>> omnibal.simulate_encoder(1, 2, 1, work, lists, 1).makespan
+        7
+    """
+
+def select_activations(
+    layers: Sequence[ActivationLayer],
+    budget: int,
+    bytes_per_time: float,
+    *,
+    forward_traffic_bytes: int = 0,
+    backward_traffic_bytes: int = 0,
+    in_flight: int = 1,
+    effort: Effort = "normal",
+    labels: Optional[int] = None,
+) -> ActivationsResult:
+    """Selects for each module to keep, recompute or offload its activations, within a budget of bytes.
+
+    Args:
+        layers: the layers in the order of the forward pass.
+        budget: the most bytes on the device.
+        bytes_per_time: the bytes that the link to the host transfers in one unit of time in each
+            direction; 0 if nothing can be offloaded.
+        forward_traffic_bytes: other bytes that the link sends during the forward passes of all
+            layers, spread evenly.
+        backward_traffic_bytes: other bytes that the link fetches during their backward passes.
+        in_flight: the number of micro-batches whose activations are kept at the same time.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+        labels: the most partial solutions after each module. Default: 32, 128 or 2048 by effort.
+
+    Returns:
+        An `ActivationsResult`; its status is 'infeasible' if no choices are within the budget.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> layer = omnibal.ActivationLayer([10, 40], [1, 9], 8, 16)
+        >>> found = omnibal.select_activations([layer] * 4, 160, bytes_per_time=1.0)
+        >>> found
+        ActivationsResult(solved, added time 1, at least 1, proven, peak 158 bytes)
+        >>> found.choices[0]
+        ['recompute', 'offload']
+    """
+
+def activation_frontier(
+    layers: Sequence[ActivationLayer],
+    budgets: Integers,
+    bytes_per_time: float,
+    *,
+    forward_traffic_bytes: int = 0,
+    backward_traffic_bytes: int = 0,
+    in_flight: int = 1,
+    effort: Effort = "normal",
+    labels: Optional[int] = None,
+) -> List[ActivationsResult]:
+    """Selects activations for several budgets; a larger budget never adds more time.
+
+    Args:
+        layers: the layers in the order of the forward pass.
+        budgets: the most bytes on the device, one number for each result.
+        bytes_per_time: the bytes that the link to the host transfers in one unit of time in each
+            direction; 0 if nothing can be offloaded.
+        forward_traffic_bytes: other bytes that the link sends during the forward passes of all
+            layers, spread evenly.
+        backward_traffic_bytes: other bytes that the link fetches during their backward passes.
+        in_flight: the number of micro-batches whose activations are kept at the same time.
+        effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
+        labels: the most partial solutions after each module. Default: 32, 128 or 2048 by effort.
+
+    Returns:
+        An `ActivationsResult` for each budget, in the order of `budgets`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> layer = omnibal.ActivationLayer([10, 40], [1, 9], 8, 16)
+        >>> found = omnibal.activation_frontier([layer] * 4, [60, 160, 200], 0.0)
+        >>> [one.added_time for one in found]
+        [29, 9, 0]
+    """
+
+def measure_activations(
+    layers: Sequence[ActivationLayer],
+    choices: Sequence[Sequence[ActivationChoice]],
+    bytes_per_time: float,
+    *,
+    forward_traffic_bytes: int = 0,
+    backward_traffic_bytes: int = 0,
+    in_flight: int = 1,
+) -> ActivationUsage:
+    """Computes the bytes on the device and the added time of given choices for activations.
+
+    Args:
+        layers: the layers in the order of the forward pass.
+        choices: for each layer a list with 'keep', 'recompute' or 'offload' for each module.
+        bytes_per_time: the bytes that the link to the host transfers in one unit of time in each
+            direction; 0 if there is no link.
+        forward_traffic_bytes: other bytes that the link sends during the forward passes of all
+            layers, spread evenly.
+        backward_traffic_bytes: other bytes that the link fetches during their backward passes.
+        in_flight: the number of micro-batches whose activations are kept at the same time.
+
+    Returns:
+        An `ActivationUsage`.
+
+    Raises:
+        ValueError: if an argument is wrong; the text names the argument and its value.
+
+    Example:
+        >>> layer = omnibal.ActivationLayer([10, 40], [1, 9], 8, 16)
+        >>> omnibal.measure_activations([layer] * 2, [["keep", "recompute"], ["keep", "keep"]], 0.0)
+        ActivationUsage(added time 9, peak 60 bytes)
     """
