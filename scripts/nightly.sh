@@ -29,6 +29,7 @@ finish() {
 
 # Where nothing can be downloaded, or without nvcc, there is nothing to see.
 cccl() { ./scripts/cccl.sh || [[ $? == 77 ]]; }
+packages() { ./scripts/packages.sh || [[ $? == 77 ]]; }
 
 if [[ ${1:-} == cuda ]]; then
   for preset in release asan; do
@@ -62,6 +63,7 @@ step cmake --build --preset release
 step ctest --preset release
 step ctest --preset nightly
 
+step packages
 step cccl
 
 shopt -s nullglob

@@ -68,11 +68,11 @@ class one_by_one {
   }
 
   void prepare() const {}
-  void operator()() {
-    benchmark::DoNotOptimize(
-        omnibal::best_fit_decreasing(samples_, std::identity{}, capacity_).groups.size());
-  }
+  void operator()() { benchmark::DoNotOptimize(groups()); }
   [[nodiscard]] std::size_t items() const { return samples_.size(); }
+  [[nodiscard]] std::size_t groups() const {
+    return omnibal::best_fit_decreasing(samples_, std::identity{}, capacity_).groups.size();
+  }
 
  private:
   std::vector<omnibal::resources<R>> samples_;
@@ -117,6 +117,23 @@ BENCHMARK_CAPTURE(pack_histogram_images_and_tokens, real_18_6016, bench::real_18
     ->Apply(few_times);
 BENCHMARK_CAPTURE(pack_histogram_images_and_tokens, independent_9_4096, bench::independent_9_4096)
     ->Apply(few_times);
+
+/// The same samples in a histogram and one by one need the same number of groups.
+void pack_histogram_beside(benchmark::State& state) {
+  std::int64_t const capacity = state.range(0);
+  auto const histogram = lengths_up_to(capacity, static_cast<double>(state.range(1)));
+  one_by_one<1> const single(histogram, omnibal::resources<1>{capacity});
+  std::size_t groups = 0;
+  for (auto _ : state) groups = single.groups();
+  auto const planned = omnibal::pack_histogram(histogram, capacity).group_count;
+  if (planned != groups) state.SkipWithError("the histogram has another number of groups");
+  state.counters["samples"] = static_cast<double>(single.items());
+  state.counters["groups"] = static_cast<double>(groups);
+}
+BENCHMARK(pack_histogram_beside)
+    ->ArgsProduct({{4096, 131'072}, {10'000'000, 100'000'000}})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 
 /// Best-fit decreasing of a histogram.
 template <std::size_t R>
