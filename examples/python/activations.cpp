@@ -298,12 +298,12 @@ activation_usage measure_activations(std::vector<activation_layer> const& layers
 
 [[nodiscard]] py::array required_modules(activation_layer const& self) {
   return std::visit(
-      [](auto const& layer) {
-        py::array_t<bool> result(static_cast<py::ssize_t>(layer.modules.size()));
-        for (std::size_t i = 0; i != layer.modules.size(); ++i) {
-          result.mutable_data()[i] = layer.modules[i].need == omnibal::module_need::required;
+      [](auto const& layer) -> py::array {
+        std::vector<std::uint8_t> result;
+        for (auto const& module : layer.modules) {
+          result.push_back(module.need == omnibal::module_need::required ? 1 : 0);
         }
-        return result;
+        return convert::to_array(std::move(result)).attr("astype")("bool");
       },
       self.of);
 }
