@@ -23,7 +23,7 @@ fi
 [[ -e $environment ]] || "$python" -m venv "$environment" >&2
 found=0
 for package_name in numpy torch torchdata pyarrow zstandard datasets lhotse litdata mosaicml-streaming \
-  webdataset trl megatron-core megatron-energon dask ray pyspark; do
+  webdataset trl megatron-core megatron-energon distributed ray pyspark; do
   if timeout 900 "$environment/bin/pip" install -q "$package_name" >&2; then
     found=$((found + 1))
   else
