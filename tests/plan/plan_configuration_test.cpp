@@ -47,6 +47,17 @@ language_model gpt3_175b() {
           .output = {.vocabulary = 51'200, .hidden = 12'288}};
 }
 
+struct three_windows {
+  template <class Visit>
+  void for_each_layer(Visit const& visit) const {
+    for (std::int64_t const window : {256, 512, 1024}) {
+      auto layer = small_model().layer;
+      layer.span = {omnibal::span_kind::window, window};
+      visit(layer, 4);
+    }
+  }
+};
+
 /// A tower of six layers with 64 patches a tile, and the small model.
 omnibal::vision_language_model small_pair() {
   return {.vision = {.patches = {.hidden = 512, .image_size = 112},
@@ -165,6 +176,18 @@ TEST_CASE("a model with a window plans packed lengths") {
   auto const equal = plan_configuration(model, omnibal::machines::h100, small_data(), options);
   CHECK(packed.best.prediction.total() == equal.best.prediction.total());
   CHECK(packed.best.prediction.peak_bytes == equal.best.prediction.peak_bytes);
+}
+
+// Sequences of one length need no squares within windows, so a model may have any number of them.
+TEST_CASE("a model with three windows plans sequences of one length") {
+  auto const plan_of = [](step_data const& data) {
+    return plan_configuration(three_windows{}, omnibal::machines::h100, data, small_options());
+  };
+  CHECK(plan_of(small_data()).status == solve_status::solved);
+  auto const error = test::error_text<std::invalid_argument>([&] {
+    static_cast<void>(plan_of({.sequences = 2, .lengths = {2000, 1000}}));
+  });
+  CHECK(contains(error, "more than 2 different windows"));
 }
 
 // The space of one node-wide tensor degree would miss what the published sweeps searched.

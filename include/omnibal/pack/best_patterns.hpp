@@ -26,9 +26,9 @@
 namespace omnibal::inline v0 {
 
 struct best_patterns_options {
-  /// The maximum number of steps of each linear program. It also limits the
-  /// number of different demands to the cube root of `4 * pattern_steps`, at most 4096; the default
-  /// is 1,024 demands. Above the limit, the result is the result of `pack_histogram`.
+  /// The maximum number of steps of each linear program. It also limits the number of different
+  /// demands to the cube root of `4 * pattern_steps`, at most 4096; the default is 1,024 demands.
+  /// Above the limit, the result is the result of `pack_histogram`.
   std::size_t pattern_steps = std::size_t{1} << 28;
 };
 

@@ -54,7 +54,7 @@ struct plan_configuration_fn {
                                               plan_configuration_options const& options,
                                               Pieces const& pieces = {}) const {
     detail::configuration_space<Model, Pieces> const space(name, model, on, data, options, pieces);
-    auto const batches = detail::batch_chooser(name, data, options, attention_spans(model))(model);
+    auto const batches = detail::batch_chooser(name, data, options)(model);
     auto const branches = space.branches(batches.choices);
     configuration_plan const plan =
         detail::configuration_search(space, options, batches.choices, branches).run(batches.flops);

@@ -71,17 +71,15 @@ template <layered_model Model>
 /// Builds the choices of micro-batches.
 class batch_chooser {
  public:
-  using attention_spans_type = std::array<attention_span, max_attention_spans>;
-
-  /// `spans` has the windows and chunks of the model.
   batch_chooser(std::string_view function, step_data const& data,
-                plan_configuration_options const& options, attention_spans_type const& spans)
-      : function_(function), data_(data), options_(options), spans_(spans) {}
+                plan_configuration_options const& options)
+      : function_(function), data_(data), options_(options) {}
 
   template <layered_model Model>
-  [[nodiscard]] batch_choices operator()(Model const& model) const {
+  [[nodiscard]] batch_choices operator()(Model const& model) {
     check();
     bool const is_packed = !data_.lengths.empty();
+    if (is_packed) spans_ = attention_spans(model);
     batch_choices result{.choices = is_packed ? packed_batches() : equal_batches()};
     for (auto& choice : result.choices) choice.flops = model_flops(function_, model, choice.work);
     double const flops = model_flops(function_, model, is_packed ? mean_samples() : equal_work(1));
@@ -290,8 +288,8 @@ class batch_chooser {
     return static_cast<std::int64_t>(std::floor(value + 0.5));
   }
 
-  /// Returns documents with this total number of tokens, and with a share of the sums: a mean
-  /// group, for example.
+  /// Returns documents with this total number of tokens, whose other numbers are the sums divided
+  /// by `parts`.
   [[nodiscard]] sequences documents_of(std::int64_t tokens, length_sums const& sums,
                                        double parts) const {
     auto const whole = std::clamp<std::int64_t>(rounded(sums.documents / parts), 1, tokens);
@@ -324,7 +322,8 @@ class batch_chooser {
   std::string_view function_;
   step_data const& data_;
   plan_configuration_options const& options_;
-  attention_spans_type spans_;
+  /// The windows and chunks of the model if the samples are packed.
+  std::array<attention_span, max_attention_spans> spans_{};
 };
 
 }  // namespace omnibal::inline v0::detail
