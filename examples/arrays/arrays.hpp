@@ -56,6 +56,15 @@ using cost_list = std::variant<integers, numbers>;
 /// An executor of the library, which runs the bodies of a call; empty: the thread of the caller.
 using executor = std::function<void(std::size_t, std::function<void(std::size_t)> const&)>;
 
+/// A capacity for all parts, with a number for each kind; or such a row for each part.
+struct capacity_list {
+  capacity_list(integers given, std::size_t parts = 0) : values(given), rows(parts) {}
+
+  integers values;
+  /// The number of rows; 0 if the capacity is for all parts.
+  std::size_t rows;
+};
+
 /// One number, of the type of the costs that it comes from.
 using cost_value = std::variant<std::int64_t, double>;
 
@@ -149,11 +158,13 @@ struct within_result {
 
 /// Errors also: `std::invalid_argument` where costs and demands differ in number.
 [[nodiscard]] within_result balance_under_capacity(
-    cost_list const& costs, std::size_t parts, demand_table const& demands, integers capacity,
-    omnibal::balance_under_capacity_options const& options, pass_watch const& go_on);
+    cost_list const& costs, std::size_t parts, demand_table const& demands,
+    capacity_list const& capacity, omnibal::balance_under_capacity_options const& options,
+    pass_watch const& go_on);
 [[nodiscard]] omnibal::micro_batch_steps micro_batches(
-    cost_list const& costs, std::size_t ranks, demand_table const& demands, integers capacity,
-    omnibal::micro_batches_options const& options, pass_watch const& go_on);
+    cost_list const& costs, std::size_t ranks, demand_table const& demands,
+    capacity_list const& capacity, omnibal::micro_batches_options const& options,
+    pass_watch const& go_on);
 [[nodiscard]] std::vector<omnibal::micro_batch_steps> optimizer_steps(
     cost_list const& costs, std::size_t steps, std::size_t ranks, demand_table const& demands,
     integers capacity, omnibal::optimizer_steps_options const& options);

@@ -70,19 +70,39 @@ std::vector<std::uint32_t> indices(std::string_view function, cost_list const& c
   return result;
 }
 
-/// Calls `body(cost, demand, limits)` with functors of an index.
+/// Calls `body(cost, demand, kinds)` with functors of an index and the number of kinds as a type.
 template <class Body>
-auto with_capped(std::string_view function, cost_list const& costs, demand_table const& demands,
-                 integers capacity, Body const& body) {
+auto with_costs(std::string_view function, cost_list const& costs, demand_table const& demands,
+                Body const& body) {
   return with_rows(function, demands, [&](auto samples, auto const& demand, auto kinds) {
-    auto const limits = limits_of<kinds()>(function, "capacity", capacity);
     auto const demand_at = [&](std::uint32_t i) { return demand(samples[i]); };
     return std::visit(
         [&](auto const& list) {
-          return body([&list](std::uint32_t i) { return list[i]; }, demand_at, limits);
+          return body([&list](std::uint32_t i) { return list[i]; }, demand_at, kinds);
         },
         costs);
   });
+}
+
+/// Calls `body(cost, demand, limits)` with functors of an index and a capacity, or a list of the
+/// capacities of the parts.
+template <class Body>
+auto with_capped(std::string_view function, cost_list const& costs, demand_table const& demands,
+                 capacity_list const& capacity, Body const& body) {
+  return with_costs(
+      function, costs, demands, [&](auto const& cost, auto const& demand, auto kinds) {
+        constexpr std::size_t R = kinds();
+        if (capacity.rows == 0) {
+          return body(cost, demand, limits_of<R>(function, "capacity", capacity.values));
+        }
+        std::vector<omnibal::resources<R>> limits(capacity.rows);
+        std::size_t const columns = capacity.values.size() / capacity.rows;
+        for (std::size_t row = 0; row != capacity.rows; ++row) {
+          limits[row] = limits_of<R>(function, "capacity[" + std::to_string(row) + "]",
+                                     capacity.values.subspan(row * columns, columns));
+        }
+        return body(cost, demand, limits);
+      });
 }
 
 }  // namespace
@@ -189,7 +209,7 @@ std::vector<std::int64_t> group_loads(omnibal::grouping_view groups, demand_tabl
 }
 
 within_result balance_under_capacity(cost_list const& costs, std::size_t parts,
-                                     demand_table const& demands, integers capacity,
+                                     demand_table const& demands, capacity_list const& capacity,
                                      omnibal::balance_under_capacity_options const& options,
                                      pass_watch const& go_on) {
   auto const samples = indices("balance_under_capacity", costs, demands);
@@ -209,7 +229,7 @@ within_result balance_under_capacity(cost_list const& costs, std::size_t parts,
 }
 
 omnibal::micro_batch_steps micro_batches(cost_list const& costs, std::size_t ranks,
-                                         demand_table const& demands, integers capacity,
+                                         demand_table const& demands, capacity_list const& capacity,
                                          omnibal::micro_batches_options const& options,
                                          pass_watch const& go_on) {
   auto const samples = indices("micro_batches", costs, demands);
@@ -224,11 +244,11 @@ std::vector<omnibal::micro_batch_steps> optimizer_steps(
     cost_list const& costs, std::size_t steps, std::size_t ranks, demand_table const& demands,
     integers capacity, omnibal::optimizer_steps_options const& options) {
   auto const samples = indices("optimizer_steps", costs, demands);
-  return with_capped("optimizer_steps", costs, demands, capacity,
-                     [&](auto const& cost, auto const& demand, auto const& limits) {
-                       return omnibal::optimizer_steps(samples, steps, ranks, cost, demand, limits,
-                                                       options);
-                     });
+  return with_costs(
+      "optimizer_steps", costs, demands, [&](auto const& cost, auto const& demand, auto kinds) {
+        auto const limits = limits_of<kinds()>("optimizer_steps", "capacity", capacity);
+        return omnibal::optimizer_steps(samples, steps, ranks, cost, demand, limits, options);
+      });
 }
 
 }  // namespace arrays

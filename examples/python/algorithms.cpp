@@ -312,7 +312,7 @@ within balance_under_capacity(py::object const& costs, std::int64_t parts,
   speed_array const given("balance_under_capacity", speeds);
   auto const values = given.list();
   demand_list const rows("balance_under_capacity", "demands", demands);
-  limit_list const limits("balance_under_capacity", "capacity", capacity);
+  convert::capacity_rows const limits("balance_under_capacity", "capacity", capacity, rows.kinds());
   auto const wanted = count_of("balance_under_capacity", "parts", parts);
   omnibal::balance_under_capacity_options options;
   options.max_overload = max_overload;
@@ -322,8 +322,8 @@ within balance_under_capacity(py::object const& costs, std::int64_t parts,
   options.speeds = values;
   search_watch watch(progress);
   auto found = released([&] {
-    return arrays::balance_under_capacity(list.list(), wanted, rows.table(), limits.values(),
-                                          options, std::ref(watch));
+    return arrays::balance_under_capacity(list.list(), wanted, rows.table(), limits.list(), options,
+                                          std::ref(watch));
   });
   return {convert::to_text(found.status),
           to_text(found.reason),
@@ -344,7 +344,7 @@ results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::ob
   speed_array const given("micro_batches", speeds);
   auto const values = given.list();
   demand_list const rows("micro_batches", "demands", demands);
-  limit_list const limits("micro_batches", "capacity", capacity);
+  convert::capacity_rows const limits("micro_batches", "capacity", capacity, rows.kinds());
   auto const wanted = count_of("micro_batches", "ranks", ranks);
   omnibal::micro_batches_options options;
   options.multiple_of = count_of("micro_batches", "multiple_of", multiple_of);
@@ -355,7 +355,7 @@ results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::ob
   options.speeds = values;
   search_watch watch(progress);
   return results::to_steps(released([&] {
-    return arrays::micro_batches(list.list(), wanted, rows.table(), limits.values(), options,
+    return arrays::micro_batches(list.list(), wanted, rows.table(), limits.list(), options,
                                  std::ref(watch));
   }));
 }

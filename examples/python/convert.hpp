@@ -179,6 +179,31 @@ class limit_list {
   std::vector<std::int64_t> values_;
 };
 
+/// The capacity of parts: as in `limit_list`, or a row of numbers for each part. With one resource,
+/// several numbers are the capacities of the parts.
+class capacity_rows {
+ public:
+  capacity_rows(std::string const& function, std::string const& name, py::handle given,
+                std::size_t kinds) {
+    py::array const array = any_array(function, name, given);
+    if (array.ndim() > 2) {
+      reject(function, name + " has " + std::to_string(array.ndim()) +
+                           " dimensions, must have at most 2: parts and resources");
+    }
+    integer_array const numbers = as_integers(function, name, array);
+    values_.assign(numbers.data(), numbers.data() + numbers.size());
+    bool const is_of_parts = array.ndim() == 2 || (kinds == 1 && values_.size() > 1);
+    if (is_of_parts) rows_ = static_cast<std::size_t>(array.shape(0));
+    if (is_of_parts && rows_ == 0) reject(function, name + " has no row");
+  }
+
+  [[nodiscard]] arrays::capacity_list list() const { return {values_, rows_}; }
+
+ private:
+  std::vector<std::int64_t> values_;
+  std::size_t rows_ = 0;
+};
+
 /// What samples take: an array with a number, or a row of numbers, for each; or a tuple with an
 /// array for each resource.
 class demand_list {

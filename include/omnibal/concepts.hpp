@@ -55,6 +55,11 @@ concept set_cost = std::copy_constructible<Set> &&
   { read.value() } -> scalar_measure;
 };
 
+/// A range of capacities, such as one for each part or rank.
+template <class Range>
+concept capacity_range =
+    sample_range<Range> && measure<std::remove_cvref_t<sample_reference<Range>>>;
+
 /// A functor of (stage, first, last) that returns the cost of the layers [first, last) if they form
 /// the stage with this index. Equal arguments must give equal results: measure costs once and store
 /// them in a table.
@@ -118,6 +123,16 @@ template <class Samples, class Demand, class Capacity>
 concept measured_samples = sample_range<Samples> && measure<Capacity> &&
     demand_function<Demand, sample_reference<Samples>> &&
     same_kinds<demand_result<Demand, sample_reference<Samples>>, Capacity>;
+
+/// The type of a capacity, or of the capacities of a range.
+template <class Capacity>
+struct capacity_of {
+  using type = Capacity;
+};
+template <capacity_range Range>
+struct capacity_of<Range> {
+  using type = std::remove_cvref_t<sample_reference<Range>>;
+};
 
 /// The type of the weights in which measures of these samples are added up, and the type of the
 /// sums of all kinds.

@@ -52,6 +52,48 @@ struct problem {
   [[nodiscard]] std::size_t count() const { return costs.size(); }
 };
 
+/// For every subset of the samples whether it fits a capacity, summed by ascending index.
+template <std::size_t R, class Weight>
+std::vector<std::uint8_t> fits_of(test::instance<R, Weight> const& given,
+                                  resources<R, working_of<Weight>> const& capacity) {
+  using load = working_of<Weight>;
+  std::vector<std::uint8_t> result(std::size_t{1} << given.samples.size(), 1);
+  std::vector<resources<R, load>> loads(result.size(), resources<R, load>{});
+  for (std::size_t set = 1; set != result.size(); ++set) {
+    auto const last = static_cast<std::size_t>(std::bit_width(set)) - 1;
+    std::size_t const rest = set ^ std::size_t{1} << last;
+    auto const& demand = given.demands[last];
+    bool fits = result[rest] != 0;
+    if constexpr (std::integral<load>) {
+      fits = fits && demand.fits(capacity - loads[rest]);
+    } else {
+      fits = fits && (loads[rest] + demand).fits(capacity);
+    }
+    result[set] = fits;
+    // Sums above the capacity may leave the type and are not used.
+    if (fits) loads[set] = loads[rest] + demand;
+  }
+  return result;
+}
+
+/// A capacity for each part: shares of eighths of the capacity of an instance, at least one of its
+/// smallest positive amounts. In one of four cases they are all equal.
+template <std::size_t R, class Weight>
+std::vector<resources<R, working_of<Weight>>> draw_capacities(
+    test::instance<R, Weight> const& given, std::size_t parts, engine& random) {
+  using load = working_of<Weight>;
+  std::vector<resources<R, load>> result(parts, given.capacity);
+  if (number_between(random, 0, 3) == 0) return result;
+  for (auto& capacity : result) {
+    for (load& amount : capacity.amounts) {
+      auto const eighths = static_cast<load>(number_between(random, 1, 8));
+      load const share = amount / 8 * eighths;
+      if (share > load{}) amount = share;
+    }
+  }
+  return result;
+}
+
 template <std::size_t R, class Weight>
 problem<R, Weight> make_problem(engine& random) {
   using load = working_of<Weight>;
@@ -63,23 +105,12 @@ problem<R, Weight> make_problem(engine& random) {
       random, std::min(test::max_of<Weight>(), std::numeric_limits<std::int64_t>::max() / 8));
   for (std::size_t i = 0; i != count; ++i) made.costs.push_back(weights());
   made.sums.assign(std::size_t{1} << count, load{});
-  made.fits.assign(made.sums.size(), 1);
-  std::vector<resources<R, load>> loads(made.sums.size(), resources<R, load>{});
   for (std::size_t set = 1; set != made.sums.size(); ++set) {
     auto const last = static_cast<std::size_t>(std::bit_width(set)) - 1;
     std::size_t const rest = set ^ std::size_t{1} << last;
     made.sums[set] = made.sums[rest] + static_cast<load>(made.costs[last]);
-    auto const& demand = made.given.demands[last];
-    bool fits = made.fits[rest] != 0;
-    if constexpr (std::integral<load>) {
-      fits = fits && demand.fits(made.given.capacity - loads[rest]);
-    } else {
-      fits = fits && (loads[rest] + demand).fits(made.given.capacity);
-    }
-    made.fits[set] = fits;
-    // Sums above the capacity may leave the type and are not used.
-    if (made.fits[set] != 0) loads[set] = loads[rest] + demand;
   }
+  made.fits = fits_of(made.given, made.given.capacity);
   return made;
 }
 
@@ -171,24 +202,29 @@ std::string within_fault(engine& random) {
   return found.empty() ? "" : "balance_under_capacity: " + found;
 }
 
-/// What is wrong with the result for parts with speeds: multiples of 1/4, as whole numbers up to 4.
-/// Times are multiplied by 12, which all speeds divide.
+/// What is wrong with the result for parts with capacities and speeds: multiples of 1/4, as whole
+/// numbers up to 4, or all equal. Times are multiplied by 12, which all speeds divide.
 template <std::size_t R, class Weight>
 std::string speeds_fault(engine& random) {
   using omnibal::solve_status;
+  using omnibal::within_reason;
   using time =
       std::conditional_t<std::integral<working_of<Weight>>, omnibal::detail::int128, double>;
   auto const of = make_problem<R, Weight>(random);
   auto const parts = static_cast<std::size_t>(number_between(random, 1, 4));
   std::vector<std::int64_t> whole;
   std::vector<double> speeds;
+  std::int64_t const most_speed = number_between(random, 0, 2) == 0 ? 1 : 4;
   for (std::size_t part = 0; part != parts; ++part) {
-    whole.push_back(number_between(random, 1, 4));
+    whole.push_back(number_between(random, 1, most_speed));
     speeds.push_back(0.25 * static_cast<double>(whole.back()));
   }
+  auto const capacities = draw_capacities(of.given, parts, random);
+  std::vector<std::vector<std::uint8_t>> fits;
+  for (auto const& capacity : capacities) fits.push_back(fits_of(of.given, capacity));
   by_index<R, Weight> const index{of};
   auto const result = omnibal::balance_under_capacity(
-      index.samples(), parts, index.cost(), index.demand(), of.given.capacity,
+      index.samples(), parts, index.cost(), index.demand(), capacities,
       {.max_overload = 0.125 * static_cast<double>(number_between(random, 0, 2)),
        .passes = static_cast<std::size_t>(number_between(random, 0, 4)),
        .speeds = speeds});
@@ -203,7 +239,7 @@ std::string speeds_fault(engine& random) {
     std::vector<time> next(least.size(), none);
     for (std::size_t set = 0; set != least.size(); ++set) {
       for (std::size_t taken = set;; taken = (taken - 1) & set) {
-        if (of.fits[taken] != 0) {
+        if (fits[part][taken] != 0) {
           next[set] = std::min(next[set], std::max(least[set ^ taken], time_of(part, taken)));
         }
         if (taken == 0) break;
@@ -212,8 +248,18 @@ std::string speeds_fault(engine& random) {
     least = std::move(next);
   }
   time const best = least.back();
-  if (result.status == solve_status::infeasible && best != none) {
-    return "balance_under_capacity with speeds calls possible parts impossible";
+  if (result.status == solve_status::infeasible) {
+    if (best != none) return "balance_under_capacity with speeds calls possible parts impossible";
+    if (result.reason == within_reason::none) return "balance_under_capacity gives no reason";
+  }
+  if (result.reason == within_reason::sample_above_capacity) {
+    std::size_t const only = std::size_t{1} << result.sample;
+    for (auto const& of_part : fits) {
+      if (of_part[only] != 0) return "balance_under_capacity names a sample that fits a part";
+    }
+  }
+  if (result.status == solve_status::not_found && std::integral<Weight>) {
+    return "balance_under_capacity gives up few samples";
   }
   if (result.status != solve_status::solved) return "";
   std::string const found = test::parts_fault(result.parts, of.count(), parts);
@@ -221,7 +267,7 @@ std::string speeds_fault(engine& random) {
   time reached{};
   for (std::size_t p = 0; p != parts; ++p) {
     std::size_t const set = set_of(result.parts[p]);
-    if (of.fits[set] == 0) return "a part with a speed exceeds the capacity";
+    if (fits[p][set] == 0) return "a part with a speed exceeds its capacity";
     reached = std::max(reached, time_of(p, set));
   }
   auto const fastest = static_cast<time>(*std::max_element(whole.begin(), whole.end()));
@@ -282,6 +328,47 @@ std::string batches_fault(engine& random) {
   if (batches < fewest) return "micro_batches makes fewer batches than there can be";
   if (std::integral<Weight> && batches > fewest) return "micro_batches are not the fewest";
   return batches % together == 0 ? "" : "micro_batches are not a multiple";
+}
+
+/// What is wrong with micro-batches of ranks with a capacity each.
+template <std::size_t R, class Weight>
+std::string rank_batches_fault(engine& random) {
+  auto const of = make_problem<R, Weight>(random);
+  auto const ranks = static_cast<std::size_t>(number_between(random, 1, 3));
+  omnibal::micro_batches_options options;
+  options.multiple_of = static_cast<std::size_t>(number_between(random, 1, 2));
+  std::vector<double> const speeds{1, 1.5, 1};
+  if (ranks == 3 && number_between(random, 0, 1) == 0) options.speeds = speeds;
+  auto const capacities = draw_capacities(of.given, ranks, random);
+  std::vector<std::vector<std::uint8_t>> fits;
+  for (auto const& capacity : capacities) fits.push_back(fits_of(of.given, capacity));
+  by_index<R, Weight> const index{of};
+  bool is_legal = true;
+  for (std::size_t i = 0; i != of.count(); ++i) {
+    is_legal = is_legal && std::any_of(fits.begin(), fits.end(), [&](auto const& of_rank) {
+                 return of_rank[std::size_t{1} << i] != 0;
+               });
+  }
+  omnibal::micro_batch_steps result(ranks);
+  try {
+    result = omnibal::micro_batches(index.samples(), ranks, index.cost(), index.demand(),
+                                    capacities, options);
+  } catch (std::invalid_argument const&) {
+    return is_legal ? "micro_batches refuses samples that fit a rank" : "";
+  }
+  if (!is_legal) return "micro_batches takes a sample that fits no rank";
+  std::size_t seen = 0;
+  std::size_t count = 0;
+  for (std::size_t step = 0; step != result.size(); ++step) {
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      std::size_t const set = set_of(result(step, rank));
+      if (fits[rank][set] == 0) return "micro_batches exceeds the capacity of a rank";
+      seen |= set;
+      count += result(step, rank).size();
+    }
+  }
+  if (seen != of.fits.size() - 1 || count != of.count()) return "micro_batches loses samples";
+  return result.size() % options.multiple_of == 0 ? "" : "micro_batches are not a multiple";
 }
 
 /// The largest value of the parts, with `value(count, longest)`; 128 bits, or floating.
@@ -365,9 +452,9 @@ TEMPLATE_TEST_CASE("balance_under_capacity calls nothing impossible that is not"
   });
 }
 
-TEMPLATE_TEST_CASE("balance_under_capacity with speeds proves no bound above the best",
+TEMPLATE_TEST_CASE("balance_under_capacity with capacities and speeds proves nothing wrong",
                    "[certificate]", TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("balance_under_capacity with speeds", [](engine& random) {
+  test::certify<TestType>("balance_under_capacity with capacities and speeds", [](engine& random) {
     if constexpr (sizeof(TestType) == 8) {
       if (number_between(random, 0, 1) == 0) return speeds_fault<2, TestType>(random);
     }
@@ -382,6 +469,16 @@ TEMPLATE_TEST_CASE("micro_batches are the fewest under the capacity", "[certific
       if (number_between(random, 0, 1) == 0) return batches_fault<2, TestType>(random);
     }
     return batches_fault<1, TestType>(random);
+  });
+}
+
+TEMPLATE_TEST_CASE("micro_batches keep the capacity of each rank", "[certificate]",
+                   TEST_CERTIFIED_WEIGHTS) {
+  test::certify<TestType>("micro_batches with capacities", [](engine& random) {
+    if constexpr (sizeof(TestType) == 8) {
+      if (number_between(random, 0, 1) == 0) return rank_batches_fault<2, TestType>(random);
+    }
+    return rank_batches_fault<1, TestType>(random);
   });
 }
 

@@ -35,6 +35,7 @@ using omnibal::padded_attention;
 using omnibal::padded_batch;
 using omnibal::resources;
 using omnibal::under_cap;
+using omnibal::under_caps;
 using numbers = std::vector<std::int64_t>;
 
 numbers lengths_of(std::uint64_t seed, std::size_t count) {
@@ -70,6 +71,8 @@ std::int64_t largest_sum(omnibal::exchange_plan const& plan, numbers const& leng
 static_assert(!omnibal::plan_balancer<under_cap<1>, numbers>);
 static_assert(omnibal::plan_balancer<under_cap<1>, std::vector<resources<2>>>);
 static_assert(!omnibal::plan_balancer<under_cap<1>, std::vector<resources<3>>>);
+static_assert(omnibal::plan_balancer<under_caps<1>, std::vector<resources<2>>>);
+static_assert(!omnibal::plan_balancer<under_caps<1>, std::vector<resources<3>>>);
 static_assert(omnibal::plan_balancer<padded_batch<>, numbers>);
 static_assert(!omnibal::plan_balancer<padded_batch<>, std::vector<resources<2>>>);
 // Caps of numbers that are mapped to others would be other caps.
@@ -134,7 +137,7 @@ TEST_CASE("a cap on tokens holds where it can, and is an error that says why whe
                                                under_cap{resources{140}, {.speeds = speeds}}));
         }) ==
         "omnibal::under_cap: options.speeds has different speeds, but any rank can receive each "
-        "part; use rebalance with speeds instead");
+        "part; use under_caps with speeds instead");
   auto const text = [&](std::int64_t cap) {
     return test::error_text<omnibal::capacity_error>([&] { static_cast<void>(plan_of(cap)); });
   };
@@ -143,6 +146,45 @@ TEST_CASE("a cap on tokens holds where it can, and is an error that says why whe
           static_cast<void>(omnibal::make_plan(std::vector<std::uint32_t>{0, 3, 3, 9}, work, bytes,
                                                {}, under_cap{resources{69}}));
         }) == "omnibal::under_cap: sample 2 of rank 2 needs 70 of capacity[0], which is 69");
+  // With a cap for each rank, part r is for rank r; the speeds are those of the plan or of the
+  // balancer.
+  std::vector<resources<1>> const caps{{100}, {300}, {80}};
+  auto const loads_of = [&](omnibal::exchange_plan const& of) {
+    numbers loads;
+    for (std::size_t rank = 0; rank != 3; ++rank) {
+      loads.push_back(0);
+      for (std::uint32_t const sample : of.arrivals(rank)) loads.back() += tokens[sample];
+    }
+    return loads;
+  };
+  for (auto const& loads :
+       {loads_of(omnibal::make_plan(offsets, work, bytes, {}, under_caps{caps})),
+        loads_of(omnibal::make_plan(offsets, work, bytes, {.speeds = speeds}, under_caps{caps})),
+        loads_of(
+            omnibal::make_plan(offsets, work, bytes, {}, under_caps{caps, {.speeds = speeds}}))}) {
+    for (std::size_t rank = 0; rank != 3; ++rank) CHECK(loads[rank] <= caps[rank][0]);
+  }
+  auto const by_speed = omnibal::make_plan(offsets, work, bytes, {.speeds = speeds},
+                                           under_caps{std::vector<resources<1>>(3, {300})});
+  CHECK(by_speed ==
+        omnibal::make_plan(offsets, work, bytes, {},
+                           under_caps{std::vector<resources<1>>(3, {300}), {.speeds = speeds}}));
+  numbers const at_speed = loads_of(by_speed);
+  CHECK(at_speed[1] > std::max(at_speed[0], at_speed[2]));
+  auto const caps_text = [&](std::vector<resources<1>> const& given) {
+    return test::error_text<omnibal::capacity_error>([&] {
+      static_cast<void>(omnibal::make_plan(offsets, work, bytes, {}, under_caps{given}));
+    });
+  };
+  CHECK(caps_text({{69}, {60}, {69}}) ==
+        "omnibal::under_caps: sample 5 of rank 0 needs 70, which fits no rank");
+  CHECK(caps_text({{100}, {150}, {140}}) ==
+        "omnibal::under_caps: the samples do not fit into so many parts as there are ranks, which "
+        "are 3; they take 4");
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(omnibal::make_plan(offsets, work, bytes, {},
+                                               under_caps{std::vector<resources<1>>{{300}}}));
+        }) == "omnibal::balance_under_capacity: capacity has 1 values for 3 parts");
   std::string const start =
       "omnibal::under_cap: the samples do not fit into so many parts as there are ranks, which are "
       "3";

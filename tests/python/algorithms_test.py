@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import pickle
+import re
 import signal
 import sys
 import threading
@@ -408,6 +409,31 @@ class Balancing(unittest.TestCase):
         self.assertEqual(indices(steps.cells), list(range(2000)))
         self.assertTrue((omnibal.group_loads(steps.cells, DEMANDS) <= CAPACITY).all())
         self.assertEqual(steps[1, 3].tolist(), steps.cells[11].tolist())
+
+    def test_capacity_of_each_part(self):
+        lengths = [9, 7, 6, 5, 4, 3, 2]
+        within = omnibal.balance_under_capacity(lengths, 3, lengths, [9, 16, 11])
+        self.assertEqual([sum(lengths[i] for i in part) for part in within.parts], [9, 16, 11])
+        rows = omnibal.balance_under_capacity(lengths, 3, lengths, [[9], [16], [11]])
+        self.assertEqual(within.parts, rows.parts)
+        of_two = np.array([[length, 1] for length in lengths])
+        self.assertEqual(
+            omnibal.balance_under_capacity(lengths, 3, of_two, [[9, 2], [16, 2], [11, 4]]).status,
+            "solved")
+        steps = omnibal.micro_batches(lengths, 2, lengths, [12, 9])
+        for step in steps:
+            for rank, capacity in enumerate([12, 9]):
+                self.assertLessEqual(sum(lengths[i] for i in step[rank]), capacity)
+        for call, text in (
+            (lambda: omnibal.balance_under_capacity(lengths, 3, lengths, [9, 9]),
+             "capacity has 2 values for 3 parts"),
+            (lambda: omnibal.micro_batches(lengths, 2, of_two, [[9], [9]]), "capacity[0] has 1 resources"),
+            (lambda: omnibal.micro_batches(lengths, 2, lengths, [8, 8]),
+             "sample 0 takes 9, which fits no rank"),
+            (lambda: omnibal.micro_batches(lengths, 2, lengths, [[[8]]]), "capacity has 3 dimensions"),
+        ):
+            with self.assertRaisesRegex(ValueError, re.escape(text)):
+                call()
 
     def test_micro_batches_with_speeds(self):
         speeds = [1.5, 1.0] * 4

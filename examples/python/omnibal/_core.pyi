@@ -1850,7 +1850,7 @@ class OnlinePacker:
 
     def __init__(
         self,
-        capacity: Limits,
+        capacity: Union[Limits, npt.ArrayLike],
         *,
         buffer: int = 256,
         longest_wait: Optional[int] = None,
@@ -3471,7 +3471,7 @@ def balance_under_capacity(
     costs: Costs,
     parts: int,
     demands: Demands,
-    capacity: Limits,
+    capacity: Union[Limits, npt.ArrayLike],
     *,
     max_overload: float = 0.01,
     effort: Effort = "normal",
@@ -3487,7 +3487,8 @@ def balance_under_capacity(
         parts: the number of parts, such as the number of ranks.
         demands: a number or a row of numbers for each sample, or a tuple with an array for each
             resource.
-        capacity: the limit of a part: a number, or one for each resource.
+        capacity: the limit of a part: a number, or one for each resource. For different limits, a
+            row for each part; with one resource, a number for each part.
         max_overload: how far the largest cost may be above the lower bound before the search ends.
         effort: 'fast', 'normal' or 'thorough'; more effort takes more time.
         seed: another seed gives another search.
@@ -3534,7 +3535,8 @@ def micro_batches(
         ranks: the number of data-parallel ranks.
         demands: a number or a row of numbers for each sample, or a tuple with an array for each
             resource.
-        capacity: the limit of a micro-batch: a number, or one for each resource.
+        capacity: the limit of a micro-batch: a number, or one for each resource. For different limits, a
+            row for each rank; with one resource, a number for each rank.
         multiple_of: the number of micro-batches of a rank is a multiple of this number.
         max_overload: how far the largest cost may be above the lower bound before the search ends.
         effort: 'fast', 'normal' or 'thorough'; more effort takes more time.

@@ -7,6 +7,7 @@
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/detail/capped_balancer.hpp>
 #include <omnibal/balance/detail/own_groups.hpp>
+#include <omnibal/balance/detail/part_limits.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_times.hpp>
 #include <omnibal/check.hpp>
@@ -28,6 +29,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -89,7 +91,8 @@ struct balance_under_capacity_options {
 struct balance_under_capacity_fn {
   /// Balances costs over parts, none of which exceeds `capacity` in any resource. The functor
   /// `demand` maps a sample to resources or to one weight. `capacity` has the same number of kinds,
-  /// and `cost` maps a sample to a weight.
+  /// and `cost` maps a sample to a weight. `capacity` may also be a range of capacities, one for
+  /// each part.
   ///
   /// The function places the samples from the largest to the smallest cost, as `lpt` does, into
   /// parts with room. If this fails or exceeds `max_overload`, the function places the samples by
@@ -101,35 +104,42 @@ struct balance_under_capacity_fn {
   /// `improve_packing` calls `go_on` after each pass. If `go_on` returns false, the search for
   /// fewer groups ends.
   ///
+  /// With different capacities, a part that has room for a sample is found in the same way, but no
+  /// packing replaces placements that fail: the samples then go to the parts by best fit, and at
+  /// last by the exhaustive search. Equal capacities of a range give the result of one capacity.
+  ///
   /// With `options.speeds`, the function minimizes the largest cost of a part over its speed; the
-  /// capacity of each part stays the same. A sample goes to the part with room that finishes the
+  /// capacities of the parts stay the same. A sample goes to the part with room that finishes the
   /// sample first. The group with the largest cost becomes the fastest part, and so on. Each load
   /// of the result is the load that the fastest part has at the same time. Integers are rounded up
   /// and are at most 2^63 - 1. Speeds are rounded as in `lpt`.
   ///
   /// With `oversize_policy::own_group`, each sample that exceeds the capacity has a part of its
-  /// own, and no other part exceeds the capacity.
+  /// own, and no other part exceeds the capacity. With different capacities, these are the samples
+  /// that fit no part, and their parts have the largest capacity in each resource.
   ///
   /// The status is `infeasible` only if this is proven, by a sample that exceeds the capacity, by
-  /// `packing_bound` or by an exhaustive search. If the search fails without a proof, the status is
-  /// `not_found`. The samples of a part have ascending indices; fewer samples than parts are legal.
-  /// No resource of a part exceeds the capacity, with floating-point demands summed by ascending
-  /// index. Integers are at most 2^63 - 1 each. The sum of the demands may exceed that number, but
-  /// not the sum of the costs. `demand` is called once or twice for each sample, `cost` once.
+  /// `packing_bound`, by the sum of the capacities or by an exhaustive search. If the search fails
+  /// without a proof, the status is `not_found`. The samples of a part have ascending indices;
+  /// fewer samples than parts are legal. No resource of a part exceeds the capacity, with
+  /// floating-point demands summed by ascending index. Integers are at most 2^63 - 1 each. The sum
+  /// of the demands may exceed that number, but not the sum of the costs. `demand` is called once
+  /// or twice for each sample, `cost` once.
   ///
   /// Complexity: for each sample, a small multiple of log2(parts) comparisons. If parts are nearly
-  /// full in different resources, or if the first placement with different speeds ends above
-  /// `max_overload`, up to one comparison for each sample and part. A pass costs the same as in
-  /// `improve_packing`. Memory for R kinds of demand: about 150 + 32R bytes per sample and 200 +
-  /// 50R per part, 80 more with different speeds. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` if there are no parts, if a capacity is not positive, if a demand or
-  /// cost is negative or not finite, or if `max_overload` is negative or not finite. It is also
-  /// thrown if `options.oversized` is `list`, or if a speed is not positive, not finite or below
-  /// 2^-31 of the largest. Further errors: `std::overflow_error` if the sum of all costs exceeds
-  /// its type; `std::length_error` above 2^32 - 1 samples or parts.
+  /// full in different resources, or if the first placement with different speeds or capacities
+  /// ends above `max_overload`, up to one comparison for each sample and part. A pass costs the
+  /// same as in `improve_packing`. Memory for R kinds of demand: about 150 + 32R bytes per sample
+  /// and 200 + 50R per part, 80 more with different speeds or capacities. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` if there are no parts, if a capacity is not
+  /// positive, or if a range does not have one capacity for each part. It is thrown as well if a
+  /// demand or cost is negative or not finite, or if `max_overload` is negative or not finite. It
+  /// is also thrown if `options.oversized` is `list`, or if a speed is not positive, not finite or
+  /// below 2^-31 of the largest. Further errors: `std::overflow_error` if the sum of all costs
+  /// exceeds its type; `std::length_error` above 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
-    requires detail::measured_samples<Samples, Demand, Capacity> &&
+    requires detail::limited_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>> && progress_predicate<GoOn>
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost,
                                 Demand const& demand, Capacity const& capacity,
@@ -139,9 +149,12 @@ struct balance_under_capacity_fn {
     detail::check_max_overload(name, options.max_overload);
     detail::check_oversized(name, options.oversized);
     detail::part_speeds const speeds(name, options.speeds, parts);
+    detail::part_capacities_of<Samples, Demand, Capacity> const capacities(name, capacity, parts);
     auto const given = detail::given_costs(name, "cost", samples, cost);
     auto const costs = detail::measure_costs(name, given, std::identity{});
-    return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
+    return detail::with_measured(name, samples, demand, capacities.largest(), [&](auto&& input) {
+      auto const limits = capacities.limits(input);
+      detail::separate_unplaceable(input, limits);
       balance_under_capacity_result<detail::measured_weight<Samples, Cost>> result;
       if (!input.oversized.empty() && options.oversized == oversize_policy::reject) {
         result.status = solve_status::infeasible;
@@ -151,13 +164,16 @@ struct balance_under_capacity_fn {
       }
       detail::own_groups const own(input);
       result.parts_needed = own.bound();
+      if (!limits.are_equal()) {
+        result.parts_needed = std::max(own.bound(), detail::fewest_parts(input, limits));
+      }
       if (result.parts_needed > parts) {
         result.status = solve_status::infeasible;
         result.reason = within_reason::too_few_parts;
         return result;
       }
-      if (!speeds.are_equal()) {
-        balance_at_speeds(input, costs, given, speeds, own, options, go_on, result);
+      if (!speeds.are_equal() || !limits.are_equal()) {
+        balance_at_speeds(input, costs, given, speeds, limits, own, options, go_on, result);
         return result;
       }
       detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
@@ -197,21 +213,24 @@ struct balance_under_capacity_fn {
     return part_of;
   }
 
-  /// Minimizes the largest load over speed, and sets the result.
+  /// Minimizes the largest load over speed if parts have different speeds or capacities, and sets
+  /// the result.
   template <class Layout, class Load, class GoOn>
   static void balance_at_speeds(detail::measured<Layout> const& input,
                                 detail::integer_costs<1> const& costs,
                                 std::vector<Load> const& given, detail::part_speeds const& speeds,
+                                detail::part_limits<typename Layout::amounts_type> const& limits,
                                 detail::own_groups const& own,
                                 balance_under_capacity_options const& options, GoOn& go_on,
                                 balance_under_capacity_result<Load>& result) {
     std::size_t const parts = speeds.size();
     // The balancer requires parts in descending order of speed.
     std::vector<std::uint32_t> const numbers = detail::fastest_first(speeds);
-    std::vector<double> descending;
-    for (std::uint32_t const part : numbers) descending.push_back(options.speeds[part]);
-    detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels),
-                                     detail::part_speeds(name, descending, parts));
+    detail::part_speeds ordered = speeds;
+    ordered.reorder([&](std::size_t part) { return numbers[part]; });
+    detail::capped_balancer balancer(
+        input, costs, detail::effort_of(options, levels), std::move(ordered),
+        limits.selected(parts, [&](std::size_t part) { return numbers[part]; }));
     detail::part_time const bound = balancer.lower_bound(parts);
     result.lower_bound = detail::given_bound(bound, speeds, costs, given);
     auto part_of = find_parts(balancer, parts, go_on, result);

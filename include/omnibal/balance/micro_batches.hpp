@@ -43,8 +43,7 @@ namespace omnibal::inline v0 {
 namespace detail {
 
 /// Groups batches with neighboring costs into steps, balances each step, and assigns each batch to
-/// the rank with the smallest cost so far. With different speeds, batches stay on ranks of the same
-/// speed.
+/// the rank with the smallest cost so far. Batches stay on ranks of the same speed and capacity.
 template <class Layout>
 class micro_batch_cells {
  public:
@@ -63,7 +62,6 @@ class micro_batch_cells {
   /// batches is a multiple of the ranks.
   [[nodiscard]] micro_batch_steps arrange(std::vector<std::uint32_t> batch_of,
                                           std::size_t batches) const {
-    if (!lanes_.is_single()) timed_.even_batches(batch_of, batches);
     number_by_cost(batch_of, batches);
     even_steps(batch_of, batches);
     own_.separate(batch_of, batches, costs_);
@@ -205,9 +203,9 @@ struct micro_batches_options {
 
 struct micro_batches_fn {
   /// Packs samples into micro-batches, the same number on every rank, none above `capacity` in any
-  /// resource. Their number is the smallest that the search finds, and their costs are even. In the
-  /// result `batches(m, r)` contains the ascending indices of the samples of micro-batch m of rank
-  /// r.
+  /// resource. `capacity` may also be a range of capacities, one for each rank. Their number is the
+  /// smallest that the search finds, and their costs are even. In the result `batches(m, r)`
+  /// contains the ascending indices of the samples of micro-batch m of rank r.
   ///
   /// The number of micro-batches per rank is at least `packing_bound` over the ranks, rounded up to
   /// a multiple of `options.multiple_of`. The functions `best_packing` and `improve_packing`
@@ -226,6 +224,12 @@ struct micro_batches_fn {
   /// equal speed are neighbors in the order of their costs. If fast ranks have no room for their
   /// share, times remain uneven; a larger `options.multiple_of` makes more room. Speeds are rounded
   /// as in `lpt`.
+  ///
+  /// With different capacities, the number of micro-batches is at least the number with which each
+  /// rank has room for its share of the demand; the shares are equal, or in proportion to the
+  /// speeds. Micro-batches that run at the same time on ranks of equal speed and capacity are
+  /// neighbors in the order of their costs. Equal capacities of a range give the result of one
+  /// capacity.
   ///
   /// With `oversize_policy::own_group`, each sample that exceeds the capacity has a micro-batch of
   /// its own, and no other micro-batch exceeds the capacity. A lower bound on the number of
@@ -247,7 +251,7 @@ struct micro_batches_fn {
   /// demand. Further errors: `std::length_error` above 2^32 - 1 micro-batches.
   template <class Samples, class Cost, class Demand, class Capacity,
             class GoOn = detail::never_ends>
-    requires detail::measured_samples<Samples, Demand, Capacity> &&
+    requires detail::limited_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>> && progress_predicate<GoOn>
   [[nodiscard]] micro_batch_steps operator()(Samples const& samples, std::size_t ranks,
                                              Cost const& cost, Demand const& demand,
@@ -259,16 +263,40 @@ struct micro_batches_fn {
     detail::check_max_overload(name, options.max_overload);
     detail::check_oversized(name, options.oversized);
     detail::part_speeds const speeds(name, options.speeds, ranks, "ranks");
+    detail::part_capacities_of<Samples, Demand, Capacity> const capacities(name, capacity, ranks,
+                                                                           "ranks");
     auto const costs = detail::measure_costs(name, samples, cost);
-    return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
+    return detail::with_measured(name, samples, demand, capacities.largest(), [&](auto&& input) {
+      auto const limits = capacities.limits(input);
+      detail::separate_unplaceable(input, limits);
       if (!input.oversized.empty() && options.oversized == oversize_policy::reject) {
         reject(samples, demand, capacity, input.oversized.front());
       }
       detail::own_groups const own(input);
       if (input.size() == 0) return micro_batch_steps(ranks);
+      std::size_t const step = checked_cells(ranks, options.multiple_of);
       detail::capped_effort const effort = detail::effort_of(options, levels);
       detail::capped_balancer balancer(input, costs, effort);
-      std::size_t const step = checked_cells(ranks, options.multiple_of);
+      detail::timed_batches const timed(input, costs, balancer.order(), effort, speeds, limits);
+      detail::rank_lanes const lanes(speeds,
+                                     [&](std::uint32_t rank) { return limits.first_alike(rank); });
+      detail::micro_batch_cells const cells(balancer, timed, own, costs, lanes, ranks);
+      if (!limits.are_equal()) {
+        if (!own.is_empty() && !limits.contain(input.capacity)) {
+          detail::throw_invalid(name,
+                                "no rank has the largest capacity in each resource, which "
+                                "samples require that exceed the capacity");
+        }
+        std::size_t batches = next_multiple(own.bound(), step);
+        detail::check_number(name, "the number of micro-batches", timed.fewest_of_rank());
+        batches = std::max(batches, next_multiple(timed.fewest_of_rank() * ranks, step));
+        for (;; batches = next_multiple(batches + 1 + batches / 64, step)) {
+          detail::check_number(name, "the number of micro-batches", batches);
+          if (auto batch_of = timed.balance(batches, go_on)) {
+            return cells.arrange(std::move(*batch_of), batches);
+          }
+        }
+      }
       std::size_t const least = next_multiple(fewest_batches(own.bound(), speeds), step);
       std::size_t batches =
           std::max(least, next_multiple(balancer.few_groups(least, go_on).size(), step));
@@ -278,9 +306,7 @@ struct micro_batches_fn {
       for (;; batches += step) {
         detail::check_number(name, "the number of micro-batches", batches);
         if (auto batch_of = balancer.balance(batches, go_on)) {
-          detail::rank_lanes const lanes(speeds);
-          detail::timed_batches timed(input, costs, balancer.order(), effort, speeds);
-          detail::micro_batch_cells cells(balancer, timed, own, costs, lanes, ranks);
+          if (!lanes.is_single()) timed.even_batches(*batch_of, batches);
           return cells.arrange(std::move(*batch_of), batches);
         }
       }
@@ -321,14 +347,20 @@ struct micro_batches_fn {
   template <class Samples, class Demand, class Capacity>
   [[noreturn]] static void reject(Samples const& samples, Demand const& demand,
                                   Capacity const& capacity, std::uint32_t index) {
-    using working = detail::working_weight_of<Samples, Demand, Capacity>;
+    using given = typename detail::capacity_of<Capacity>::type;
+    using working = detail::working_weight_of<Samples, Demand, given>;
     auto const first = std::ranges::begin(samples);
     auto&& sample = first[static_cast<std::ranges::range_difference_t<Samples const>>(index)];
     auto const taken =
         detail::to_resources<working>({name, "demand", index}, std::invoke(demand, sample));
-    auto const limits = detail::to_capacity<working>(name, capacity);
-    detail::throw_invalid(name, "sample ", index, " takes ", detail::list_text(taken.amounts),
-                          ", more than the capacity ", detail::list_text(limits.amounts));
+    if constexpr (measure<Capacity>) {
+      auto const limits = detail::to_capacity<working>(name, capacity);
+      detail::throw_invalid(name, "sample ", index, " takes ", detail::list_text(taken.amounts),
+                            ", more than the capacity ", detail::list_text(limits.amounts));
+    } else {
+      detail::throw_invalid(name, "sample ", index, " takes ", detail::list_text(taken.amounts),
+                            ", which fits no rank");
+    }
   }
 };
 

@@ -7,6 +7,7 @@
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/capped_times.hpp>
 #include <omnibal/balance/detail/pair_repartition.hpp>
+#include <omnibal/balance/detail/part_limits.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
@@ -36,6 +37,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -211,37 +213,66 @@ template <class Layout>
 }
 
 /// Assigns samples by their shares. The sample with the largest sum of shares goes first, to the
-/// part with room whose largest share with the sample is smallest. `loads` is an index of empty
-/// parts. Returns `std::nullopt` if a sample finds no room.
-template <class Layout, class Shares, class Loads>
+/// part with room whose largest share with the sample is smallest. `rooms` are the rooms of empty
+/// parts, and `loads` is an index of their shares. Returns `std::nullopt` if a sample finds no
+/// room.
+template <class Layout, class Shares, class Rooms, class Loads>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_shares(
-    measured<Layout> const& input, Shares const& shares, std::size_t parts, Loads loads) {
+    measured<Layout> const& input, Shares const& shares, Rooms rooms, Loads loads) {
   std::vector<std::uint32_t> const order =
       order_descending(shares.size(), [&shares](std::size_t k) { return sum_of(shares[k]); });
-  std::vector<typename Layout::room_type> rooms(parts, input.layout.empty_room());
   std::vector<std::uint32_t> part_of(input.size());
   for (std::uint32_t const sample : order) {
     auto const& demand = input.demands[sample];
-    std::uint32_t const part = loads.best_of(
-        shares[sample], [&](std::uint32_t p) { return input.layout.fits(rooms[p], demand); });
+    std::uint32_t const part =
+        loads.best_of(shares[sample], [&](std::uint32_t p) { return rooms.fits(p, demand); });
     if (part == loads.none) return std::nullopt;
     part_of[sample] = part;
-    input.layout.take(rooms[part], demand);
+    rooms.take(part, demand);
     loads.add(part, shares[sample]);
   }
   return part_of;
 }
 
-/// Finds the best exchange of two parts after which both fit the capacity. For each sample that may
-/// leave the heavy part, the search looks at samples of the light part: up to 8 on either side of
-/// the cost that balances the two parts.
+/// Assigns samples by best fit. The sample with the largest sum of shares of the capacity goes
+/// first, to the part with room whose room is smallest afterwards. Returns `std::nullopt` if a
+/// sample finds no room. Complexity: one comparison for each sample and part.
 template <class Layout>
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_best_fit(
+    measured<Layout> const& input, part_limits<typename Layout::amounts_type> const& limits) {
+  using amounts_type = typename Layout::amounts_type;
+  capacity_shares<amounts_type::size(), typename amounts_type::value_type> const share(
+      input.capacity);
+  std::vector<std::uint32_t> const order =
+      order_descending(input.size(), [&](std::size_t k) { return share.sum(input.amounts(k)); });
+  part_rooms<Layout> rooms(input.layout, limits);
+  std::vector<std::uint32_t> part_of(input.size());
+  for (std::uint32_t const sample : order) {
+    auto const& demand = input.demands[sample];
+    load_order<std::uint64_t> best{std::numeric_limits<std::uint64_t>::max(),
+                                   std::numeric_limits<std::uint32_t>::max()};
+    for (std::uint32_t part = 0; part != rooms.size(); ++part) {
+      if (!rooms.fits(part, demand)) continue;
+      best = std::min(best, {share.sum(rooms.left(part)), part});
+    }
+    if (best.part == std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
+    part_of[sample] = best.part;
+    rooms.take(best.part, demand);
+  }
+  return part_of;
+}
+
+/// Finds the best exchange of two parts after which both are within their limits. For each sample
+/// that may leave the heavy part, the search looks at samples of the light part: up to 8 on either
+/// side of the cost that balances the two parts.
+template <class Layout, class Limits = common_limit<typename Layout::amounts_type>>
 class capped_exchanges {
  public:
-  /// Creates the search. `order[place]` is the sample at each place. Both arguments must outlive
+  /// Creates the search. `order[place]` is the sample at each place. The arguments must outlive
   /// this object.
-  capped_exchanges(measured<Layout> const& input, std::span<std::uint32_t const> order)
-      : input_(&input), order_(order) {}
+  capped_exchanges(measured<Layout> const& input, std::span<std::uint32_t const> order,
+                   Limits const& limits)
+      : input_(&input), order_(order), limits_(&limits) {}
 
   template <class Pair>
   [[nodiscard]] auto operator()(open_part<1> const& heavy, open_part<1> const& light,
@@ -262,8 +293,8 @@ class capped_exchanges {
       amounts_type const goes = demand_at(heavy.places[i]);
       amounts_type const comes = comes_any ? demand_at(light.places[j]) : amounts_type{};
       // The comparison avoids a sum, which could exceed the largest integer.
-      if (!comes.fits(input_->capacity - (heavy_demand - goes))) return;
-      if (!goes.fits(input_->capacity - (light_demand - comes))) return;
+      if (!comes.fits((*limits_)[heavy.part] - (heavy_demand - goes))) return;
+      if (!goes.fits((*limits_)[light.part] - (light_demand - comes))) return;
       best = {i, j, gain};
     };
     std::int64_t const gap = pair.gap(heavy.load[0], light.load[0]);
@@ -279,13 +310,14 @@ class capped_exchanges {
     return holds(best, heavy, light) ? best : valued_exchange<gain_of<Pair>>{};
   }
 
-  /// Returns a predicate on subsets of `candidates`: whether the two parts fit the capacity after
-  /// the exchange of the subset, without regard to rounding. The arguments `one` and `other`
+  /// Returns a predicate on subsets of `candidates`: whether the two parts are within their limits
+  /// after the exchange of the subset, without regard to rounding. The arguments `one` and `other`
   /// contain the samples of the parts that are not candidates.
-  template <class Samples, class Candidates>
-  [[nodiscard]] auto filter(Samples const& one, Samples const& other,
+  template <class Part, class Candidates>
+  [[nodiscard]] auto filter(Part const& one, Part const& other,
                             Candidates const& candidates) const {
-    exchanged_amounts made{input_->capacity - demand_of(one), input_->capacity - demand_of(other)};
+    exchanged_amounts made{(*limits_)[one.part] - demand_of(one.samples),
+                           (*limits_)[other.part] - demand_of(other.samples)};
     for (std::size_t k = 0; k != candidates.size(); ++k) {
       auto const [leaves, comes] = candidates[k];
       if (leaves != split_candidate::none) made.leaves[k] = input_->amounts(leaves);
@@ -296,13 +328,13 @@ class capped_exchanges {
     return made;
   }
 
-  /// Returns false if rounding makes a part exceed the capacity.
-  template <class Samples>
-  [[nodiscard]] bool holds(Samples const& one, Samples const& other) const {
+  /// Returns false if rounding makes a part exceed its limit.
+  template <class Part>
+  [[nodiscard]] bool holds(Part const& one, Part const& other) const {
     if constexpr (std::integral<typename amounts_type::value_type>) {
       return true;
     } else {
-      return fits_by_index(one) && fits_by_index(other);
+      return fits_by_index(one.part, one.samples) && fits_by_index(other.part, other.samples);
     }
   }
 
@@ -339,9 +371,9 @@ class capped_exchanges {
     for (std::uint32_t const sample : samples) sum += input_->amounts(sample);
     return sum;
   }
-  [[nodiscard]] bool fits_by_index(std::vector<std::uint32_t> samples) const {
+  [[nodiscard]] bool fits_by_index(std::uint32_t part, std::vector<std::uint32_t> samples) const {
     std::sort(samples.begin(), samples.end());
-    return input_->load(samples).fits(input_->capacity);
+    return input_->load(samples).fits((*limits_)[part]);
   }
 
   [[nodiscard]] amounts_type demand_at(std::uint32_t place) const {
@@ -375,11 +407,12 @@ class capped_exchanges {
       if (i != goes) samples.push_back(order_[part.places[i]]);
     }
     if (comes != part_exchange::nothing) samples.push_back(order_[other.places[comes]]);
-    return fits_by_index(std::move(samples));
+    return fits_by_index(part.part, std::move(samples));
   }
 
   measured<Layout> const* input_;
   std::span<std::uint32_t const> order_;
+  Limits const* limits_;
 };
 
 /// The limits of `capped_balancer`; see `balance_under_capacity_options`.
@@ -408,21 +441,33 @@ template <class Options>
           options.seed};
 }
 
-/// Balances costs over parts under a capacity. Precondition: each sample fits in an empty part.
-/// Parts with speeds are numbered from the fastest to the slowest.
+/// Balances costs over parts under a capacity, or under one for each part if `Speeds` is
+/// `part_speeds`. Precondition: each sample fits in an empty part. If capacities are equal, parts
+/// with speeds are numbered from the fastest to the slowest.
 template <class Layout, class Speeds = equal_speeds>
 class capped_balancer {
+  static constexpr bool is_equal = std::same_as<Speeds, equal_speeds>;
+
  public:
+  using amounts_type = typename Layout::amounts_type;
+  using limits_type =
+      std::conditional_t<is_equal, common_limit<amounts_type>, part_limits<amounts_type>>;
   /// The time of a part: its load, or its load over its speed if speeds differ.
   using time = typename Speeds::time;
 
-  /// Creates the balancer. The arguments must outlive this object.
+  /// Creates the balancer of parts with equal speeds. The arguments must outlive this object.
   capped_balancer(measured<Layout> const& input, integer_costs<1> const& costs,
-                  capped_effort const& effort, Speeds speeds = {})
+                  capped_effort const& effort)
+      : capped_balancer(input, costs, effort, {}, input.capacity) {}
+
+  /// Creates the balancer. `input`, `costs` and `effort` must outlive this object.
+  capped_balancer(measured<Layout> const& input, integer_costs<1> const& costs,
+                  capped_effort const& effort, Speeds speeds, limits_type limits)
       : input_(input),
         costs_(costs),
         effort_(effort),
         speeds_(std::move(speeds)),
+        limits_(std::move(limits)),
         order_(largest_first(costs)) {}
 
   /// Returns the part of each sample with even costs, or nothing if the search finds no room for
@@ -437,12 +482,7 @@ class capped_balancer {
         best = std::move(other);
       }
     }
-    if (!best && few_groups(parts, go_on).size() <= parts) {
-      std::vector<std::uint32_t> part_of;
-      part_of_samples("best_packing", "group", *groups_, input_.size(), part_of);
-      if constexpr (!is_equal) number_by_cost(part_of, parts);
-      best = evened(std::move(part_of), parts, bound);
-    }
+    if (!best) best = evened(placed_in_groups(parts, go_on), parts, bound);
     return best;
   }
 
@@ -490,20 +530,21 @@ class capped_balancer {
         input_.size(), [&](std::size_t k) { return share.sum(input_.amounts(k)); });
     std::vector<amounts_type> amounts;
     for (std::uint32_t const sample : order) amounts.push_back(input_.amounts(sample));
-    amounts_type limit = input_.capacity;
+    limits_type limits = limits_;
     if constexpr (!std::integral<weight_type>) {
       for (std::size_t r = 0; r != amounts_type::size(); ++r) {
         // The scale prevents overflow of sums in the search; a power of two keeps the digits.
         constexpr weight_type scale = 0x1p-8;
-        if (limit[r] > std::numeric_limits<weight_type>::max() * scale) {
-          limit[r] *= scale;
+        if (input_.capacity[r] > std::numeric_limits<weight_type>::max() * scale) {
+          limits.for_each([r](amounts_type& limit) { limit[r] *= scale; });
           for (amounts_type& sample : amounts) sample[r] *= scale;
         }
         // With this additional room, a failed search proves infeasibility in spite of all rounding.
-        limit[r] *= 1 + 1e-12;
+        limits.for_each([r](amounts_type& limit) { limit[r] *= 1 + 1e-12; });
       }
     }
-    part_search<amounts_type> tried(std::move(amounts), limit, count_limits(parts));
+    part_search<amounts_type, limits_type> tried(std::move(amounts), std::move(limits),
+                                                 count_limits(parts));
     std::uint64_t nodes = effort_.nodes;
     solve_status const status = tried.run(nodes);
     if (status != solve_status::solved) return status;
@@ -522,7 +563,7 @@ class capped_balancer {
             std::size_t parts, time bound, std::size_t splits) const {
     even_parts(costs_, order, part_of, parts, with_overload(bound, effort_.max_overload),
                {search_budget(effort_.exchanges), splits, effort_.seed}, part_counts::free,
-               capped_exchanges<Layout>(input_, order), speeds_);
+               capped_exchanges<Layout, limits_type>(input_, order, limits_), speeds_);
   }
 
   /// Returns the samples from the largest to the smallest cost.
@@ -537,15 +578,13 @@ class capped_balancer {
   }
 
  private:
-  using amounts_type = typename Layout::amounts_type;
   using weight_type = typename amounts_type::value_type;
-  static constexpr bool is_equal = std::same_as<Speeds, equal_speeds>;
 
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_cost(std::size_t parts) const {
     if constexpr (is_equal) {
       return place_by_cost(input_, costs_, order_, parts);
     } else {
-      return place_by_cost(input_, costs_, order_, speeds_);
+      return place_by_cost(input_, costs_, order_, limits_, speeds_);
     }
   }
 
@@ -562,12 +601,46 @@ class capped_balancer {
                                                                               time max_time) const {
     constexpr std::size_t kinds = amounts_type::size() + 1;
     if constexpr (is_equal) {
-      return place_by_shares(input_, shares_of(input_, costs_, max_time), parts,
+      return place_by_shares(input_, shares_of(input_, costs_, max_time),
+                             common_rooms<Layout>(input_.layout, parts),
                              vector_load_index<kinds>(parts));
     } else {
+      timed_shares<kinds> parts_by_share(speeds_);
+      if (!limits_.are_equal()) close_missing_room(parts_by_share);
       return place_by_shares(input_, shares_of(input_, costs_, load_of_fastest(max_time, speeds_)),
-                             parts, timed_shares<kinds>(speeds_));
+                             part_rooms<Layout>(input_.layout, limits_), parts_by_share);
     }
+  }
+
+  /// Adds the room that a part has less than the largest capacity to the shares of the part.
+  template <std::size_t Kinds>
+  void close_missing_room(timed_shares<Kinds>& shares) const {
+    for (std::uint32_t part = 0; part != limits_.size(); ++part) {
+      resources<Kinds> missing{};
+      for (std::size_t r = 0; r != amounts_type::size(); ++r) {
+        missing[r] =
+            share_scale<weight_type>(input_.capacity[r])(input_.capacity[r] - limits_[part][r]);
+      }
+      shares.add(part, missing);
+    }
+  }
+
+  /// Returns the groups of `few_groups` as parts, or `std::nullopt` if there are too many of them.
+  /// Groups fit any part only if capacities are equal; otherwise the samples are placed by best
+  /// fit.
+  template <class GoOn>
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_in_groups(std::size_t parts,
+                                                                           GoOn& go_on) {
+    if constexpr (!is_equal) {
+      if (!limits_.are_equal() && !groups_) return place_by_best_fit(input_, limits_);
+    }
+    if (few_groups(parts, go_on).size() > parts) return std::nullopt;
+    std::vector<std::uint32_t> part_of;
+    part_of_samples("best_packing", "group", *groups_, input_.size(), part_of);
+    if constexpr (!is_equal) {
+      if (limits_.are_equal()) number_by_cost(part_of, parts);
+    }
+    return part_of;
   }
 
   /// Numbers parts from the largest to the smallest cost, because part 0 is the fastest.
@@ -586,9 +659,8 @@ class capped_balancer {
   [[nodiscard]] bool is_nearly_full(std::size_t parts) const {
     if (input_.size() == 0) return false;
     for (std::size_t r = 0; r != amounts_type::size(); ++r) {
-      auto const limit = static_cast<double>(input_.capacity[r]);
-      double least = limit;
-      double room = limit * static_cast<double>(parts);
+      auto least = static_cast<double>(input_.capacity[r]);
+      double room = limits_.sum_of(r, parts);
       for (std::uint32_t k = 0; k != input_.size(); ++k) {
         auto const amount = static_cast<double>(input_.amounts(k)[r]);
         least = std::min(least, amount);
@@ -603,7 +675,7 @@ class capped_balancer {
   [[nodiscard]] bool holds(grouping const& parts) const {
     if constexpr (!std::integral<weight_type>) {
       for (std::size_t p = 0; p != parts.size(); ++p) {
-        if (!input_.load(parts[p]).fits(input_.capacity)) return false;
+        if (!input_.load(parts[p]).fits(limits_[p])) return false;
       }
     }
     return true;
@@ -622,6 +694,7 @@ class capped_balancer {
   integer_costs<1> const& costs_;
   capped_effort effort_;
   Speeds speeds_;
+  limits_type limits_;
   std::vector<std::uint32_t> order_;
   std::optional<grouping> groups_;
 };

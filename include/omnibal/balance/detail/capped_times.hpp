@@ -4,6 +4,7 @@
 /// \file
 /// The part of each sample if parts have a capacity and different speeds.
 
+#include <omnibal/balance/detail/part_limits.hpp>
 #include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
@@ -29,12 +30,12 @@ class timed_parts {
  public:
   using demand_type = typename Layout::demand_type;
 
+  using amounts_type = typename Layout::amounts_type;
+
   /// Creates empty parts. The arguments must outlive this object.
-  timed_parts(Layout const& layout, part_speeds const& speeds)
-      : layout_(&layout),
-        heap_(speeds),
-        rooms_(speeds.size(), layout.empty_room()),
-        loads_(speeds.size(), 0) {}
+  timed_parts(Layout const& layout, part_limits<amounts_type> const& limits,
+              part_speeds const& speeds)
+      : heap_(speeds), rooms_(layout, limits), loads_(speeds.size(), 0) {}
 
   /// Adds a sample to the part with room that finishes the sample first; of equal parts, to the
   /// lowest. Returns `std::nullopt` if no part has room, or if the search would close more than
@@ -46,7 +47,7 @@ class timed_parts {
     std::optional<std::uint32_t> found;
     while (closed_.size() != rooms_.size()) {
       std::uint32_t const part = heap_.best(cost);
-      if (layout_->fits(rooms_[part], demand)) {
+      if (rooms_.fits(part, demand)) {
         found = part;
         break;
       }
@@ -57,16 +58,15 @@ class timed_parts {
     }
     for (std::uint32_t const part : closed_) heap_.open(part, loads_[part]);
     if (!found) return found;
-    layout_->take(rooms_[*found], demand);
+    rooms_.take(*found, demand);
     loads_[*found] += cost[0];
     heap_.add(*found, cost);
     return found;
   }
 
  private:
-  Layout const* layout_;
   timed_heap<uint128> heap_;
-  std::vector<typename Layout::room_type> rooms_;
+  part_rooms<Layout> rooms_;
   std::vector<std::int64_t> loads_;
   std::vector<std::uint32_t> closed_;
 };
@@ -77,8 +77,9 @@ class timed_parts {
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,
-    std::span<std::uint32_t const> order, part_speeds const& speeds) {
-  timed_parts<Layout> parts(input.layout, speeds);
+    std::span<std::uint32_t const> order, part_limits<typename Layout::amounts_type> const& limits,
+    part_speeds const& speeds) {
+  timed_parts<Layout> parts(input.layout, limits, speeds);
   std::vector<std::uint32_t> part_of(order.size());
   std::uint64_t max_closed = 64 * std::uint64_t{order.size()};
   for (std::uint32_t const sample : order) {

@@ -62,6 +62,7 @@ class own_groups {
     input.demands = std::move(demands);
   }
 
+  [[nodiscard]] bool is_empty() const { return samples_.empty(); }
   /// Returns a lower bound on the number of groups, including the groups of oversized samples.
   [[nodiscard]] std::size_t bound() const { return bound_; }
 

@@ -120,6 +120,12 @@ struct split_candidate {
   std::uint32_t comes = none;
 };
 
+/// A part that is split, and its samples.
+struct split_part {
+  std::uint32_t part;
+  std::vector<std::uint32_t> const& samples;
+};
+
 /// A walk over parts of samples with costs of one kind; no step increases the larger of two loads.
 /// A step splits two parts again: it exchanges some of their samples such that the larger of their
 /// loads is smallest. If the loads stay the same, the parts have other samples, which the next step
@@ -190,6 +196,7 @@ class pair_repartition {
   }
 
   [[nodiscard]] time time_of(std::size_t part) const { return speeds_.time_of(part, loads_[part]); }
+  [[nodiscard]] split_part part_at(std::uint32_t part) const { return {part, samples_[part]}; }
   [[nodiscard]] std::int64_t cost(std::uint32_t sample) const {
     return sample == none ? 0 : costs_[sample][0];
   }
@@ -265,7 +272,7 @@ class pair_repartition {
     changes_.clear();
     for (auto const [leaves, comes] : candidates_) changes_.push_back(cost(comes) - cost(leaves));
     return subset_.choose(changes_, loads_[one], loads_[other],
-                          exchanges.filter(samples_[one], samples_[other], candidates_),
+                          exchanges.filter(part_at(one), part_at(other), candidates_),
                           speeds_.pair(one, other));
   }
 
@@ -295,7 +302,7 @@ class pair_repartition {
   template <class Exchanges>
   bool apply_split(std::uint32_t one, std::uint32_t other, Exchanges const& exchanges) {
     put_back(one, other);
-    bool const holds = exchanges.holds(samples_[one], samples_[other]);
+    bool const holds = exchanges.holds(part_at(one), part_at(other));
     if (!holds) {
       take_out(one, other);
       subset_.clear();

@@ -120,6 +120,7 @@ template <std::size_t R>
 struct open_part {
   std::vector<std::uint32_t> places;
   resources<R> load;
+  std::uint32_t part = 0;
 };
 
 /// The positions of a sample that leaves one part and of a sample, or `nothing`, that arrives
@@ -217,6 +218,7 @@ class costed_parts {
     result.places.clear();
     lists_.for_each(part, [&](std::uint32_t place) { result.places.push_back(place); });
     result.load = loads_[part];
+    result.part = part;
   }
   /// Replaces the samples and the load of a part.
   void close(std::uint32_t part, open_part<R> const& from) {
@@ -310,12 +312,12 @@ struct free_exchanges {
   }
 
   /// Accepts any subset of candidates for an exchange between two parts.
-  template <class Samples, class Candidates>
-  [[nodiscard]] auto filter(Samples const&, Samples const&, Candidates const&) const {
+  template <class Part, class Candidates>
+  [[nodiscard]] auto filter(Part const&, Part const&, Candidates const&) const {
     return [](std::uint32_t) { return true; };
   }
-  template <class Samples>
-  [[nodiscard]] bool holds(Samples const&, Samples const&) const {
+  template <class Part>
+  [[nodiscard]] bool holds(Part const&, Part const&) const {
     return true;
   }
 };

@@ -4,6 +4,7 @@
 /// \file
 /// Branch and bound over the part of each sample.
 
+#include <omnibal/balance/detail/part_limits.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/conversions.hpp>
@@ -20,19 +21,6 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// One limit for all parts, so that any two parts are interchangeable.
-template <class Amounts>
-struct common_limit {
-  common_limit() = default;
-  common_limit(Amounts const& limit) : limit_(limit) {}
-
-  [[nodiscard]] Amounts const& operator[](std::size_t) const { return limit_; }
-  [[nodiscard]] static bool are_alike(std::size_t, std::size_t) { return true; }
-
- private:
-  Amounts limit_{};
-};
 
 /// The limits of parts with different speeds; parts of equal speed are interchangeable.
 template <class Amounts>

@@ -2,10 +2,11 @@
 #pragma once
 
 /// \file
-/// Ranks of equal speed.
+/// Ranks of equal speed and kind.
 
 #include <omnibal/detail/part_speeds.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,7 +26,7 @@ template <class PartAt>
   return {"part_speeds", result, count};
 }
 
-/// Ranks of equal speed. They are neighbors in the order of descending speed, from `first` on.
+/// Ranks of equal speed and kind. They are neighbors in the order of the lanes, from `first` on.
 struct rank_lane {
   std::int64_t speed;
   std::uint32_t first;
@@ -36,10 +37,22 @@ struct rank_lane {
 class rank_lanes {
  public:
   /// Creates the lanes. `speeds` must outlive this object.
-  explicit rank_lanes(part_speeds const& speeds) : speeds_(speeds), ranks_(fastest_first(speeds)) {
+  explicit rank_lanes(part_speeds const& speeds)
+      : rank_lanes(speeds, [](std::uint32_t) { return std::uint32_t{0}; }) {}
+
+  /// Creates the lanes of ranks of several kinds. `kind_of(rank)` returns a number that is equal
+  /// for ranks of one kind. `speeds` must outlive this object.
+  template <class KindOf>
+  rank_lanes(part_speeds const& speeds, KindOf const& kind_of)
+      : speeds_(speeds), ranks_(fastest_first(speeds)) {
+    std::stable_sort(ranks_.begin(), ranks_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return speeds[a] != speeds[b] ? speeds[a] > speeds[b] : kind_of(a) < kind_of(b);
+    });
     for (std::uint32_t place = 0; place != ranks_.size(); ++place) {
-      std::int64_t const speed = speeds[ranks_[place]];
-      if (lanes_.empty() || lanes_.back().speed != speed) lanes_.push_back({speed, place, 0});
+      std::uint32_t const rank = ranks_[place];
+      bool const is_new = place == 0 || speeds[ranks_[place - 1]] != speeds[rank] ||
+                          kind_of(ranks_[place - 1]) != kind_of(rank);
+      if (is_new) lanes_.push_back({speeds[rank], place, 0});
       ++lanes_.back().ranks;
     }
   }

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capacity for each part or rank in balance_under_capacity and micro_batches.
+#include "error_text.hpp"
+#include "parts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/balance/balance_under_capacity.hpp>
+#include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::balance_under_capacity;
+using omnibal::micro_batches;
+using omnibal::oversize_policy;
+using omnibal::resources;
+using omnibal::solve_status;
+using omnibal::within_reason;
+
+using numbers = std::vector<std::int64_t>;
+
+struct sample {
+  std::int64_t cost;
+  resources<2> demand;
+};
+
+constexpr auto cost_of = [](sample const& one) { return one.cost; };
+constexpr auto demand_of = [](sample const& one) { return one.demand; };
+constexpr std::identity itself{};
+
+std::vector<sample> random_samples(std::size_t count, std::uint64_t seed) {
+  test::random_amounts random(seed);
+  std::vector<sample> samples(count);
+  for (sample& one : samples) {
+    std::int64_t const length = random.between(1, 4096);
+    one = {length + length * length / 1024, {length, random.between(0, 7)}};
+  }
+  return samples;
+}
+
+std::int64_t load_of(std::span<std::uint32_t const> part, numbers const& sizes) {
+  std::int64_t load = 0;
+  for (std::uint32_t const item : part) load += sizes[item];
+  return load;
+}
+
+}  // namespace
+
+// Equal capacities of a range must change nothing.
+TEST_CASE("equal capacities of parts are one capacity") {
+  auto const samples = random_samples(300, 1);
+  std::vector<double> const speeds{1, 2, 1, 1.5};
+  resources<2> const capacity{200'000, 400};
+  std::array<resources<2>, 4> const each{capacity, capacity, capacity, capacity};
+  for (bool const has_speeds : {false, true}) {
+    omnibal::balance_under_capacity_options options;
+    omnibal::micro_batches_options batch_options{.multiple_of = 2};
+    if (has_speeds) {
+      options.speeds = speeds;
+      batch_options.speeds = speeds;
+    }
+    auto const found = balance_under_capacity(samples, 4, cost_of, demand_of, each, options);
+    CHECK(found.status == solve_status::solved);
+    CHECK(found == balance_under_capacity(samples, 4, cost_of, demand_of, capacity, options));
+    CHECK(micro_batches(samples, 4, cost_of, demand_of, each, batch_options) ==
+          micro_batches(samples, 4, cost_of, demand_of, capacity, batch_options));
+  }
+}
+
+// A part with room for its share of the costs must get it, and no part more than its capacity.
+TEST_CASE("balance_under_capacity is even under a capacity of each part") {
+  auto const samples = random_samples(64 * 16, 2);
+  resources<2> total{};
+  for (sample const& one : samples) total += one.demand;
+  for (std::vector<double> const& mix :
+       {std::vector<double>{1}, {1.5, 1.0}, {1, 1, 1, 0.8}, {0.51, 0.77, 1.93, 1.2}}) {
+    std::vector<double> speeds(16);
+    for (std::size_t part = 0; part != 16; ++part) speeds[part] = mix[part % mix.size()];
+    double const sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+    std::vector<resources<2>> capacities(16);
+    for (std::size_t part = 0; part != 16; ++part) {
+      for (std::size_t r = 0; r != 2; ++r) {
+        double const share = static_cast<double>(total[r]) * speeds[part] / sum;
+        capacities[part][r] = static_cast<std::int64_t>(share * (part % 3 == 0 ? 1.03 : 1.5));
+      }
+    }
+    auto const found = balance_under_capacity(samples, 16, cost_of, demand_of, capacities,
+                                              {.max_overload = 0.0, .speeds = speeds});
+    REQUIRE(found.status == solve_status::solved);
+    REQUIRE(test::parts_fault(found.parts, samples.size(), 16) == "");
+    for (std::size_t part = 0; part != 16; ++part) {
+      resources<2> load{};
+      for (std::uint32_t const item : found.parts[part]) load += samples[item].demand;
+      CHECK(load.fits(capacities[part]));
+    }
+    CHECK(static_cast<double>(found.largest_load) <=
+          1.0001 * static_cast<double>(found.lower_bound));
+  }
+}
+
+// Parts that must be filled exactly are found by best fit or by the search.
+TEST_CASE("balance_under_capacity fills parts with different capacities") {
+  numbers const sizes{9, 7, 6, 5, 4, 3, 2};
+  std::array<int, 3> const capacities{9, 16, 11};
+  auto const found = balance_under_capacity(sizes, 3, itself, itself, capacities);
+  REQUIRE(found.status == solve_status::solved);
+  for (std::size_t part = 0; part != 3; ++part) {
+    CHECK(load_of(found.parts[part], sizes) == capacities[part]);
+  }
+  auto const none = balance_under_capacity(sizes, 3, itself, itself, std::array{9, 16, 10});
+  CHECK(none.status == solve_status::infeasible);
+  CHECK(none.reason == within_reason::too_few_parts);
+  CHECK(none.parts_needed == 4);
+  // The sum of the room suffices, but not for 9 and 7.
+  auto const tried = balance_under_capacity(sizes, 4, itself, itself, std::array{9, 6, 6, 15});
+  CHECK(tried.status == solve_status::solved);
+  auto const impossible = balance_under_capacity(sizes, 5, itself, itself, std::array{9, 6, 6, 6, 9});
+  CHECK(impossible.status == solve_status::infeasible);
+  CHECK(impossible.reason == within_reason::all_tried);
+}
+
+// A sample may fit the largest amounts together, but no part.
+TEST_CASE("a sample that fits no part is named, or has a part of its own") {
+  std::vector<sample> const samples{{1, {2, 2}}, {5, {8, 8}}, {1, {9, 1}}, {1, {1, 9}}};
+  std::array<resources<2>, 3> const crossed{resources{10, 4}, resources{4, 10}, resources{5, 5}};
+  auto const rejected = balance_under_capacity(samples, 3, cost_of, demand_of, crossed);
+  CHECK(rejected.status == solve_status::infeasible);
+  CHECK(rejected.reason == within_reason::sample_above_capacity);
+  CHECK(rejected.sample == 1);
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(micro_batches(samples, 3, cost_of, demand_of, crossed));
+        }) == "omnibal::micro_batches: sample 1 takes {8, 8}, which fits no rank");
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(micro_batches(samples, 3, cost_of, demand_of, crossed,
+                                          {.oversized = oversize_policy::own_group}));
+        }) ==
+        "omnibal::micro_batches: no rank has the largest capacity in each resource, which samples "
+        "require that exceed the capacity");
+  std::array<resources<2>, 3> const nested{resources{9, 9}, resources{12, 12}, resources{9, 1}};
+  std::vector<sample> const large{{1, {2, 1}}, {5, {13, 2}}, {1, {9, 1}}, {1, {1, 1}}};
+  auto const own = balance_under_capacity(large, 3, cost_of, demand_of, nested,
+                                          {.oversized = oversize_policy::own_group});
+  REQUIRE(own.status == solve_status::solved);
+  REQUIRE(own.parts[1].size() == 1);
+  CHECK(own.parts[1][0] == 1);
+  auto const batches = micro_batches(large, 3, cost_of, demand_of, nested,
+                                     {.oversized = oversize_policy::own_group});
+  for (std::size_t step = 0; step != batches.size(); ++step) {
+    auto const of_largest = batches(step, 1);
+    bool const has_large = std::find(of_largest.begin(), of_largest.end(), 1u) != of_largest.end();
+    CHECK((!has_large || of_largest.size() == 1));
+  }
+}
+
+// Each rank has room for its share, so small ranks determine the number of micro-batches.
+TEST_CASE("micro_batches keeps the capacity of each rank and is even") {
+  test::random_amounts random(3);
+  numbers lengths(64 * 8);
+  for (std::int64_t& length : lengths) length = random.between(10, 2000);
+  std::int64_t const total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+  std::vector<std::int64_t> const capacities{16'000, 8'000, 16'000, 8'000, 16'000, 8'000, 4'000,
+                                             16'000};
+  auto const check = [&](std::vector<double> const& speeds, std::size_t most_steps) {
+    omnibal::micro_batches_options options{.max_overload = 0.0};
+    options.speeds = speeds;
+    auto const batches = micro_batches(lengths, 8, itself, itself, capacities, options);
+    CHECK(batches.size() <= most_steps);
+    std::vector<std::int64_t> sums(8, 0);
+    std::size_t count = 0;
+    for (std::size_t step = 0; step != batches.size(); ++step) {
+      for (std::size_t rank = 0; rank != 8; ++rank) {
+        std::int64_t const load = load_of(batches(step, rank), lengths);
+        CHECK(load <= capacities[rank]);
+        sums[rank] += load;
+        count += batches(step, rank).size();
+      }
+    }
+    CHECK(count == lengths.size());
+    double longest = 0;
+    for (std::size_t rank = 0; rank != 8; ++rank) {
+      double const speed = speeds.empty() ? 1 : speeds[rank];
+      longest = std::max(longest, static_cast<double>(sums[rank]) / speed);
+    }
+    double const speed =
+        speeds.empty() ? 8 : std::accumulate(speeds.begin(), speeds.end(), 0.0);
+    CHECK(longest <= 1.01 * static_cast<double>(total) / speed);
+  };
+  // A rank with 4,000 needs a quarter of the micro-batches more than one with 16,000 has.
+  auto const steps = static_cast<std::size_t>(total / 8 / 4'000);
+  check({}, steps + 3);
+  // With speeds in proportion to the capacities, all capacities are filled alike.
+  check({4, 2, 4, 2, 4, 2, 1, 4}, static_cast<std::size_t>(total / 92'000) + 3);
+}
+
+TEST_CASE("capacities of parts name what is wrong") {
+  numbers const sizes{1, 2, 3};
+  auto const within = [&](auto const& capacities) {
+    return test::error_text<std::invalid_argument>([&] {
+      static_cast<void>(balance_under_capacity(sizes, 3, itself, itself, capacities));
+    });
+  };
+  CHECK(within(std::array{3, 3}) ==
+        "omnibal::balance_under_capacity: capacity has 2 values for 3 parts");
+  CHECK(within(std::array{3, 0, 3}) ==
+        "omnibal::balance_under_capacity: capacity[1] is 0 in resource 0, must be positive and "
+        "finite");
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(micro_batches(sizes, 2, itself, itself, std::array{2.5, 3.5, 1.0}));
+        }) == "omnibal::micro_batches: capacity has 3 values for 2 ranks");
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          static_cast<void>(micro_batches(sizes, 2, itself, itself, std::array{2.5, 2.0}));
+        }) == "omnibal::micro_batches: sample 2 takes 3, which fits no rank");
+}
