@@ -947,11 +947,60 @@ class Errors(unittest.TestCase):
             self.assertIn(text, str(caught.exception))
 
     def test_an_array_protocol_that_fails(self):
+        # Ctrl-C, and errors of the object, reach the caller: they say nothing about the argument.
         class Broken:
-            def __array__(self, dtype=None):
-                raise RuntimeError("no")
+            def __init__(self, error):
+                self.error = error
 
-        self.assertRaises(ValueError, omnibal.isf, Broken(), 4)
+            def __array__(self, dtype=None, copy=None):
+                raise self.error
+
+            __index__ = __float__ = __array__
+
+        machine = omnibal.Machine.named("h100")
+        calls = (
+            lambda given: omnibal.isf(given, 4),
+            lambda given: omnibal.isf([1], given),
+            lambda given: omnibal.isf((np.array([1]), [given]), (4, 4)),
+            lambda given: omnibal.lpt(given, 2),
+            lambda given: omnibal.lpt([1, 2], 2, speeds=given),
+            lambda given: omnibal.bundle_by(given),
+            lambda given: omnibal.select_recompute(given, [[1]], 3),
+            lambda given: omnibal.context_groups([1], 1, given),
+            lambda given: omnibal.affine_fit(given, [1.0]),
+            lambda given: omnibal.affine_fit([1, 2], [1.0, 2.0])(given),
+            lambda given: omnibal.fit_machine([1], given, lambda run, on: 1.0, machine,
+                                              ["matmul_flops_per_second"]),
+            lambda given: omnibal.simulate_pipeline(given, 1, 2, 4),
+            lambda given: omnibal.EncoderWork(given, 1),
+            lambda given: machine.replace(devices_per_node=given),
+            lambda given: omnibal.fit_machine([1], [1.0], lambda run, on: given, machine,
+                                              ["matmul_flops_per_second"]),
+        )
+        for error in (KeyboardInterrupt, MemoryError, RuntimeError("no"), OSError("gone")):
+            for place, call in enumerate(calls):
+                with self.subTest(error=error, place=place):
+                    with self.assertRaises(error if isinstance(error, type) else type(error)):
+                        call(Broken(error))
+        for place, call in enumerate(calls[:-2]):
+            # The text names the argument, and the cause has the reason.
+            with self.subTest(place=place), self.assertRaises(ValueError) as caught:
+                call(Broken(TypeError("convert it first")))
+            self.assertIn("omnibal.", str(caught.exception))
+            self.assertIn("no array of numbers", str(caught.exception))
+            self.assertEqual(str(caught.exception.__cause__), "convert it first")
+
+    def test_texts_where_numbers_are_wanted(self):
+        line = omnibal.affine_fit([1, 2], [1.0, 2.0])
+        for name, call in (
+            ("sizes", lambda: omnibal.affine_fit(["a", "b"], [1.0, 2.0])),
+            ("values", lambda: omnibal.affine_fit([1.0, 2.0], ["a", "b"])),
+            ("sizes", lambda: line(["a"])),
+            ("cost", lambda: omnibal.context_groups([1], 1, [["a", "b", "c"]])),
+            ("speeds", lambda: omnibal.lpt([1, 2], 2, speeds=["a", "b"])),
+        ):
+            with self.assertRaisesRegex(ValueError, "%s has an element that is no number" % name):
+                call()
 
 
 class Progress(unittest.TestCase):
