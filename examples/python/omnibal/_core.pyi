@@ -4429,8 +4429,9 @@ def simulate_pipeline(
     weight: Optional[Times] = None,
     transfer: Times = 0,
     bytes: Optional[Times] = None,
-    schedule: Schedule = "1f1b",
+    schedule: Union[Schedule, Literal["sliced_1f1b"]] = "1f1b",
     chunks: Optional[int] = None,
+    slices: Optional[Integers] = None,
     timeline: Literal["none", "recorded"] = "none",
 ) -> Simulation:
     """Simulates a step of a pipeline: its time, its idle time and its memory.
@@ -4450,9 +4451,12 @@ def simulate_pipeline(
         bytes: the activation bytes of a micro-batch in a virtual stage: integers in the form of
             `forward`. Default: 0.
         schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min',
-            'dual_pipe_v', or a `ListedSchedule`.
+            'dual_pipe_v', 'sliced_1f1b', or a `ListedSchedule`. In 'sliced_1f1b' the micro-batches
+            are the `slices` of sequences, whose backward passes run in reverse order.
         chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
             'interleaved_1f1b'.
+        slices: the number of slices of each sequence, such as `SequenceSlices.slice_counts`; only
+            with 'sliced_1f1b', which requires it. Their sum is the number of micro-batches.
         timeline: 'recorded' if the result shall have the times of all operations.
 
     Returns:
@@ -4469,6 +4473,8 @@ def simulate_pipeline(
         ...     1, 1, stages=4, micro_batches=8, weight=1, bytes=10, schedule="zb_h1")
         >>> step.makespan, step.peak_bytes.tolist()
         (27, [40, 40, 40, 40])
+        >>> omnibal.simulate_pipeline(1, 2, stages=2, schedule="sliced_1f1b", slices=[2, 1]).makespan
+        12
         >>> step = omnibal.simulate_pipeline(
         ...     1, 2, stages=2, micro_batches=1, transfer=5, timeline="recorded")
         >>> step.timeline[["kind", "stage", "begin", "end"]].tolist()
