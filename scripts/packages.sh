@@ -22,14 +22,19 @@ if [[ -e $root/build/examples/CMakeCache.txt ]]; then
 fi
 [[ -e $environment ]] || "$python" -m venv "$environment" >&2
 found=0
-for package_name in numpy torch torchdata pyarrow zstandard datasets lhotse litdata mosaicml-streaming \
-  webdataset trl megatron-core megatron-energon distributed ray pyspark; do
-  if timeout 900 "$environment/bin/pip" install -q "$package_name" >&2; then
+install() {
+  if timeout 900 "$environment/bin/pip" install -q "$@" >&2; then
     found=$((found + 1))
   else
-    printf 'packages: without %s\n' "$package_name" >&2
+    printf 'packages: without %s\n' "${*: -1}" >&2
   fi
+}
+for package_name in numpy torch torchdata pyarrow zstandard datasets lhotse litdata mosaicml-streaming \
+  webdataset trl megatron-core megatron-energon distributed ray pyspark tensordict omegaconf codetiming; do
+  install "$package_name"
 done
+# The test needs only verl's functions of lengths; its dependencies are trainers and engines.
+install --no-deps verl
 ((found > 0)) || { echo "skipped: nothing can be downloaded"; exit 77; }
 
 cd "$root/tests/python"

@@ -35,5 +35,5 @@ PYTHONPATH=$root/build/examples/examples/python/package:$environment/seqpacker \
   build/examples/examples/python/rivals/direct.so "$@"
 PYTHONPATH=$root/build/examples/examples/python/package "$environment/bin/python" bench/rivals/experts.py \
   "$@"
-PYTHONPATH=$root/build/examples/examples/python/package "$environment/bin/python" bench/rivals/megatron.py \
+PYTHONPATH=$root/build/examples/examples/python/package "$environment/bin/python" bench/rivals/megatron_packs.py \
   "$@"

@@ -543,13 +543,10 @@ recompute select_recompute(py::object const& times, py::object const& bytes, std
                            std::string const& effort) {
   std::string const name = "select_recompute";
   auto const rows = [&](std::string const& what, py::object const& given) {
-    py::array const array = py::array::ensure(given);
-    if (array) return array;
-    PyErr_Clear();
-    reject(name, what +
-                     " is no array of numbers: where layers differ in their number of choices, "
-                     "times and bytes are lists of all choices, and offsets says where each layer "
-                     "begins");
+    return convert::any_array(
+        name, what, given,
+        " is no array of numbers: where layers differ in their number of choices, times and bytes "
+        "are lists of all choices, and offsets says where each layer begins");
   };
   py::array time_array = rows("times", times);
   py::array byte_array = rows("bytes", bytes);

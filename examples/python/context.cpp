@@ -102,8 +102,7 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
   if (table.ndim() != 2 || table.shape(1) != 3) {
     reject(name, "cost must have a row (fixed, linear, quadratic) for each degree");
   }
-  auto const numbers = convert::number_array::ensure(table);
-  if (!numbers) throw py::error_already_set();
+  auto const numbers = convert::as_numbers(name, "cost", table);
   omnibal::context_cost costs{.degrees = {}, .micro_step = micro_step};
   for (py::ssize_t d = 0; d != numbers.shape(0); ++d) {
     costs.degrees.push_back({numbers.at(d, 0), numbers.at(d, 1), numbers.at(d, 2)});

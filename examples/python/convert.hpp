@@ -31,6 +31,37 @@ namespace py = pybind11;
   throw std::invalid_argument("omnibal::" + function + ": " + text);
 }
 
+/// An error of an argument that has an error of Python as its cause.
+class caused_error : public std::invalid_argument {
+ public:
+  caused_error(std::string const& text, py::error_already_set cause)
+      : std::invalid_argument(text), cause_(std::move(cause)) {}
+
+  [[nodiscard]] py::error_already_set const& cause() const { return cause_; }
+
+ private:
+  py::error_already_set cause_;
+};
+
+/// Whether an error of Python says that an argument is wrong. Other errors, such as
+/// KeyboardInterrupt and MemoryError, reach the caller as they are.
+[[nodiscard]] inline bool is_of_argument(py::error_already_set const& error) {
+  return error.matches(PyExc_TypeError) || error.matches(PyExc_ValueError) ||
+         error.matches(PyExc_OverflowError);
+}
+
+/// Returns what `body` returns. An error of Python that says that an argument is wrong becomes a
+/// ValueError with a text, whose cause is that error.
+template <class Body>
+auto with_text(std::string const& function, std::string const& text, Body const& body) {
+  try {
+    return body();
+  } catch (py::error_already_set const& error) {
+    if (!is_of_argument(error)) throw;
+    throw caused_error("omnibal::" + function + ": " + text, error);
+  }
+}
+
 /// Runs `body` while other threads of Python run.
 template <class Body>
 auto released(Body const& body) {
@@ -46,12 +77,13 @@ auto released(Body const& body) {
 }
 
 /// What Python gives as an array of NumPy: an array, a list, or anything with the array protocol.
-[[nodiscard]] inline py::array any_array(std::string const& function, std::string const& name,
-                                         py::handle given) {
-  py::array const result = py::array::ensure(given);
-  if (result) return result;
-  PyErr_Clear();
-  reject(function, name + " is no array of numbers, and no list of them; its rows must be as long");
+/// `py::array::ensure` would clear the error of Python, which may be a KeyboardInterrupt.
+[[nodiscard]] inline py::array any_array(
+    std::string const& function, std::string const& name, py::handle given,
+    std::string const& reason =
+        " is no array of numbers, and no list of them; its rows must be as long") {
+  return with_text(function, name + reason,
+                   [&] { return py::array(py::module_::import("numpy").attr("asarray")(given)); });
 }
 
 using integer_array = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
@@ -76,9 +108,14 @@ using number_array = py::array_t<double, py::array::c_style | py::array::forceca
                            std::to_string(INT64_MAX));
     }
   }
-  integer_array const result = integer_array::ensure(given);
-  if (!result) throw py::error_already_set();
-  return result;
+  return integer_array(given);
+}
+
+/// As floating-point numbers beside each other: itself where it is that already.
+[[nodiscard]] inline number_array as_numbers(std::string const& function, std::string const& name,
+                                             py::array const& given) {
+  return with_text(function, name + " has an element that is no number",
+                   [&] { return number_array(given); });
 }
 
 /// A list of integers.
@@ -268,8 +305,7 @@ class cost_array {
       return;
     }
     is_float_ = true;
-    numbers_ = number_array::ensure(array);
-    if (!numbers_) throw py::error_already_set();
+    numbers_ = as_numbers(function, name, array);
   }
 
   [[nodiscard]] arrays::cost_list list() const {
@@ -294,8 +330,7 @@ class speed_array {
     if (array.ndim() != 1) {
       reject(function, "speeds have " + std::to_string(array.ndim()) + " dimensions, must have 1");
     }
-    numbers_ = number_array::ensure(array);
-    if (!numbers_) throw py::error_already_set();
+    numbers_ = as_numbers(function, "speeds", array);
   }
 
   [[nodiscard]] arrays::numbers list() const {

@@ -95,6 +95,10 @@ class queue {
         costs.list());
   }
 
+  void load_state_dict(py::object const& given) {
+    *this = queue(options_, states::bytes_of(given));
+  }
+
   step flush() { return to_python(of_.flush()); }
 
   [[nodiscard]] py::bytes state() const {
@@ -149,6 +153,11 @@ void define(py::module_& module) {
            docstrings::DeferralQueue_push)
       .def("flush", &queue::flush, docstrings::DeferralQueue_flush)
       .def("state", &queue::state, docstrings::DeferralQueue_state)
+      .def(
+          "state_dict", [](queue const& self) { return states::to_dict(self.state()); },
+          docstrings::DeferralQueue_state_dict)
+      .def("load_state_dict", &queue::load_state_dict, py::arg("state"),
+           docstrings::DeferralQueue_load_state_dict)
       .def_property_readonly(
           "step", [](queue const& self) { return self.of().step(); },
           "The number of steps up to now.")

@@ -59,8 +59,7 @@ class batch_array {
                            ", one for each micro-batch");
     }
     using values = py::array_t<T, py::array::c_style | py::array::forcecast>;
-    values const given = values::ensure(array_);
-    if (!given) throw py::error_already_set();
+    values const given(array_);
     if (array_.ndim() == 0) return std::vector<T>(count, *given.data());
     return {given.data(), given.data() + given.size()};
   }

@@ -34,7 +34,7 @@ namespace py = pybind11;
                                              py::handle given) {
   auto const index = py::reinterpret_steal<py::object>(PyNumber_Index(given.ptr()));
   if (!index) {
-    PyErr_Clear();
+    if (py::error_already_set const error; !convert::is_of_argument(error)) throw error;
     reject_type(function, name, given, "an int");
   }
   int overflow = 0;
@@ -49,7 +49,7 @@ namespace py = pybind11;
                                       py::handle given) {
   double const value = PyFloat_AsDouble(given.ptr());
   if (value != -1.0 || PyErr_Occurred() == nullptr) return value;
-  PyErr_Clear();
+  if (py::error_already_set const error; !convert::is_of_argument(error)) throw error;
   reject_type(function, name, given, "a number");
 }
 

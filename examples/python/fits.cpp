@@ -135,12 +135,8 @@ affine affine_fit(py::object const& sizes, py::object const& values, std::string
       .loss = static_cast<omnibal::fit_loss>(
           convert::word_of(name, "loss", loss, {"squares", "huber"}))};
   if (rows.dtype().kind() == 'f' || results.dtype().kind() == 'f') {
-    auto const numbers = [](py::array const& given) {
-      auto result = number_array::ensure(given);
-      if (!result) throw py::error_already_set();
-      return result;
-    };
-    return fit_kinds<double>(numbers(rows), numbers(results), options);
+    return fit_kinds<double>(convert::as_numbers(name, "sizes", rows),
+                             convert::as_numbers(name, "values", results), options);
   }
   std::string const wanted = "integers or floats";
   return fit_kinds<std::int64_t>(convert::as_integers(name, "sizes", rows, wanted),
@@ -159,8 +155,7 @@ py::object cost_of(affine const& self, py::object const& sizes) {
     reject(name, "sizes have " + std::to_string(rows.shape(1)) + " kinds, must have " +
                      std::to_string(kinds));
   }
-  auto const numbers = number_array::ensure(rows);
-  if (!numbers) throw py::error_already_set();
+  auto const numbers = convert::as_numbers(name, "sizes", rows);
   std::vector<double> result;
   for (py::ssize_t i = 0; i != numbers.shape(0); ++i) {
     double sum = self.offset;

@@ -154,8 +154,7 @@ fit fit_machine(py::object const& runs, py::object const& seconds, py::object co
     reject(name,
            "the type of seconds is " + std::string(py::str(given.dtype())) + ", must be numbers");
   }
-  auto const measured = convert::number_array::ensure(given);
-  if (!measured) throw py::error_already_set();
+  auto const measured = convert::as_numbers(name, "seconds", given);
   if (PyCallable_Check(predict.ptr()) == 0) {
     fields::reject_type(name, "predict", predict, "a function of a run and a Machine");
   }

@@ -313,6 +313,9 @@ PYBIND11_MODULE(_core, module) {
   pybind11::register_exception_translator([](std::exception_ptr fault) {
     try {
       if (fault) std::rethrow_exception(fault);
+    } catch (convert::caused_error const& error) {
+      pybind11::error_already_set cause = error.cause();
+      pybind11::raise_from(cause, PyExc_ValueError, to_python_text(error.what()).c_str());
     } catch (std::logic_error const& error) {
       PyErr_SetString(PyExc_ValueError, to_python_text(error.what()).c_str());
     } catch (std::overflow_error const& error) {

@@ -10,6 +10,7 @@
 #include <omnibal/pipeline/order_micro_batches.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate_pipeline.hpp>
+#include <omnibal/pipeline/sliced_1f1b.hpp>
 #include <omnibal/pipeline/write_schedule.hpp>
 
 #include <array>
@@ -100,32 +101,66 @@ py::array largest_in_middle(py::object const& costs) {
   }));
 }
 
+/// Returns the schedule 'sliced_1f1b', or none if the schedule is another one.
+[[nodiscard]] std::optional<omnibal::sliced_1f1b> sliced_of(
+    std::string const& function, py::object const& schedule, py::object const& slices,
+    std::int64_t stages, std::optional<std::int64_t> micro_batches,
+    std::optional<std::int64_t> chunks) {
+  bool const is_sliced =
+      py::isinstance<py::str>(schedule) && schedule.cast<std::string>() == sliced_name;
+  if (is_sliced == slices.is_none()) {
+    reject(function, is_sliced ? "slices is None, must be given with the schedule 'sliced_1f1b'"
+                               : "slices is given, which requires the schedule 'sliced_1f1b'");
+  }
+  if (!is_sliced) return std::nullopt;
+  auto const counts = convert::to_indices(
+      function, "slices", convert::integer_list(function, "slices", slices).values());
+  if (counts.empty()) reject(function, "slices is empty, must have a number for each sequence");
+  for (std::size_t i = 0; i != counts.size(); ++i) {
+    if (counts[i] == 0)
+      reject(function, "slices[" + std::to_string(i) + "] is 0, must be positive");
+  }
+  omnibal::sliced_1f1b result(count_of(function, "stages", stages), counts);
+  if (micro_batches) {
+    check_equal(function, "micro_batches", count_of(function, "micro_batches", *micro_batches),
+                result.micro_batches, "the sum of slices");
+  }
+  if (chunks) {
+    check_equal(function, "chunks", count_of(function, "chunks", *chunks), 1,
+                "the schedule 'sliced_1f1b'");
+  }
+  return result;
+}
+
 simulation simulate_pipeline(py::object const& forward, py::object const& backward,
                              std::int64_t stages, std::optional<std::int64_t> micro_batches,
                              py::object const& weight, py::object const& transfer,
                              py::object const& bytes, py::object const& schedule,
-                             std::optional<std::int64_t> chunks, std::string const& timeline) {
+                             std::optional<std::int64_t> chunks, py::object const& slices,
+                             std::string const& timeline) {
   std::string const name = "simulate_pipeline";
   omnibal::simulate_pipeline_options const options{
       .timeline = static_cast<omnibal::timeline_policy>(
           convert::word_of(name, "timeline", timeline, {"none", "recorded"}))};
   bool const is_recorded = options.timeline == omnibal::timeline_policy::recorded;
   step_arguments const step(name, forward, backward, weight, transfer, bytes);
+  auto const simulated = [&](auto const& of, auto const& tables) -> simulation {
+    check_weight<std::remove_cvref_t<decltype(of)>>(name, step);
+    auto found = released([&] {
+      return omnibal::simulate_pipeline(of, tables.times(), tables.transfer, tables.bytes, options);
+    });
+    return {py::cast(found.makespan), found.bubble_share, convert::to_array(std::move(found.busy)),
+            convert::to_array(std::move(found.peak_bytes)),
+            is_recorded ? py::object(to_timeline(found.timeline)) : py::none()};
+  };
+  if (auto const sliced = sliced_of(name, schedule, slices, stages, micro_batches, chunks)) {
+    chunk_layout const layout{.stages = sliced->stages, .micro_batches = sliced->micro_batches};
+    return with_tables(step, layout,
+                       [&](auto const& tables) { return simulated(*sliced, tables); });
+  }
   scheduled const given = to_schedule(name, step, schedule, stages, micro_batches, chunks);
   return with_tables(step, given.layout, [&](auto const& tables) {
-    return std::visit(
-        [&](auto const& of) -> simulation {
-          check_weight<std::remove_cvref_t<decltype(of)>>(name, step);
-          auto found = released([&] {
-            return omnibal::simulate_pipeline(of, tables.times(), tables.transfer, tables.bytes,
-                                              options);
-          });
-          return {py::cast(found.makespan), found.bubble_share,
-                  convert::to_array(std::move(found.busy)),
-                  convert::to_array(std::move(found.peak_bytes)),
-                  is_recorded ? py::object(to_timeline(found.timeline)) : py::none()};
-        },
-        given.schedule);
+    return std::visit([&](auto const& of) { return simulated(of, tables); }, given.schedule);
   });
 }
 
@@ -371,7 +406,8 @@ void define(py::module_& module) {
              py::arg("forward"), py::arg("backward"), py::arg("stages"),
              py::arg("micro_batches") = py::none(), py::kw_only(), py::arg("weight") = py::none(),
              py::arg("transfer") = 0, py::arg("bytes") = py::none(), py::arg("schedule") = "1f1b",
-             py::arg("chunks") = py::none(), py::arg("timeline") = "none");
+             py::arg("chunks") = py::none(), py::arg("slices") = py::none(),
+             py::arg("timeline") = "none");
   module.def("order_micro_batches", &order_micro_batches, docstrings::order_micro_batches,
              py::arg("forward"), py::arg("backward"), py::arg("stages"),
              py::arg("micro_batches") = py::none(), py::kw_only(), py::arg("weight") = py::none(),

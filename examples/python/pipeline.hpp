@@ -88,8 +88,7 @@ class unit_array {
                             ", " + std::to_string(micro_batches) + ")");
     }
     using numbers = py::array_t<T, py::array::c_style | py::array::forcecast>;
-    numbers const given = numbers::ensure(array_);
-    if (!given) throw py::error_already_set();
+    numbers const given(array_);
     return {.values = {given.data(), given.data() + given.size()},
             .stage_step = array_.ndim() == 0   ? 0
                           : array_.ndim() == 1 ? 1
@@ -239,6 +238,9 @@ using any_schedule =
   return name == "v_half" ? omnibal::v_half(stages, batches) : omnibal::v_min(stages, batches);
 }
 
+/// The schedule of slices of sequences, which only `simulate_pipeline` has.
+inline constexpr char const* sliced_name = "sliced_1f1b";
+
 /// Returns the number of chunks that a schedule has by its name.
 [[nodiscard]] inline std::size_t default_chunks(std::string const& function,
                                                 std::string const& name) {
@@ -250,7 +252,9 @@ using any_schedule =
   }
   reject(function, "schedule is '" + name +
                        "', must be gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_v, v_half, v_min, "
-                       "dual_pipe_v or a ListedSchedule");
+                       "dual_pipe_v" +
+                       (function == "simulate_pipeline" ? std::string(", ") + sliced_name : "") +
+                       " or a ListedSchedule");
 }
 
 /// A schedule and its sizes.

@@ -221,8 +221,8 @@ py::object work_between(omnibal::prefix_work const& self, py::object const& begi
   };
   py::tuple const both = py::tuple(
       numpy.attr("broadcast_arrays")(as_positions("begin", begin), as_positions("end", end)));
-  auto const first = convert::integer_array::ensure(both[0]);
-  auto const last = convert::integer_array::ensure(both[1]);
+  auto const first = convert::integer_array(both[0]);
+  auto const last = convert::integer_array(both[1]);
   std::vector<double> result;
   for (py::ssize_t i = 0; i != first.size(); ++i) {
     result.push_back(self(static_cast<std::uint64_t>(first.data()[i]),
@@ -400,8 +400,7 @@ path_work::path_work(std::string const& function, py::object const& given,
   if (array.ndim() != 1 || (kind != 'f' && kind != 'i' && kind != 'u')) {
     reject(function, "cost must be a PrefixWork, or an array with the work of the first n tokens");
   }
-  array_ = convert::number_array::ensure(array);
-  if (!array_) throw py::error_already_set();
+  array_ = convert::as_numbers(function, "cost", array);
   sums_ = std::span(array_.data(), static_cast<std::size_t>(array_.size()));
   auto const depths = forest.depths();
   auto const longest = std::max_element(depths.begin(), depths.end());

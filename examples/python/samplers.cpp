@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "docstrings.hpp"
+#include "iterations.hpp"
 #include "levels.hpp"
 #include "results.hpp"
 #include "states.hpp"
@@ -137,8 +138,36 @@ py::object copied(py::object const& loads) {
 
 }  // namespace
 
+/// The members that an iteration calls.
+template <class Walker>
+struct walking {
+  [[nodiscard]] bool done() const {
+    return std::visit([](auto const& sampler) { return sampler.done(); }, self().of);
+  }
+
+  [[nodiscard]] std::uint64_t steps_left() const {
+    if (self().group_count() == 0) return 0;
+    return std::visit(
+        [](auto const& sampler) -> std::uint64_t {
+          if (!sampler.done()) return sampler.step_count() - sampler.step();
+          auto ahead = sampler;
+          static_cast<void>(ahead.next());
+          return ahead.step_count();
+        },
+        self().of);
+  }
+
+  [[nodiscard]] py::object next() {
+    return std::visit([](auto& sampler) { return to_python(sampler.next()); },
+                      static_cast<Walker&>(*this).of);
+  }
+
+ private:
+  [[nodiscard]] Walker const& self() const { return static_cast<Walker const&>(*this); }
+};
+
 /// A step sampler with its arguments, which a pickled one needs.
-struct step_walker {
+struct step_walker : walking<step_walker> {
   static constexpr char const* name = "StepSampler";
   sampler_arguments arguments;
   any_sampler<omnibal::step_sampler> of;
@@ -151,7 +180,7 @@ struct step_walker {
 };
 
 /// A level sampler with its arguments, which a pickled one needs.
-struct level_walker {
+struct level_walker : walking<level_walker> {
   static constexpr char const* name = "LevelSampler";
   levels::level_packing packed;
   sampler_arguments arguments;
@@ -237,28 +266,18 @@ void define_members(py::class_<Walker>& type, member_texts const& texts) {
       return std::visit([&](auto const& sampler) { return member(sampler); }, self.of);
     };
   };
+  iterations::define(type, (std::string(Walker::name) + "Iteration").c_str(),
+                     iterations::epoch_text, iterations::epoch_length_text);
   type.def(
-          "next",
-          [](Walker& self) {
-            return std::visit([](auto& sampler) { return to_python(sampler.next()); }, self.of);
-          },
-          texts.next)
+          "next", [](Walker& self) { return self.next(); }, texts.next)
       .def("epoch_steps", &steps_of<Walker>, texts.epoch_steps)
       .def("state", &state_of<Walker>, texts.state)
       .def(
-          "state_dict",
-          [](Walker const& self) {
-            py::dict result;
-            result["state"] = state_of(self).attr("hex")();
-            return result;
-          },
+          "state_dict", [](Walker const& self) { return states::to_dict(state_of(self)); },
           texts.state_dict)
       .def(
           "load_state_dict",
-          [](Walker& self, py::object const& given) {
-            py::object const bytes = py::type::of(py::bytes()).attr("fromhex")(given["state"]);
-            self = self.from(bytes.cast<std::string>());
-          },
+          [](Walker& self, py::object const& given) { self = self.from(states::bytes_of(given)); },
           py::arg("state"), texts.load_state_dict)
       .def_property_readonly("done", number([](auto const& sampler) { return sampler.done(); }),
                              "True if all steps of the epoch have run.")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "docstrings.hpp"
+#include "iterations.hpp"
 #include "states.hpp"
 
 #include <omnibal/pack/online_packer.hpp>
@@ -66,7 +67,7 @@ struct padded_groups {
   /// The members of a state that have a fixed size.
   template <std::size_t R>
   struct header {
-    options of;
+    typename padded_groups::options options;
     omnibal::resources<R> capacity;
     std::uint64_t pushes;
   };
@@ -77,7 +78,7 @@ struct padded_groups {
   }
   template <std::size_t R>
   [[nodiscard]] static omnibal::online_padded_state<R> state_of(header<R> const& from) {
-    return {from.of, from.capacity, from.pushes, {}};
+    return {from.options, from.capacity, from.pushes, {}};
   }
 };
 
@@ -107,6 +108,25 @@ class online {
 
   [[nodiscard]] std::size_t size() const {
     return std::visit([](auto const& packer) { return packer.size(); }, packer_);
+  }
+
+  void load_state_dict(py::object const& given) {
+    online other(states::bytes_of(given));
+    bool const is_same = std::visit(
+        [](auto const& one, auto const& two) {
+          if constexpr (!std::is_same_v<decltype(one), decltype(two)>) {
+            return false;
+          } else {
+            auto const first = Kind::header_of(one.state());
+            auto const second = Kind::header_of(two.state());
+            return first.capacity == second.capacity && first.options == second.options;
+          }
+        },
+        packer_, other.packer_);
+    if (!is_same) {
+      reject(Kind::name, "the state is of a packer with another capacity or other options");
+    }
+    *this = std::move(other);
   }
 
   [[nodiscard]] py::array waiting() const {
@@ -267,6 +287,8 @@ class sampler {
   [[nodiscard]] sampler_arguments const& arguments() const { return arguments_; }
   [[nodiscard]] omnibal::epoch_sampler const& walker() const { return walker_; }
   [[nodiscard]] omnibal::epoch_sampler& walker() { return walker_; }
+  [[nodiscard]] bool done() const { return walker_.done(); }
+  [[nodiscard]] py::object next() { return to_array(walker_.next()); }
 
   [[nodiscard]] py::bytes state() const {
     std::string bytes;
@@ -287,14 +309,11 @@ class sampler {
   [[nodiscard]] py::dict state_dict(std::optional<std::uint64_t> consumed) const {
     sampler at = *this;
     if (consumed) at.walker_.seek(*consumed);
-    py::dict result;
-    result["state"] = at.state().attr("hex")();
-    return result;
+    return states::to_dict(at.state());
   }
 
   void load_state_dict(py::object const& given) {
-    py::object const bytes = py::type::of(py::bytes()).attr("fromhex")(given["state"]);
-    *this = sampler(arguments_, bytes.cast<std::string>());
+    *this = sampler(arguments_, states::bytes_of(given));
   }
 
   [[nodiscard]] std::string repr() const {
@@ -343,8 +362,52 @@ std::vector<std::uint64_t> to_draws(py::object const& given) {
   return draws;
 }
 
+/// The place of the next draw in a stream, and the members that an iteration calls.
+template <class Mixed>
+struct walking {
+  std::uint64_t position = 0;
+
+  [[nodiscard]] bool done() const { return position == size(); }
+  [[nodiscard]] std::uint64_t steps_left() const { return done() ? size() : size() - position; }
+
+  /// Returns the next draw, the first one after the last.
+  [[nodiscard]] py::object next() {
+    if (done()) position = 0;
+    return static_cast<Mixed const&>(*this).draw(position++);
+  }
+
+  void move_to(std::uint64_t given) {
+    if (given > size()) {
+      reject(Mixed::name, "position is " + std::to_string(given) + ", must be at most " +
+                              std::to_string(size()) + ", the number of draws");
+    }
+    position = given;
+  }
+
+  [[nodiscard]] py::dict state_dict(std::optional<std::uint64_t> consumed) const {
+    Mixed at = static_cast<Mixed const&>(*this);
+    if (consumed) at.move_to(*consumed);
+    py::dict result;
+    result["position"] = at.position;
+    result["digest"] = at.of.digest();
+    return result;
+  }
+
+  /// Moves to the position of a state of the same draws.
+  void move_to_state(py::object const& given) {
+    if (given["digest"].cast<std::uint64_t>() != static_cast<Mixed const&>(*this).of.digest()) {
+      reject(Mixed::name, "the state is of other sizes, weights or options");
+    }
+    move_to(given["position"].cast<std::uint64_t>());
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t size() const { return static_cast<Mixed const&>(*this).of.size(); }
+};
+
 /// A mixture with its arguments, which a pickled one needs.
-struct mixed {
+struct mixed : walking<mixed> {
+  static constexpr char const* name = "mixture";
   py::array sizes;
   py::array weights;
   std::uint64_t seed;
@@ -371,24 +434,61 @@ struct mixed {
               sources, [values](std::size_t i) { return values[i]; }, weight, options);
         });
     auto const copied = py::module_::import("numpy").attr("array");
-    return {copied(sizes), copied(weights),
-            seed,          end,
-            window,        drawn.is_none() ? drawn : py::object(copied(drawn)),
-            py::list(),    std::move(mixture)};
+    return {{},
+            copied(sizes),
+            copied(weights),
+            seed,
+            end,
+            window,
+            drawn.is_none() ? drawn : py::object(copied(drawn)),
+            py::list(),
+            std::move(mixture)};
   }
 
-  [[nodiscard]] mixed reweighted(std::uint64_t position, py::object const& given_weights) const {
+  [[nodiscard]] py::object draw(std::uint64_t at) const {
+    auto const drawn = of(at);
+    return py::make_tuple(drawn.source, drawn.epoch, drawn.sample);
+  }
+
+  [[nodiscard]] mixed reweighted(std::uint64_t at, py::object const& given_weights) const {
     auto mixture = with_weights(given_weights, static_cast<std::size_t>(sizes.size()),
                                 [&](auto const& sources, auto const& weight) {
-                                  return of.reweighted(position, sources, weight);
+                                  return of.reweighted(at, sources, weight);
                                 });
     py::list all(changes);
-    all.append(py::make_tuple(position, py::module_::import("numpy").attr("array")(given_weights)));
-    return {sizes, weights, seed, end, window, given, all, std::move(mixture)};
+    all.append(py::make_tuple(at, py::module_::import("numpy").attr("array")(given_weights)));
+    return {*this, sizes, weights, seed, end, window, given, all, std::move(mixture)};
   }
 
-  [[nodiscard]] py::array drawn(std::uint64_t position) const {
-    auto const counts = of.drawn(position);
+  /// The arguments of all calls of `reweighted`, in which other weights follow.
+  [[nodiscard]] mixed with_changes(py::object const& list) const {
+    mixed result = make(sizes, weights, seed, end, window, given);
+    for (py::handle const change : list) {
+      auto const pair = py::reinterpret_borrow<py::object>(change);
+      result = result.reweighted(pair[py::int_(0)].cast<std::uint64_t>(), pair[py::int_(1)]);
+    }
+    return result;
+  }
+
+  [[nodiscard]] py::dict state_dict(std::optional<std::uint64_t> consumed) const {
+    py::dict result = walking<mixed>::state_dict(consumed);
+    py::list list;
+    for (py::handle const change : changes) {
+      auto const pair = change.cast<py::tuple>();
+      list.append(py::make_tuple(pair[0], pair[1].attr("tolist")()));
+    }
+    result["changes"] = list;
+    return result;
+  }
+
+  void load_state_dict(py::object const& state) {
+    mixed result = with_changes(state["changes"]);
+    result.move_to_state(state);
+    *this = std::move(result);
+  }
+
+  [[nodiscard]] py::array drawn(std::uint64_t at) const {
+    auto const counts = of.drawn(at);
     return convert::to_array(std::vector<std::int64_t>(counts.begin(), counts.end()));
   }
 
@@ -400,7 +500,8 @@ struct mixed {
 };
 
 /// A mixture of batches with its arguments, which a pickled one needs.
-struct mixed_batches {
+struct mixed_batches : walking<mixed_batches> {
+  static constexpr char const* name = "batch_mixture";
   py::array sizes;
   py::array weights;
   std::int64_t batch;
@@ -423,11 +524,13 @@ struct mixed_batches {
               sources, [values](std::size_t i) { return values[i]; }, weight, wanted, options);
         });
     auto const copied = py::module_::import("numpy").attr("array");
-    return {copied(sizes), copied(weights), batch, seed, end, window, std::move(mixture)};
+    return {{}, copied(sizes), copied(weights), batch, seed, end, window, std::move(mixture)};
   }
 
-  [[nodiscard]] py::tuple draw(std::uint64_t position) const {
-    auto const drawn = of(position);
+  void load_state_dict(py::object const& state) { move_to_state(state); }
+
+  [[nodiscard]] py::object draw(std::uint64_t at) const {
+    auto const drawn = of(at);
     return py::make_tuple(
         drawn.source, drawn.epoch,
         convert::to_array(std::vector<std::int64_t>(drawn.samples.begin(), drawn.samples.end())));
@@ -496,34 +599,32 @@ namespace sampling {
 
 namespace {
 
-/// An iteration over the steps of one epoch.
-struct sampler_iteration {
-  py::object of;
-  bool has_begun = false;
-
-  [[nodiscard]] py::array next() {
-    auto& self = of.cast<sampler&>();
-    if (self.arguments().samples == 0 || (has_begun && self.walker().done())) {
-      throw py::stop_iteration();
-    }
-    has_begun = true;
-    return to_array(self.walker().next());
-  }
+/// The docstrings of the members that both packers have.
+struct packer_texts {
+  char const* push;
+  char const* flush;
+  char const* state;
+  char const* restore;
+  char const* state_dict;
+  char const* load_state_dict;
 };
 
 template <class Online>
-void define_packer(py::class_<Online>& type, char const* push, char const* flush, char const* state,
-                   char const* restore) {
-  type.def("push", &Online::push, py::arg("id"), py::arg("demand"), push)
-      .def("flush", &Online::flush, flush)
+void define_packer(py::class_<Online>& type, packer_texts const& texts) {
+  type.def("push", &Online::push, py::arg("id"), py::arg("demand"), texts.push)
+      .def("flush", &Online::flush, texts.flush)
       .def("__len__", &Online::size, "The number of samples that wait.")
       .def_property_readonly("waiting", &Online::waiting,
                              "The samples that wait, in the order of their pushes, int64.")
       .def("__repr__", &Online::repr)
-      .def("state", &Online::state, state)
+      .def("state", &Online::state, texts.state)
       .def_static(
           "restore", [](py::bytes const& bytes) { return Online(std::string(bytes)); },
-          py::arg("state"), restore);
+          py::arg("state"), texts.restore)
+      .def(
+          "state_dict", [](Online const& self) { return states::to_dict(self.state()); },
+          texts.state_dict)
+      .def("load_state_dict", &Online::load_state_dict, py::arg("state"), texts.load_state_dict);
   convert::add_pickle(
       type, 1, [](Online const& self) { return py::make_tuple(self.state()); },
       [](py::tuple const& bytes) { return Online(std::string(bytes[0].cast<py::bytes>())); });
@@ -557,8 +658,10 @@ void define_online(py::module_& module) {
            py::arg("capacity"), py::kw_only(), py::arg("buffer") = 256,
            py::arg("longest_wait") = py::none(), py::arg("candidates") = 6,
            docstrings::OnlinePacker_init);
-  define_packer(type, docstrings::OnlinePacker_push, docstrings::OnlinePacker_flush,
-                docstrings::OnlinePacker_state, docstrings::OnlinePacker_restore);
+  define_packer(type,
+                {docstrings::OnlinePacker_push, docstrings::OnlinePacker_flush,
+                 docstrings::OnlinePacker_state, docstrings::OnlinePacker_restore,
+                 docstrings::OnlinePacker_state_dict, docstrings::OnlinePacker_load_state_dict});
   py::class_<padded> padded_type(module, "OnlinePaddedPacker", docstrings::OnlinePaddedPacker);
   padded_type.def(py::init([](py::object const& capacity, std::int64_t buffer,
                               std::optional<std::uint64_t> longest_wait) {
@@ -568,17 +671,17 @@ void define_online(py::module_& module) {
                   }),
                   py::arg("capacity"), py::kw_only(), py::arg("buffer") = 256,
                   py::arg("longest_wait") = py::none(), docstrings::OnlinePaddedPacker_init);
-  define_packer(padded_type, docstrings::OnlinePaddedPacker_push,
-                docstrings::OnlinePaddedPacker_flush, docstrings::OnlinePaddedPacker_state,
-                docstrings::OnlinePaddedPacker_restore);
+  define_packer(
+      padded_type,
+      {docstrings::OnlinePaddedPacker_push, docstrings::OnlinePaddedPacker_flush,
+       docstrings::OnlinePaddedPacker_state, docstrings::OnlinePaddedPacker_restore,
+       docstrings::OnlinePaddedPacker_state_dict, docstrings::OnlinePaddedPacker_load_state_dict});
 }
 
 void define_sampler(py::module_& module) {
-  // Only an iteration makes objects of this type, so that the module does not name it.
-  py::class_<sampler_iteration>(py::handle(), "EpochSamplerIteration", py::module_local())
-      .def("__iter__", [](py::object const& self) { return self; })
-      .def("__next__", &sampler_iteration::next);
   py::class_<sampler> type(module, "EpochSampler", docstrings::EpochSampler);
+  iterations::define(type, "EpochSamplerIteration", iterations::epoch_text,
+                     iterations::epoch_length_text);
   type.def(py::init([](std::int64_t samples, std::int64_t ranks, std::int64_t rank,
                        std::int64_t batch, std::uint64_t seed, std::uint64_t epoch, bool shuffle,
                        std::string const& remainder, std::uint64_t contents,
@@ -591,24 +694,17 @@ void define_sampler(py::module_& module) {
            py::arg("shuffle") = true, py::arg("remainder") = "short_step", py::arg("contents") = 0,
            py::arg("state") = py::none(), docstrings::EpochSampler_init)
       .def(
-          "next", [](sampler& self) { return to_array(self.walker().next()); },
-          docstrings::EpochSampler_next)
+          "next", [](sampler& self) { return self.next(); }, docstrings::EpochSampler_next)
       .def(
           "__call__",
           [](sampler const& self, std::uint64_t step) { return to_array(self.walker()(step)); },
           py::arg("step"), "The samples of this rank in a step of the epoch.")
-      .def("__len__", &sampler::steps_left,
-           "The number of steps that an iteration yields: the rest of the epoch, or the next epoch "
-           "if this one is done.")
-      .def(
-          "__iter__", [](py::object const& self) { return sampler_iteration{self}; },
-          "Yields the rest of the epoch, or the next epoch if this one is done.")
       .def("__repr__", &sampler::repr)
       .def(
           "seek", [](sampler& self, std::uint64_t step) { self.walker().seek(step); },
           py::arg("step"), docstrings::EpochSampler_seek)
       .def_property_readonly(
-          "done", [](sampler const& self) { return self.walker().done(); },
+          "done", [](sampler const& self) { return self.done(); },
           "True where all steps of the epoch have run.")
       .def_property_readonly(
           "epoch", [](sampler const& self) { return self.walker().epoch(); },
@@ -645,8 +741,30 @@ void define_sampler(py::module_& module) {
       });
 }
 
+/// The docstrings of the members that both mixtures have.
+struct mixture_texts {
+  char const* state_dict;
+  char const* load_state_dict;
+};
+
+template <class Mixed>
+void define_walking(py::class_<Mixed>& type, char const* iteration, mixture_texts const& texts) {
+  iterations::define(type, iteration,
+                     "Yields the draws from the position on, or all draws after the last one.",
+                     "The number of draws that an iteration yields: the draws until the mixture "
+                     "ends. 2**63 - 1 at position 0 with end='restart', the default.");
+  type.def("state_dict", &Mixed::state_dict, py::arg("consumed") = py::none(), texts.state_dict)
+      .def("load_state_dict", &Mixed::load_state_dict, py::arg("state"), texts.load_state_dict)
+      .def_property(
+          "position", [](Mixed const& self) { return self.position; },
+          [](Mixed& self, std::uint64_t position) { self.move_to(position); },
+          "The position of the next draw of an iteration.");
+}
+
 void define_mixture(py::module_& module) {
   py::class_<mixed> type(module, "Mixture", docstrings::Mixture);
+  define_walking(type, "MixtureIteration",
+                 {docstrings::Mixture_state_dict, docstrings::Mixture_load_state_dict});
   type.def(py::init(&mixed::make), py::arg("sizes"), py::arg("weights"), py::kw_only(),
            py::arg("seed") = 0, py::arg("end") = "restart", py::arg("window") = 1,
            py::arg("drawn") = py::none(), docstrings::Mixture_init)
@@ -665,9 +783,6 @@ void define_mixture(py::module_& module) {
             return self.of.seek(to_draws(counts));
           },
           py::arg("drawn"), docstrings::Mixture_seek)
-      .def(
-          "__len__", [](mixed const& self) { return static_cast<std::size_t>(self.of.size()); },
-          "The number of draws until the mixture ends; 2**63 - 1 with end='restart', the default.")
       .def("__repr__", &mixed::repr)
       .def_property_readonly(
           "period", [](mixed const& self) { return self.of.period(); },
@@ -676,33 +791,29 @@ void define_mixture(py::module_& module) {
           "digest", [](mixed const& self) { return self.of.digest(); },
           "Identifies sizes, weights and options.");
   convert::add_pickle(
-      type, 7,
+      type, 8,
       [](mixed const& self) {
         return py::make_tuple(self.sizes, self.weights, self.seed, self.end, self.window,
-                              self.given, self.changes);
+                              self.given, self.changes, self.position);
       },
       [](py::tuple const& state) {
         auto result =
             mixed::make(state[0], state[1], state[2].cast<std::uint64_t>(),
                         state[3].cast<std::string>(), state[4].cast<std::int64_t>(), state[5]);
-        for (py::handle const change : state[6]) {
-          auto const pair = change.cast<py::tuple>();
-          result = result.reweighted(pair[0].cast<std::uint64_t>(), pair[1]);
-        }
+        result = result.with_changes(state[6]);
+        result.move_to(state[7].cast<std::uint64_t>());
         return result;
       });
 }
 
 void define_batches(py::module_& module) {
   py::class_<mixed_batches> type(module, "BatchMixture", docstrings::BatchMixture);
+  define_walking(type, "BatchMixtureIteration",
+                 {docstrings::BatchMixture_state_dict, docstrings::BatchMixture_load_state_dict});
   type.def(py::init(&mixed_batches::make), py::arg("sizes"), py::arg("weights"), py::arg("batch"),
            py::kw_only(), py::arg("seed") = 0, py::arg("end") = "restart", py::arg("window") = 1,
            docstrings::BatchMixture_init)
       .def("draw", &mixed_batches::draw, py::arg("position"), docstrings::BatchMixture_draw)
-      .def(
-          "__len__",
-          [](mixed_batches const& self) { return static_cast<std::size_t>(self.of.size()); },
-          "The number of batches until the mixture ends; 2**63 - 1 with end='restart'.")
       .def("__repr__", &mixed_batches::repr)
       .def_property_readonly(
           "skipped",
@@ -715,15 +826,17 @@ void define_batches(py::module_& module) {
           "digest", [](mixed_batches const& self) { return self.of.digest(); },
           "Identifies sizes, weights and options.");
   convert::add_pickle(
-      type, 6,
+      type, 7,
       [](mixed_batches const& self) {
         return py::make_tuple(self.sizes, self.weights, self.batch, self.seed, self.end,
-                              self.window);
+                              self.window, self.position);
       },
       [](py::tuple const& state) {
-        return mixed_batches::make(state[0], state[1], state[2].cast<std::int64_t>(),
-                                   state[3].cast<std::uint64_t>(), state[4].cast<std::string>(),
-                                   state[5].cast<std::int64_t>());
+        auto result = mixed_batches::make(
+            state[0], state[1], state[2].cast<std::int64_t>(), state[3].cast<std::uint64_t>(),
+            state[4].cast<std::string>(), state[5].cast<std::int64_t>());
+        result.move_to(state[6].cast<std::uint64_t>());
+        return result;
       });
 }
 

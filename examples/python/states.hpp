@@ -40,4 +40,16 @@ T take(std::string const& function, std::string const& bytes, std::size_t& place
   return take<omnibal::sampler_state>(function, bytes, start);
 }
 
+/// The bytes of a state as a dict of a text, which JSON can hold, and back.
+[[nodiscard]] inline convert::py::dict to_dict(convert::py::bytes const& state) {
+  convert::py::dict result;
+  result["state"] = state.attr("hex")();
+  return result;
+}
+
+[[nodiscard]] inline std::string bytes_of(convert::py::object const& given) {
+  auto const type = convert::py::type::of(convert::py::bytes());
+  return type.attr("fromhex")(given["state"]).cast<std::string>();
+}
+
 }  // namespace states

@@ -297,6 +297,28 @@ class Packing(unittest.TestCase):
         self.assertRaises(ValueError, omnibal.OnlinePacker.restore, b"")
         self.assertRaises(ValueError, omnibal.OnlinePacker.restore, packer.state()[:-3])
 
+    def test_state_dicts_of_the_packers(self):
+        # JSON holds the state of the stream, and a new packer continues exactly.
+        for made in (lambda **other: omnibal.OnlinePacker(CAPACITY, **{"buffer": 64, **other}),
+                     lambda **other: omnibal.OnlinePaddedPacker(CAPACITY, **{"buffer": 64, **other})):
+            packer = made()
+            for i in range(100):
+                packer.push(i, DEMANDS[i])
+            state = json.loads(json.dumps(packer.state_dict()))
+            other = made()
+            other.push(7, DEMANDS[7])
+            other.load_state_dict(state)
+            self.assertEqual(other.state(), packer.state())
+            for i in range(100, 300):
+                self.assertEqual(other.push(i, DEMANDS[i]).ids.tolist(),
+                                 packer.push(i, DEMANDS[i]).ids.tolist())
+            for wrong in (made(buffer=65), made(longest_wait=9), type(packer)((12, 4097), buffer=64),
+                          type(packer)(4096, buffer=64)):
+                with self.assertRaisesRegex(ValueError, "another capacity or other options"):
+                    wrong.load_state_dict(state)
+                self.assertEqual(len(wrong), 0)
+            self.assertRaises(ValueError, packer.load_state_dict, {"state": "02"})
+
 
 class Prefixes(unittest.TestCase):
     SEQUENCES = [[7, 7, 1], [7, 7, 2, 3], [9], [7, 7]]
@@ -717,6 +739,66 @@ class Sampling(unittest.TestCase):
                              [a.tolist() for a in mixture.draws(0, 5)])
 
 
+    def test_iterations_over_mixtures_resume(self):
+        # The position is the state; a stopped iteration continues with the next draw.
+        def mixtures(end="drop_out", seed=3):
+            options = {"seed": seed, "end": end, "window": 4}
+            return (omnibal.Mixture([15, 26], [1, 2.5], **options),
+                    omnibal.BatchMixture([15, 26], [1, 2.5], 4, **options))
+
+        def plain(draws):
+            return [(*draw[:2], np.asarray(draw[2]).tolist()) for draw in draws]
+
+        for mixture, other in zip(mixtures(), mixtures()):
+            length = len(mixture)
+            whole = plain(mixture)
+            self.assertEqual((len(whole), mixture.position), (length, length))
+            # The end is the beginning of the next iteration.
+            self.assertEqual(len(mixture), length)
+            self.assertEqual(plain(mixture), whole)
+            for stop in (0, 1, length - 1, length):
+                mixture.position = 0
+                draws = iter(mixture)
+                self.assertEqual(plain(next(draws) for _ in range(stop)), whole[:stop])
+                state = json.loads(json.dumps(mixture.state_dict()))
+                other.load_state_dict(state)
+                for again in (other, pickle.loads(pickle.dumps(mixture)), copy.copy(mixture)):
+                    self.assertEqual(again.state_dict(), state)
+                    self.assertEqual(plain(again), whole[stop:] or whole)
+                self.assertEqual(plain(draws), whole[stop:])
+            # A loader that reads ahead says what was trained on.
+            self.assertEqual(mixture.state_dict(consumed=3)["position"], 3)
+            for text, call in (
+                    ("position is %d, must be at most %d" % (length + 1, length),
+                     lambda: mixture.state_dict(consumed=length + 1)),
+                    ("position is", lambda: mixture.load_state_dict({**state, "position": 99})),
+                    ("other sizes, weights or options",
+                     lambda: mixture.load_state_dict({**state, "digest": 9}))):
+                with self.assertRaisesRegex(ValueError, text):
+                    call()
+        for mixture, stranger in zip(mixtures("restart"), mixtures("restart", seed=4)):
+            draws = iter(mixture)
+            first = plain(next(draws) for _ in range(100))
+            self.assertEqual(len(mixture), 2**63 - 1 - 100)
+            mixture.position = 40
+            self.assertEqual(plain(next(draws) for _ in range(60)), first[40:])
+            with self.assertRaisesRegex(ValueError, "other sizes, weights or options"):
+                stranger.load_state_dict(mixture.state_dict())
+
+    def test_a_state_has_the_weights_of_a_reweighted_mixture(self):
+        def fresh():
+            return omnibal.Mixture([1000, 1000], [1, 1], seed=7, window=8)
+
+        mixture = fresh().reweighted(60, [2, 1]).reweighted(90, [0.1, 0.3])
+        mixture.position = 80
+        state = json.loads(json.dumps(mixture.state_dict()))
+        for other in (fresh(), mixture, fresh().reweighted(10, [1, 5])):
+            other.load_state_dict(state)
+            self.assertEqual((other.digest, other.position), (mixture.digest, 80))
+            draws = list(zip(*(a.tolist() for a in mixture.draws(80, 50))))
+            self.assertEqual([draw for draw, _ in zip(other, range(50))], draws)
+
+
 class SoftCapacity(unittest.TestCase):
     def check(self, groups, lengths, capacity):
         self.assertEqual(sorted(i for group in groups for i in group), list(range(len(lengths))))
@@ -973,11 +1055,60 @@ class Errors(unittest.TestCase):
             self.assertIn(text, str(caught.exception))
 
     def test_an_array_protocol_that_fails(self):
+        # Ctrl-C, and errors of the object, reach the caller: they say nothing about the argument.
         class Broken:
-            def __array__(self, dtype=None):
-                raise RuntimeError("no")
+            def __init__(self, error):
+                self.error = error
 
-        self.assertRaises(ValueError, omnibal.isf, Broken(), 4)
+            def __array__(self, dtype=None, copy=None):
+                raise self.error
+
+            __index__ = __float__ = __array__
+
+        machine = omnibal.Machine.named("h100")
+        calls = (
+            lambda given: omnibal.isf(given, 4),
+            lambda given: omnibal.isf([1], given),
+            lambda given: omnibal.isf((np.array([1]), [given]), (4, 4)),
+            lambda given: omnibal.lpt(given, 2),
+            lambda given: omnibal.lpt([1, 2], 2, speeds=given),
+            lambda given: omnibal.bundle_by(given),
+            lambda given: omnibal.select_recompute(given, [[1]], 3),
+            lambda given: omnibal.context_groups([1], 1, given),
+            lambda given: omnibal.affine_fit(given, [1.0]),
+            lambda given: omnibal.affine_fit([1, 2], [1.0, 2.0])(given),
+            lambda given: omnibal.fit_machine([1], given, lambda run, on: 1.0, machine,
+                                              ["matmul_flops_per_second"]),
+            lambda given: omnibal.simulate_pipeline(given, 1, 2, 4),
+            lambda given: omnibal.EncoderWork(given, 1),
+            lambda given: machine.replace(devices_per_node=given),
+            lambda given: omnibal.fit_machine([1], [1.0], lambda run, on: given, machine,
+                                              ["matmul_flops_per_second"]),
+        )
+        for error in (KeyboardInterrupt, MemoryError, RuntimeError("no"), OSError("gone")):
+            for place, call in enumerate(calls):
+                with self.subTest(error=error, place=place):
+                    with self.assertRaises(error if isinstance(error, type) else type(error)):
+                        call(Broken(error))
+        for place, call in enumerate(calls[:-2]):
+            # The text names the argument, and the cause has the reason.
+            with self.subTest(place=place), self.assertRaises(ValueError) as caught:
+                call(Broken(TypeError("convert it first")))
+            self.assertIn("omnibal.", str(caught.exception))
+            self.assertIn("no array of numbers", str(caught.exception))
+            self.assertEqual(str(caught.exception.__cause__), "convert it first")
+
+    def test_texts_where_numbers_are_wanted(self):
+        line = omnibal.affine_fit([1, 2], [1.0, 2.0])
+        for name, call in (
+            ("sizes", lambda: omnibal.affine_fit(["a", "b"], [1.0, 2.0])),
+            ("values", lambda: omnibal.affine_fit([1.0, 2.0], ["a", "b"])),
+            ("sizes", lambda: line(["a"])),
+            ("cost", lambda: omnibal.context_groups([1], 1, [["a", "b", "c"]])),
+            ("speeds", lambda: omnibal.lpt([1, 2], 2, speeds=["a", "b"])),
+        ):
+            with self.assertRaisesRegex(ValueError, "%s has an element that is no number" % name):
+                call()
 
 
 class Progress(unittest.TestCase):

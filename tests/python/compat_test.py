@@ -76,6 +76,34 @@ class Trl(unittest.TestCase):
             },
         )
 
+    def test_published_cases_of_wrapped(self):
+        columns = {"input_ids": [[1, 2, 3, 4, 5], [], [6, 7], [8, 9, 10, 11], [12]]}
+        self.assertEqual(trl.pack_examples(columns, 3, "wrapped"),
+                         {"input_ids": [[1, 2, 3], [4, 5, 6], [7, 8, 9], [10, 11, 12]]})
+        self.assertEqual(trl.wrapped([5, 0, 2], 4), [[(0, 0, 4)], [(0, 4, 5), (2, 0, 2)]])
+        self.assertEqual(trl.wrapped([], 4), [])
+        self.assertEqual(trl.pack_examples({"a": [[], []]}, 4, "wrapped"), {"a": []})
+
+    @unittest.skipIf(importlib.util.find_spec("trl") is None
+                     or importlib.util.find_spec("datasets") is None,
+                     "TRL and datasets are not installed")
+    def test_the_package(self):
+        import datasets
+        import trl as installed
+        for _ in range(10):
+            most = int(RANDOM.randint(2, 40))
+            lengths = random_lengths(int(RANDOM.randint(1, 60)), 2 * most)
+            rows = [np.arange(100 * i, 100 * i + n).tolist() for i, n in enumerate(lengths)]
+            columns = {"input_ids": rows, "labels": [[-t for t in row] for row in rows]}
+            for strategy in ("bfd", "bfd_split", "wrapped"):
+                theirs = installed.pack_dataset(
+                    datasets.Dataset.from_dict(columns), most, strategy)[:]
+                ours = trl.pack_examples(columns, most, strategy)
+                self.assertEqual(set(ours), set(theirs))
+                self.assertEqual(len(ours["labels"]), len(theirs["labels"]))
+                if strategy == "wrapped":
+                    self.assertEqual(ours, theirs)
+
     def test_as_many_bins_as_trl_and_nothing_lost(self):
         for _ in range(60):
             most = int(RANDOM.randint(2, 300))
@@ -99,7 +127,7 @@ class Trl(unittest.TestCase):
         self.assertRaises(ValueError, trl.bfd, [1], 0)
         self.assertRaises(ValueError, trl.bfd, [-1], 4)
         self.assertRaises(ValueError, trl.bfd, [1.5], 4)
-        self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]]}, 4, "wrapped")
+        self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]]}, 4, "wrap")
         self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]], "b": [[1, 2]]}, 4)
 
     @unittest.skipIf(importlib.util.find_spec("pyarrow") is None, "there is no pyarrow")

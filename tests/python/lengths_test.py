@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import warnings
 
 import numpy as np
 import omnibal.lengths
@@ -380,6 +381,39 @@ class FilesOfPackages(Folder):
                     out.write({"n": t, "i": ids, "any": ids.reshape(t, 1), "f": np.float32(t / 8)})
             self.agrees(folder, "n", "i", "any")
             self.agrees(folder, "f", scale=8)
+
+    @unittest.skipIf(importlib.util.find_spec("megatron") is None, "there is no megatron-core")
+    def test_megatron_core(self):
+        # The bytes are those of `index`, so that the other tests have files as Megatron writes them.
+        import torch
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from megatron.core.datasets.indexed_dataset import DType, IndexedDatasetBuilder
+
+        def write(name, dtype, multimodal=False, modes=None):
+            builder = IndexedDatasetBuilder(str(self.folder / (name + ".bin")), dtype, multimodal)
+            first, second = self.TOKENS[:2], self.TOKENS[2:]
+            for place, tokens in enumerate(first):
+                builder.add_item(torch.arange(tokens), *(modes[place : place + 1] if modes else ()))
+            builder.end_document()
+            builder.end_document()
+            builder.add_document(torch.arange(sum(second)), second, modes and modes[len(first):])
+            builder.finalize(str(self.folder / (name + ".idx")))
+            return self.folder / (name + ".idx")
+
+        for dtype in (np.uint8, np.int32, np.int64, np.uint16, np.float32):
+            path = write(np.dtype(dtype).name, dtype)
+            self.agrees(path, None)
+            self.assertEqual(read_lengths(path, documents=True).tolist(), [5, 0, 48])
+            # Every token has its place in the file of tokens.
+            size = path.with_suffix(".bin").stat().st_size
+            self.assertEqual(size, sum(self.TOKENS) * np.dtype(dtype).itemsize)
+        for dtype in (np.uint8, np.int32, np.uint16):
+            path = self.folder / (np.dtype(dtype).name + ".idx")
+            ours = index(self.TOKENS, (0, 2, 2, 5), DType.code_from_dtype(dtype))
+            self.assertEqual(path.read_bytes(), ours)
+        self.agrees(write("text", np.int32, True, [0] * 5), None)
+        self.refuses(write("images", np.int32, True, [0, 1, 0, 0, 1]), "modes", "only text")
 
 
 ROWS = {

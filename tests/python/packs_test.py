@@ -195,6 +195,23 @@ class StepSampling(unittest.TestCase):
         self.assertTrue(first.done)
         self.assertEqual(omnibal.StepSampler([]).epoch_steps(), [])
 
+    def test_an_iteration_yields_the_rest_of_the_epoch(self):
+        for remainder in ("short_step", "carry"):
+            sampler, other = (omnibal.StepSampler(self.LOADS, ranks=4, remainder=remainder)
+                              for _ in range(2))
+            sampler.next(), other.next()
+            for _ in range(3):
+                length = len(sampler)
+                steps = [step.tolist() for step in sampler]
+                self.assertEqual(len(steps), length)
+                self.assertEqual(steps, [step.tolist() for step in other.epoch_steps()])
+        steps = iter(sampler)
+        next(steps)
+        other.load_state_dict(sampler.state_dict())
+        self.assertEqual([step.tolist() for step in other], [step.tolist() for step in steps])
+        empty = omnibal.StepSampler([])
+        self.assertEqual((len(empty), list(empty)), (0, []))
+
     def test_loads_are_copied(self):
         loads = self.LOADS.copy()
         sampler = omnibal.StepSampler(loads, ranks=4)
@@ -252,7 +269,10 @@ class LevelSampling(unittest.TestCase):
         others[3] = pickle.loads(pickle.dumps(others[3]))
         others[5] = copy.copy(others[5])
         others[6].load_state_dict(samplers[1].state_dict())
-        run += self.check(list(zip(*(sampler.epoch_steps() for sampler in others))), 8)
+        self.assertEqual(len(others[0]), others[0].step_count - 9)
+        # An iteration yields what `epoch_steps` returns.
+        run += self.check(list(zip(*(sampler if sampler is others[0] else sampler.epoch_steps()
+                                     for sampler in others))), 8)
         self.assertEqual(sorted(run), list(range(len(self.LOADS))))
 
     def test_short_steps_come_first_and_errors(self):
@@ -380,6 +400,10 @@ class Deferral(unittest.TestCase):
                     queue = omnibal.DeferralQueue(**options, state=queue.state())
                 if now % 7 == 5:
                     queue = pickle.loads(pickle.dumps(queue))
+                if now % 7 == 6:
+                    state = json.loads(json.dumps(queue.state_dict()))
+                    queue = omnibal.DeferralQueue(**options)
+                    queue.load_state_dict(state)
             self.assertEqual((len(queue), queue.step), (len(waiting), 40))
             self.assertEqual(queue.flush().ids.tolist(), [i for _, i, _ in waiting])
             self.assertEqual(len(queue.flush()), 0)
@@ -412,6 +436,8 @@ class Deferral(unittest.TestCase):
             omnibal.DeferralQueue(group_size=0)
         with self.assertRaisesRegex(ValueError, "DeferralQueue: "):
             omnibal.DeferralQueue(max_delay=3, state=state)
+        with self.assertRaisesRegex(ValueError, "DeferralQueue: "):
+            omnibal.DeferralQueue(max_delay=3).load_state_dict(queue.state_dict())
 
 
 class Histograms(unittest.TestCase):

@@ -49,6 +49,28 @@ class Simulation(unittest.TestCase):
         self.assertEqual(found["1f1b"].busy.tolist(), [24] * 4)
         self.assertLess(max(found["v_min"].peak_bytes), max(found["v_half"].peak_bytes))
 
+    def test_slices_of_sequences(self):
+        # Slices of one each are 1F1B; the passes of a sequence run backward in reverse order.
+        options = dict(bytes=1, timeline="recorded")
+        whole = omnibal.simulate_pipeline(FORWARD, BACKWARD, 4, **options)
+        single = omnibal.simulate_pipeline(FORWARD, BACKWARD, 4, schedule="sliced_1f1b",
+                                           slices=[1] * 8, **options)
+        self.assertEqual(single.makespan, whole.makespan)
+        self.assertEqual(single.timeline.tolist(), whole.timeline.tolist())
+        sliced = omnibal.simulate_pipeline(1, 2, 4, schedule="sliced_1f1b", slices=[4, 2, 2],
+                                           **options)
+        last = sliced.timeline[sliced.timeline["stage"] == 3]
+        last = last[np.argsort(last["begin"])]
+        order = last[last["kind"] == "backward"]["micro_batch"]
+        self.assertEqual(order.tolist(), [3, 2, 1, 0, 5, 4, 7, 6])
+        # 1 + (stages - 1) / slices times the work of a stage, and the bytes of Seq1F1B.
+        self.assertEqual(sliced.makespan, 3 * (8 + 3))
+        self.assertEqual(sliced.peak_bytes.tolist(), [7, 6, 5, 4])
+        cut = omnibal.slice_sequences([900, 300, 200], 300, lambda n: n, block=100)
+        counts = cut.slice_counts
+        step = omnibal.simulate_pipeline(1.5, 2, 2, len(cut), schedule="sliced_1f1b", slices=counts)
+        self.assertEqual(step.busy.tolist(), [3.5 * len(cut)] * 2)
+
     def test_all_forms_of_the_same_times_are_the_same(self):
         expected = omnibal.simulate_pipeline(3, 5, 2, 6, transfer=1, bytes=7)
         for forward in (np.full(2, 3), [3, 3], np.full((2, 6), 3), np.full((6, 2), 3).T,
@@ -440,7 +462,9 @@ class Errors(unittest.TestCase):
         for function in ("simulate_pipeline", "order_micro_batches"):
             for text, arguments, options in (
                 ("schedule is 'zb', must be gpipe, 1f1b, interleaved_1f1b, zb_h1, zb_v, v_half, v_min, "
-                 "dual_pipe_v or a ListedSchedule", (1, 1, 2, 4), {"schedule": "zb"}),
+                 "dual_pipe_v%s or a ListedSchedule"
+                 % (", sliced_1f1b" if function == "simulate_pipeline" else ""),
+                 (1, 1, 2, 4), {"schedule": "zb"}),
                 ("weight is None, must be given if the schedule splits the backward pass",
                  (1, 1, 2, 4), {"schedule": "zb_h1"}),
                 ("chunks is 2, must be 1 as in the schedule 'gpipe'",
@@ -457,6 +481,18 @@ class Errors(unittest.TestCase):
                        1, 1, 2, 4, schedule=3, error=TypeError)
         self.check("order_micro_batches", "simulations is -1, must not be negative",
                    1, 1, 2, 4, simulations=-1)
+        for text, options in (
+            ("slices is None, must be given with the schedule 'sliced_1f1b'", {"slices": None}),
+            ("slices is given, which requires the schedule 'sliced_1f1b'", {"schedule": "1f1b"}),
+            ("slices is empty, must have a number for each sequence", {"slices": []}),
+            ("slices[1] is 0, must be positive", {"slices": [2, 0]}),
+            ("an element of slices is -1, must be in [0, 4294967295]", {"slices": [-1]}),
+            ("micro_batches is 4, must be 3 as in the sum of slices", {"micro_batches": 4}),
+            ("chunks is 2, must be 1 as in the schedule 'sliced_1f1b'", {"chunks": 2}),
+        ):
+            self.check("simulate_pipeline", text, 1, 1, 2,
+                       **{"schedule": "sliced_1f1b", "slices": [2, 1], **options})
+        self.assertRaises(TypeError, omnibal.order_micro_batches, 1, 1, 2, 4, slices=[4])
 
     def test_memory_and_words(self):
         for text, options in (

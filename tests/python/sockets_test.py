@@ -230,6 +230,11 @@ class Megatron(Case):
                      "Megatron-Core with its packing schedulers is not installed")
     def test_the_package(self):
         module = importlib.import_module("megatron.core.datasets.data_schedule")
+        if not hasattr(module, "scheduler_map"):
+            # As in Megatron-Core 0.16.1.
+            with self.assertRaisesRegex(ValueError, "no scheduler_map.*; call DpBalancedScheduler"):
+                megatron.register()
+            return
         megatron.register()
         scheduler = next(iter(module.scheduler_map.values()))(64, 1, 2, None)
         found = scheduler.get_groups_and_subsamples([(i, 30) for i in range(8)])
@@ -796,17 +801,74 @@ class Slime(Case):
                     rollout_indices=list(range(6)), sample_is_multimodal=[True] * 6)
 
         refuses("6 samples are 3 micro-batches of 2, must be a multiple of 2", micro_batch_size=2)
-        refuses("global_batch_tokens is not supported", global_batch_tokens=100)
-        refuses("multimodal_aware_packing is 'separate'", multimodal_aware_packing="separate")
+        refuses("global_batch_tokens is 0", global_batch_tokens=0)
+        refuses("multimodal_aware_packing is 'apart', must be", multimodal_aware_packing="apart")
+        with self.assertRaisesRegex(ValueError, "2 elements of sample_is_multimodal for 6 samples"):
+            slime.build_dp_schedule(
+                slime_args(), slime_config(2), [3] * 6, global_batch_size=6,
+                rollout_indices=list(range(6)), sample_is_multimodal=[True] * 2)
+        with self.assertRaisesRegex(ValueError, "1 rollouts have 3 samples, of which no step"):
+            slime.build_dp_schedule(
+                slime_args(global_batch_tokens=5), slime_config(2), [3] * 3, global_batch_size=1,
+                rollout_indices=[0] * 3)
         with self.assertRaisesRegex(ValueError, "step 0 has 1 samples for 2 micro-batches"):
             slime.build_dp_schedule(
                 slime_args(use_dynamic_batch_size=True, max_tokens_per_gpu=9), slime_config(2), [3],
                 global_batch_size=1, rollout_indices=[0])
 
+    def test_steps_of_a_number_of_tokens(self):
+        # A step ends with the rollout that makes its tokens closest to the number.
+        def steps(lengths, rollouts, ranks=1, tokens=10):
+            return slime.build_dp_schedule(
+                slime_args(use_dynamic_batch_size=True, max_tokens_per_gpu=20,
+                           global_batch_tokens=tokens),
+                slime_config(ranks), lengths, global_batch_size=1, rollout_indices=rollouts)[3]
+
+        self.assertEqual(steps([4, 5, 8, 3], range(4)), [2, 2])
+        # As far below as above: the step is above. The end may be below.
+        self.assertEqual(steps([4, 4, 4, 4, 4], range(5)), [3, 2])
+        self.assertEqual(steps([9, 2, 4, 4], range(4)), [2, 2])
+        self.assertEqual(steps([12, 3], range(2)), [1, 1])
+        # The samples of a step are a multiple of the ranks; the rest is left out.
+        self.assertEqual(steps([10] * 7, range(7), 2), [2, 2, 2])
+        self.assertEqual(steps([4, 4, 4, 4, 4], [0, 0, 0, 1, 2], 2), [2])
+
+    def separate(self, args, ranks, lengths, is_multimodal, batch):
+        """The schedule of a cap of 100 tokens, after a check of its micro-batches."""
+        schedule = slime.build_dp_schedule(
+            args, slime_config(ranks), lengths, global_batch_size=batch,
+            rollout_indices=list(range(len(lengths))), sample_is_multimodal=is_multimodal)
+        for partition, own in zip(*schedule[:2]):
+            for micro_batch in own:
+                samples = [partition[i] for i in micro_batch]
+                sizes = [lengths[i] for i in samples]
+                kinds = {is_multimodal[i] for i in samples}
+                self.assertEqual(len(kinds), 1)
+                is_padded = args.multimodal_aware_packing == "separate" and kinds == {True}
+                size = len(sizes) * max(sizes) if is_padded else sum(sizes)
+                self.assertTrue(size <= 100 or len(sizes) == 1)
+        return schedule
+
+    def test_multimodal_samples_are_apart(self):
+        for trial in range(40):
+            ranks, batch = int(RANDOM.choice([1, 2, 4])), 4 * int(RANDOM.randint(2, 10))
+            lengths = random_lengths(2 * batch, 110)
+            is_multimodal = (RANDOM.rand(2 * batch) < RANDOM.choice([0.1, 0.5, 1])).tolist()
+            args = slime_args(use_dynamic_batch_size=True, max_tokens_per_gpu=100,
+                              multimodal_aware_packing=("separate", "separate_raw")[trial % 2])
+            partitions, places, counts, _ = self.separate(args, ranks, lengths, is_multimodal, batch)
+            self.assertEqual(sorted(flat(partitions)), list(range(2 * batch)))
+            for own in places:
+                self.assertEqual(len(own), sum(counts))
+                self.assertTrue(all(own))
 
     @unittest.skipIf(installed("slime.utils.dp_schedule") is None, "slime is not installed")
     def test_the_package(self):
-        theirs = importlib.import_module("slime.utils.dp_schedule").build_dp_schedule
+        module = importlib.import_module("slime.utils.dp_schedule")
+        theirs = module.build_dp_schedule
+        # Only some versions of slime have these options.
+        source = pathlib.Path(module.__file__).read_text()
+        has_options = all(name in source for name in ("global_batch_tokens", "separate_raw"))
         for _ in range(30):
             ranks, batch = int(RANDOM.choice([1, 2, 4])), 4 * int(RANDOM.randint(3, 8))
             lengths = random_lengths(3 * batch, 130)
@@ -819,6 +881,19 @@ class Slime(Case):
             self.assertEqual(our_sizes, their_sizes)
             for ours, other in zip(our_counts, their_counts):
                 self.assertLessEqual(ours, other)
+            if not has_options:
+                continue
+            args.global_batch_tokens = 10 * int(RANDOM.randint(20, 100))
+            self.assertEqual(slime.build_dp_schedule(args, config, lengths, **options)[3],
+                             theirs(args, config, lengths, **options)[3])
+            args.global_batch_tokens = None
+            is_multimodal = (RANDOM.rand(len(lengths)) < 0.5).tolist()
+            for args.multimodal_aware_packing in ("separate", "separate_raw"):
+                _, _, our_counts, _ = self.separate(args, ranks, lengths, is_multimodal, batch)
+                _, _, their_counts, _ = theirs(
+                    args, config, lengths, sample_is_multimodal=is_multimodal, **options)
+                for ours, other in zip(our_counts, their_counts):
+                    self.assertLessEqual(ours, other)
 
 
 # TRL: batchers of rollouts, and parts of prompt groups.
@@ -1106,6 +1181,108 @@ class Verl(Case):
         self.assertFalse(prompts[0] & prompts[1])
         self.assertEqual(sorted(map(len, prompts)), [2, 3])
 
+    def test_a_batch_instead_of_lengths(self):
+        # A mapping of arrays is a batch; its index lists are those of its lengths.
+        lengths = np.array(random_lengths(40, 200))
+        batch = {"attention_mask": (np.arange(200) < lengths[:, None]).astype(np.int64),
+                 "reward": np.arange(40.0)}
+        options = dict(num_batches_divided_by=2, min_num_micro_batch=3)
+        parts, indices = verl.rearrange_micro_batches(batch, 400, **options)
+        self.assertEqual(indices, verl.rearrange_micro_batches(lengths, 400, **options))
+        self.assertEqual(indices, verl.rearrange_micro_batches(batch, 400, None, 2, True, 3)[1])
+        self.assertEqual(indices, verl.rearrange_micro_batches(lengths, 400, 2, 3))
+        self.assertEqual(indices, verl.rearrange_micro_batches(
+            batch=batch, max_token_len=400, **options)[1])
+        self.assertEqual(indices, verl.rearrange_micro_batches(
+            seq_len_effective=lengths, max_token_len=400, **options))
+        self.assertEqual([part["reward"].astype(int).tolist() for part in parts], indices)
+        for part in parts:
+            self.assertLessEqual(part["attention_mask"].sum(), 400)
+        with self.assertRaisesRegex(ValueError, r"compat.verl.rearrange_micro_batches: the batch has "
+                                                r"the fields \['reward'\], must have attention_mask"):
+            verl.rearrange_micro_batches({"reward": batch["reward"]}, 400)
+
+    def verl_batch(self, lengths, nested=False):
+        """A batch of verl with these lengths, padded to 200 tokens, or nested."""
+        tensordict = installed("tensordict")
+        tokens = [torch.arange(int(n)) for n in lengths]
+        if nested:
+            ids = torch.nested.as_nested_tensor(tokens, layout=torch.jagged)
+            return tensordict.TensorDict({"input_ids": ids}, batch_size=[len(lengths)])
+        mask = (torch.arange(200) < torch.tensor(lengths)[:, None]).long()
+        return tensordict.TensorDict(
+            {"input_ids": mask * 7, "attention_mask": mask, "row": torch.arange(len(lengths))},
+            batch_size=[len(lengths)])
+
+    def test_the_package(self):
+        module = installed("verl.utils.seqlen_balancing")
+        if module is None:
+            self.skipTest("verl is not installed")
+        for trial in range(20):
+            lengths = random_lengths(4 * int(RANDOM.randint(2, 12)), 200)
+            options = [{}, dict(num_batches_divided_by=2), dict(use_dynamic_bsz_balance=False),
+                       dict(force_group_size=2, min_num_micro_batch=2)][trial % 4]
+            batch = self.verl_batch(lengths, nested=trial % 3 == 0)
+            results = [f(batch, max_token_len=400, **options)
+                       for f in (module.rearrange_micro_batches, verl.rearrange_micro_batches)]
+            for parts, indices in results:
+                self.assertEqual(sorted(flat(indices)), list(range(len(lengths))))
+                self.assertEqual([len(part) for part in parts], [len(rows) for rows in indices])
+                self.assertEqual({type(part) for part in parts}, {type(batch)})
+                for part, rows in zip(parts, indices):
+                    self.assertLessEqual(sum(lengths[i] for i in rows), 400)
+                    if "row" in part.keys():
+                        self.assertEqual(part["row"].tolist(), rows)
+            self.assertEqual(len(results[1][1]) % options.get("num_batches_divided_by", 1), 0)
+            self.assertLessEqual(len(results[1][1]), len(results[0][1]))
+        data = importlib.import_module("verl.protocol").DataProto(batch=self.verl_batch([90, 20, 100]))
+        with unittest.mock.patch.object(module, "rearrange_micro_batches",
+                                        verl.rearrange_micro_batches):
+            parts, indices = module.prepare_dynamic_batch(data, 200)
+        self.assertEqual(sorted(flat(indices)), [0, 1, 2])
+        self.assertEqual([part.batch["row"].tolist() for part in parts], indices)
+        rows = torch.cat([part.batch["row"] for part in parts])
+        self.assertEqual(module.restore_dynamic_batch(rows, indices).tolist(), [0, 1, 2])
+
+    def test_ranks_have_the_same_number(self):
+        # One rank has fewer samples than the other has micro-batches; another one has an error.
+        if torch is None or not torch.distributed.is_available():
+            self.skipTest("torch with distributed is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            torch.multiprocessing.spawn(verl_rank, (folder,), nprocs=2)
+            found = [json.loads(pathlib.Path(folder, "%d.json" % rank).read_text())
+                     for rank in range(2)]
+        for rank, count in ((0, 2), (1, 12)):
+            self.assertEqual(sorted(flat(found[rank]["indices"])), list(range(count)))
+            self.assertEqual(len(found[rank]["indices"]), 6)
+            self.assertEqual(sum(found[rank]["tokens"]), count * (60 if rank else 50))
+            self.assertEqual(len(found[rank]["alone"]), 1 if rank == 0 else 6)
+        self.assertIn("another rank of dp_group", found[0]["error"])
+        self.assertIn("sample 0 has 150 tokens", found[1]["error"])
+
+
+def verl_rank(rank, folder):
+    """Writes what `rearrange_micro_batches` returns to one of two ranks."""
+    torch.distributed.init_process_group(
+        "gloo", init_method="file://%s/store" % folder, rank=rank, world_size=2)
+    group = torch.distributed.group.WORLD
+    lengths = np.full(2 if rank == 0 else 12, 50 if rank == 0 else 60)
+    batch = {"attention_mask": torch.tensor(np.arange(150) < lengths[:, None]).long()}
+    parts, indices = verl.rearrange_micro_batches(batch, 120, group)
+    result = {
+        "indices": indices,
+        "tokens": [int(part["attention_mask"].sum()) for part in parts],
+        "alone": verl.rearrange_micro_batches(batch, 120, group, same_micro_num_in_dp=False)[1],
+    }
+    if rank == 1:
+        batch["attention_mask"][0] = 1
+    try:
+        verl.rearrange_micro_batches(batch, 120, group)
+    except ValueError as error:
+        result["error"] = str(error)
+    pathlib.Path(folder, "%d.json" % rank).write_text(json.dumps(result))
+    torch.distributed.destroy_process_group()
+
 
 # Loaders and columns.
 
@@ -1205,6 +1382,87 @@ class Loader(Case):
             resumed.load_state_dict(state)
             self.assertEqual([len(batch["input_ids"]) for batch in resumed], whole[3:])
 
+    @unittest.skipIf(installed("torchdata.stateful_dataloader") is None, "torchdata is not installed")
+    def test_samplers_and_mixtures_in_the_stateful_loader_of_torchdata(self):
+        theirs = importlib.import_module("torchdata.stateful_dataloader").StatefulDataLoader
+
+        def epoch():
+            return {"batch_sampler": omnibal.EpochSampler(50, ranks=2, rank=1, batch=3, seed=4)}
+
+        def steps():
+            return {"batch_sampler": omnibal.StepSampler(np.arange(1, 51), ranks=2, rank=1)}
+
+        def draws():
+            return {"sampler": omnibal.Mixture([30, 20], [1, 1], end="drop_out"), "batch_size": 4}
+
+        def batches():
+            return {"sampler": omnibal.BatchMixture([30, 20], [1, 1], 4, end="stop"),
+                    "batch_size": None}
+
+        for options, workers in itertools.product((epoch, steps, draws, batches), (0, 2)):
+            def loader():
+                return theirs(AnyIndex(), collate_fn=list, num_workers=workers, **options())
+
+            with self.subTest(options=options.__name__, workers=workers):
+                first = loader()
+                epochs = [list(first) for _ in range(2)]
+                for stop in (0, 3, len(epochs[0]) - 1):
+                    stopped = loader()
+                    for _ in itertools.islice(iter(stopped), stop):
+                        pass
+                    resumed = loader()
+                    resumed.load_state_dict(stopped.state_dict())
+                    self.assertEqual(list(resumed), epochs[0][stop:])
+                    self.assertEqual(list(resumed), epochs[1])
+
+    @unittest.skipIf(installed("torchdata.stateful_dataloader") is None, "torchdata is not installed")
+    def test_a_packed_stream_in_the_stateful_loader_of_torchdata(self):
+        theirs = importlib.import_module("torchdata.stateful_dataloader").StatefulDataLoader
+        for workers in (0, 1):
+            def loader():
+                return theirs(PackedStream(), batch_size=None, num_workers=workers)
+
+            whole = list(loader())
+            self.assertEqual(sorted(flat(whole)), list(range(60)))
+            for stop in (1, 5, len(whole) - 2):
+                stopped = loader()
+                for _ in itertools.islice(iter(stopped), stop):
+                    pass
+                resumed = loader()
+                resumed.load_state_dict(stopped.state_dict())
+                self.assertEqual(list(resumed), whole[stop:])
+
+
+class AnyIndex(torch.utils.data.Dataset if torch else object):
+    """A data set whose samples are their indices."""
+
+    def __getitem__(self, index):
+        return [np.asarray(part).tolist() for part in index] if isinstance(index, tuple) else int(index)
+
+
+class PackedStream(torch.utils.data.IterableDataset if torch else object):
+    """Packs a mixture of two sources; both objects are the state of the stream."""
+
+    def __init__(self):
+        self.mixture = omnibal.Mixture([40, 20], [3, 1], end="drop_out", seed=5)
+        self.packer = omnibal.OnlinePacker(64, buffer=8)
+
+    def __iter__(self):
+        if self.mixture.position < 60:
+            for source, _, sample in self.mixture:
+                group = self.packer.push(40 * source + sample, 5 + 7 * sample % 30)
+                if group:
+                    yield group.ids.tolist()
+        while len(self.packer):
+            yield self.packer.flush().ids.tolist()
+
+    def state_dict(self):
+        return {"mixture": self.mixture.state_dict(), "packer": self.packer.state_dict()}
+
+    def load_state_dict(self, state):
+        self.mixture.load_state_dict(state["mixture"])
+        self.packer.load_state_dict(state["packer"])
+
 
 class Columns(Case):
     def test_lengths_of_columns(self):
@@ -1299,7 +1557,8 @@ class Page(Case):
 
         modules, _ = self.run_block(blocks[1])
         self.assertIs(modules["slime.ray.rollout"].build_dp_schedule, slime.build_dp_schedule)
-        for name in ("get_seqlen_balanced_partitions", "get_group_balanced_partitions"):
+        for name in ("get_seqlen_balanced_partitions", "get_group_balanced_partitions",
+                     "rearrange_micro_batches"):
             self.assertIs(getattr(modules["verl.utils.seqlen_balancing"], name), getattr(verl, name))
 
         modules, names = self.run_block(blocks[2])

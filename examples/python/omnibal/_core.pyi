@@ -1879,6 +1879,10 @@ class OnlinePacker:
     @staticmethod
     def restore(state: bytes) -> OnlinePacker:
         """Returns the packer that has this state."""
+    def state_dict(self) -> Dict[str, str]:
+        """Returns the state for a checkpoint as text that JSON can hold."""
+    def load_state_dict(self, state: Mapping[str, str]) -> None:
+        """Continues from a state of a packer with the same capacity and options."""
 
 class OnlinePaddedPacker:
     """Packs a stream into padded batches: count times longest is within the capacity.
@@ -1934,6 +1938,10 @@ class OnlinePaddedPacker:
     @staticmethod
     def restore(state: bytes) -> OnlinePaddedPacker:
         """Returns the packer that has this state."""
+    def state_dict(self) -> Dict[str, str]:
+        """Returns the state for a checkpoint as text that JSON can hold."""
+    def load_state_dict(self, state: Mapping[str, str]) -> None:
+        """Continues from a state of a packer with the same capacity and options."""
 
 class EpochSampler:
     """Yields the samples of one rank in the steps of an epoch; resumes from a state.
@@ -2055,6 +2063,8 @@ class StepSampler:
         """
     def epoch_steps(self) -> List[Indices]:
         """Returns the rest of the epoch as a list of steps, or the next epoch if this one is done."""
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Indices]: ...
     @property
     def done(self) -> bool: ...
     @property
@@ -2128,6 +2138,8 @@ class LevelSampler:
         """
     def epoch_steps(self) -> List[Tuple[int, Indices]]:
         """Returns the rest of the epoch as a list of steps, or the next epoch if this one is done."""
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Tuple[int, Indices]]: ...
     @property
     def done(self) -> bool: ...
     @property
@@ -2211,12 +2223,19 @@ class DeferralQueue:
         """Returns all waiting samples as one more step, for the end of the data."""
     def state(self) -> bytes:
         """Returns the state for a checkpoint as bytes, the same on all ranks."""
+    def state_dict(self) -> Dict[str, str]:
+        """Returns the state for a checkpoint, the same on all ranks, as text that JSON can hold."""
+    def load_state_dict(self, state: Mapping[str, str]) -> None:
+        """Continues from a state of a queue with the same options, also with another group size."""
     @property
     def step(self) -> int: ...
     def __len__(self) -> int: ...
 
 class Mixture:
     """Mixes data sets by weights; any position of the stream is computed directly.
+
+    An iteration yields a tuple (source, epoch, sample) for each draw. It advances `position`, which
+    `state_dict` saves.
 
     Args:
         sizes: the number of samples of each source.
@@ -2284,6 +2303,20 @@ class Mixture:
             ValueError: if there is no such position; the text names a source.
         """
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Tuple[int, int, int]]: ...
+    def state_dict(self, consumed: Optional[int] = None) -> Dict[str, Any]:
+        """Returns the position for a checkpoint, as numbers that JSON can hold.
+
+        A data loader with workers asks for draws ahead of the training loop. Then pass `consumed`: the
+        position behind the last one that was trained on. Default: all that were yielded.
+        """
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues from a state of a mixture with the same sizes, weights and options. A state
+        of a mixture with other weights from a position on restores these weights."""
+    @property
+    def position(self) -> int: ...
+    @position.setter
+    def position(self, position: int) -> None: ...
     @property
     def period(self) -> int: ...
     @property
@@ -2291,6 +2324,9 @@ class Mixture:
 
 class BatchMixture:
     """Mixes data sets by weights in batches of one data set; small data sets are skipped.
+
+    An iteration yields a tuple (source, epoch, samples) for each batch. It advances `position`,
+    which `state_dict` saves.
 
     Args:
         sizes: the number of samples of each source.
@@ -2327,6 +2363,19 @@ class BatchMixture:
     def draw(self, position: int) -> Tuple[int, int, npt.NDArray[np.int64]]:
         """Returns the source, the epoch and the samples of the batch at a position."""
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Tuple[int, int, npt.NDArray[np.int64]]]: ...
+    def state_dict(self, consumed: Optional[int] = None) -> Dict[str, Any]:
+        """Returns the position for a checkpoint, as numbers that JSON can hold.
+
+        A data loader with workers asks for batches ahead of the training loop. Then pass `consumed`: the
+        position behind the last one that was trained on. Default: all that were yielded.
+        """
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues from a state of a mixture with the same sizes, weights and options."""
+    @property
+    def position(self) -> int: ...
+    @position.setter
+    def position(self, position: int) -> None: ...
     @property
     def skipped(self) -> npt.NDArray[np.int64]: ...
     @property
@@ -4382,8 +4431,9 @@ def simulate_pipeline(
     weight: Optional[Times] = None,
     transfer: Times = 0,
     bytes: Optional[Times] = None,
-    schedule: Schedule = "1f1b",
+    schedule: Union[Schedule, Literal["sliced_1f1b"]] = "1f1b",
     chunks: Optional[int] = None,
+    slices: Optional[Integers] = None,
     timeline: Literal["none", "recorded"] = "none",
 ) -> Simulation:
     """Simulates a step of a pipeline: its time, its idle time and its memory.
@@ -4403,9 +4453,12 @@ def simulate_pipeline(
         bytes: the activation bytes of a micro-batch in a virtual stage: integers in the form of
             `forward`. Default: 0.
         schedule: 'gpipe', '1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'v_half', 'v_min',
-            'dual_pipe_v', or a `ListedSchedule`.
+            'dual_pipe_v', 'sliced_1f1b', or a `ListedSchedule`. In 'sliced_1f1b' the micro-batches
+            are the `slices` of sequences, whose backward passes run in reverse order.
         chunks: the number of virtual stages of a stage. Default: as the schedule has; 2 for
             'interleaved_1f1b'.
+        slices: the number of slices of each sequence, such as `SequenceSlices.slice_counts`; only
+            with 'sliced_1f1b', which requires it. Their sum is the number of micro-batches.
         timeline: 'recorded' if the result shall have the times of all operations.
 
     Returns:
@@ -4422,6 +4475,8 @@ def simulate_pipeline(
         ...     1, 1, stages=4, micro_batches=8, weight=1, bytes=10, schedule="zb_h1")
         >>> step.makespan, step.peak_bytes.tolist()
         (27, [40, 40, 40, 40])
+        >>> omnibal.simulate_pipeline(1, 2, stages=2, schedule="sliced_1f1b", slices=[2, 1]).makespan
+        12
         >>> step = omnibal.simulate_pipeline(
         ...     1, 2, stages=2, micro_batches=1, transfer=5, timeline="recorded")
         >>> step.timeline[["kind", "stage", "begin", "end"]].tolist()

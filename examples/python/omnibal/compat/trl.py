@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The strategies `bfd` and `bfd_split` of TRL's `pack_dataset`, and rows of rollouts that share
-prompts.
+"""The strategies `bfd`, `bfd_split` and `wrapped` of TRL's `pack_dataset`, and rows of rollouts
+that share prompts.
 
 `pack_examples` is what it maps over a data set:
 `dataset.map(pack_examples, batched=True, remove_columns=..., fn_kwargs={"seq_length": 4096})`.
@@ -74,17 +74,39 @@ def bfd_split(lengths: Sequence[int], seq_length: int) -> List[List[Piece]]:
 
 
 @named
+def wrapped(lengths: Sequence[int], seq_length: int) -> List[List[Piece]]:
+    """The pieces of each packed sequence: the examples in their order, cut wherever a sequence has
+    `seq_length` tokens. Only the last sequence may have fewer."""
+    seq_length = whole_number(seq_length, "seq_length", 1)
+    given = whole_numbers(lengths, "lengths", 0).tolist()
+    result: List[List[Piece]] = []
+    room = 0
+    for example, length in enumerate(given):
+        begin = 0
+        while begin < length:
+            if room == 0:
+                result.append([])
+                room = seq_length
+            end = min(length, begin + room)
+            result[-1].append((example, begin, end))
+            room -= end - begin
+            begin = end
+    return result
+
+
+@named
 def pack_examples(
     examples: Dict[str, Sequence[Sequence[Any]]], seq_length: int, strategy: str = "bfd"
 ) -> Dict[str, List[List[Any]]]:
     """Columns of lists as columns of packed lists, and `seq_lengths`, the lengths of what each
-    packed sequence is made of. The columns may also be a table of Arrow, which a data set with the
+    packed sequence is made of; without `seq_lengths` if `strategy` is "wrapped", as in TRL. The
+    columns may also be a table of Arrow, which a data set with the
     format `arrow` passes to a mapped function."""
     if hasattr(examples, "to_pydict"):
         examples = examples.to_pydict()
-    if strategy not in ("bfd", "bfd_split"):
+    if strategy not in ("bfd", "bfd_split", "wrapped"):
         raise ValueError(
-            "omnibal: strategy is '%s', must be bfd or bfd_split" % strategy
+            "omnibal: strategy is '%s', must be bfd, bfd_split or wrapped" % strategy
         )
     if not examples:
         raise ValueError("omnibal: there are no columns")
@@ -100,14 +122,15 @@ def pack_examples(
             for group in bfd(lengths, seq_length)
         ]
     else:
-        groups = bfd_split(lengths, seq_length)
+        groups = (bfd_split if strategy == "bfd_split" else wrapped)(lengths, seq_length)
     result: Dict[str, List[List[Any]]] = {}
     for column in columns:
         rows = examples[column]
         result[column] = [
             [value for i, begin, end in group for value in rows[i][begin:end]] for group in groups
         ]
-    result["seq_lengths"] = [[end - begin for _, begin, end in group] for group in groups]
+    if strategy != "wrapped":
+        result["seq_lengths"] = [[end - begin for _, begin, end in group] for group in groups]
     return result
 
 

@@ -5,7 +5,8 @@ Parts are evener than those of verl, and the cap of tokens is strict. What verl 
 ValueError.
 """
 
-from typing import Any, List, Literal, Optional, Sequence, Union
+import sys
+from typing import Any, Callable, List, Literal, Mapping, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
@@ -97,9 +98,8 @@ def get_group_balanced_partitions(
     return [[i for g in part for i in range(first[g], ends[g])] for part in parts]
 
 
-@named
-def rearrange_micro_batches(
-    seq_len_effective: Sequence[int],
+def _index_lists(
+    seq_len_effective: Any,
     max_token_len: int,
     num_batches_divided_by: Optional[int] = None,
     min_num_micro_batch: Optional[int] = None,
@@ -108,15 +108,7 @@ def rearrange_micro_batches(
     *,
     oversized: Literal["own_group", "reject"] = "reject",
 ) -> List[List[int]]:
-    """The index lists of verl's `rearrange_micro_batches`, of lengths instead of a batch.
-
-    The fewest micro-batches that are found, none above `max_token_len`, with even work. With
-    `use_dynamic_bsz_balance` the small ones come first and last, as in verl. Ranks that must have
-    as many pass the largest number of them as `min_num_micro_batch`, or balance the global batch
-    at once with `omnibal.micro_batches`. Where more are asked for than there are groups of samples,
-    by it or by `num_batches_divided_by`, some are empty. A sample above the limit is an error, or
-    with `oversized="own_group"` a micro-batch of its own.
-    """
+    """The index lists of the micro-batches of lengths."""
     lengths = whole_numbers(seq_len_effective, "seq_len_effective", 0)
     max_token_len = whole_number(max_token_len, "max_token_len")
     force_group_size = whole_number(force_group_size, "force_group_size", 1)
@@ -164,6 +156,154 @@ def rearrange_micro_batches(
         [i for g in part for i in range(g * force_group_size, (g + 1) * force_group_size)]
         for part in parts
     ]
+
+
+def _lengths_of(batch: Any) -> np.ndarray:
+    """The number of tokens of each row: those of nested `input_ids`, or of the attention mask."""
+    names = list(batch.keys())
+    if "input_ids" in names and getattr(batch["input_ids"], "is_nested", False):
+        lengths = batch["input_ids"].offsets().diff()
+    elif "attention_mask" in names:
+        lengths = batch["attention_mask"].sum(1)
+    else:
+        raise ValueError(
+            "omnibal: the batch has the fields %s, must have attention_mask or nested input_ids"
+            % names
+        )
+    return np.asarray(lengths.cpu() if hasattr(lengths, "cpu") else lengths)
+
+
+def _rows_of(batch: Any, rows: List[int]) -> Any:
+    """The micro-batch with the given rows, which verl selects in a TensorDict."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return {name: np.asarray(values)[rows] for name, values in batch.items()}
+    indices = torch.tensor(rows, dtype=torch.int64)
+    if not hasattr(batch, "batch_size"):
+        return {
+            name: values[indices] if isinstance(values, torch.Tensor) else np.asarray(values)[rows]
+            for name, values in batch.items()
+        }
+    if "verl" not in sys.modules:
+        return batch[indices]
+    from verl.utils.tensordict_utils import index_select_tensor_dict
+
+    return index_select_tensor_dict(batch, indices)
+
+
+def _largest_of_ranks(values: List[int], group: Any) -> List[int]:
+    """The largest value of each place over the ranks of a group of torch.distributed."""
+    import torch
+    import torch.distributed
+
+    backend = torch.distributed.get_backend(group)
+    device = {"nccl": "cuda", "hccl": "npu"}.get(backend, "cpu")
+    tensor = torch.tensor(values, dtype=torch.int64, device=device)
+    torch.distributed.all_reduce(tensor, op=torch.distributed.ReduceOp.MAX, group=group)
+    result: List[int] = tensor.tolist()
+    return result
+
+
+def _index_lists_of_ranks(lists: Callable[[int], List[List[int]]], group: Any) -> List[List[int]]:
+    """The index lists in the number that the rank with the most needs. All ranks raise if one does,
+    so that none waits for it."""
+    found: List[List[int]] = []
+    error = None
+    try:
+        found = lists(0)
+    except ValueError as caught:
+        error = caught
+    count, has_failed = _largest_of_ranks([len(found), int(error is not None)], group)
+    if error is not None:
+        raise error
+    if has_failed:
+        raise ValueError("omnibal: another rank of dp_group has an error; see its text")
+    return found if len(found) == count else lists(count)
+
+
+def _micro_batches(
+    batch: Any,
+    max_token_len: int,
+    dp_group: Any = None,
+    num_batches_divided_by: Optional[int] = None,
+    same_micro_num_in_dp: bool = True,
+    min_num_micro_batch: Optional[int] = None,
+    use_dynamic_bsz_balance: bool = True,
+    force_group_size: int = 1,
+    *,
+    oversized: Literal["own_group", "reject"] = "reject",
+) -> Tuple[List[Any], List[List[int]]]:
+    """The micro-batches of a batch, and their index lists."""
+    lengths = _lengths_of(batch)
+
+    def lists(least: int) -> List[List[int]]:
+        """The index lists, of which there are at least a number."""
+        return _index_lists(
+            lengths,
+            max_token_len,
+            num_batches_divided_by,
+            max(least, min_num_micro_batch or 0),
+            use_dynamic_bsz_balance,
+            force_group_size,
+            oversized=oversized,
+        )
+
+    distributed = sys.modules.get("torch.distributed")
+    if dp_group is not None and same_micro_num_in_dp and distributed and distributed.is_initialized():
+        indices = _index_lists_of_ranks(lists, dp_group)
+    else:
+        indices = lists(0)
+    return [_rows_of(batch, rows) for rows in indices], indices
+
+
+@overload
+def rearrange_micro_batches(
+    batch: Mapping[str, Any],
+    max_token_len: int,
+    dp_group: Any = None,
+    num_batches_divided_by: Optional[int] = None,
+    same_micro_num_in_dp: bool = True,
+    min_num_micro_batch: Optional[int] = None,
+    use_dynamic_bsz_balance: bool = True,
+    force_group_size: int = 1,
+    *,
+    oversized: Literal["own_group", "reject"] = "reject",
+) -> Tuple[List[Any], List[List[int]]]: ...
+
+
+@overload
+def rearrange_micro_batches(
+    seq_len_effective: Sequence[int],
+    max_token_len: int,
+    num_batches_divided_by: Optional[int] = None,
+    min_num_micro_batch: Optional[int] = None,
+    use_dynamic_bsz_balance: bool = True,
+    force_group_size: int = 1,
+    *,
+    oversized: Literal["own_group", "reject"] = "reject",
+) -> List[List[int]]: ...
+
+
+@named
+def rearrange_micro_batches(*args: Any, **keywords: Any) -> Any:
+    """The micro-batches of verl's `rearrange_micro_batches`, and their index lists.
+
+    The first argument is a batch, a TensorDict or another mapping with "attention_mask" or nested
+    "input_ids", and the others are those of verl. Or it is a list of lengths, and the others are
+    `max_token_len`, `num_batches_divided_by`, `min_num_micro_batch`, `use_dynamic_bsz_balance` and
+    `force_group_size`; then only the index lists are returned.
+
+    The fewest micro-batches that are found, none above `max_token_len`, with even work. With
+    `use_dynamic_bsz_balance` the small ones come first and last, as in verl. With `dp_group` all
+    ranks have the number of the rank with the most; without a batch, ranks pass the largest number
+    as `min_num_micro_batch`, or balance the global batch at once with `omnibal.micro_batches`. Where
+    more are asked for than there are groups of samples, some are empty. A sample above the limit is
+    an error, or with `oversized="own_group"` a micro-batch of its own.
+    """
+    first = args[0] if args else keywords.get("batch")
+    if "batch" in keywords or hasattr(first, "keys"):
+        return _micro_batches(*args, **keywords)
+    return _index_lists(*args, **keywords)
 
 
 @named

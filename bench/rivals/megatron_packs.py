@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packs the same batches by Megatron-Core's DpBalancedScheduler and by omnibal, and prints a table:
-megatron.py [--quick].
+megatron_packs.py [--quick].
 
 A row has the packs of a batch, and the share of the work of the ranks that they wait in the
 micro-batches of the batch, both on average over the batches. The work of a sample is
