@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -52,6 +53,13 @@ std::vector<sample> random_samples(std::size_t count, std::uint64_t seed) {
 std::int64_t load_of(std::span<std::uint32_t const> part, numbers const& sizes) {
   std::int64_t load = 0;
   for (std::uint32_t const item : part) load += sizes[item];
+  return load;
+}
+
+resources<2> demand_of_all(std::span<std::uint32_t const> part,
+                           std::vector<sample> const& samples) {
+  resources<2> load{};
+  for (std::uint32_t const item : part) load += samples[item].demand;
   return load;
 }
 
@@ -100,9 +108,7 @@ TEST_CASE("balance_under_capacity is even under a capacity of each part") {
     REQUIRE(found.status == solve_status::solved);
     REQUIRE(test::parts_fault(found.parts, samples.size(), 16) == "");
     for (std::size_t part = 0; part != 16; ++part) {
-      resources<2> load{};
-      for (std::uint32_t const item : found.parts[part]) load += samples[item].demand;
-      CHECK(load.fits(capacities[part]));
+      CHECK(demand_of_all(found.parts[part], samples).fits(capacities[part]));
     }
     CHECK(static_cast<double>(found.largest_load) <=
           1.0001 * static_cast<double>(found.lower_bound));
@@ -122,12 +128,55 @@ TEST_CASE("balance_under_capacity fills parts with different capacities") {
   CHECK(none.status == solve_status::infeasible);
   CHECK(none.reason == within_reason::too_few_parts);
   CHECK(none.parts_needed == 4);
+  numbers const three{6, 5, 4};
+  CHECK(balance_under_capacity(three, 3, itself, itself, std::array{1, 9, 9}).parts_needed == 2);
   // The sum of the room suffices, but not for 9 and 7.
   auto const tried = balance_under_capacity(sizes, 4, itself, itself, std::array{9, 6, 6, 15});
   CHECK(tried.status == solve_status::solved);
-  auto const impossible = balance_under_capacity(sizes, 5, itself, itself, std::array{9, 6, 6, 6, 9});
+  auto const impossible =
+      balance_under_capacity(sizes, 5, itself, itself, std::array{9, 6, 6, 6, 9});
   CHECK(impossible.status == solve_status::infeasible);
   CHECK(impossible.reason == within_reason::all_tried);
+}
+
+// Exchanges, splits and the search must keep the capacity of each part.
+TEST_CASE("balance_under_capacity never exceeds the capacity of a part") {
+  test::random_amounts random(4);
+  std::size_t solved = 0;
+  for (std::size_t turn = 0; turn != 3000; ++turn) {
+    std::vector<sample> samples(static_cast<std::size_t>(random.between(4, 24)));
+    resources<2> total{};
+    for (sample& one : samples) {
+      one = {random.between(1, 50), {random.between(0, 9), random.between(0, 9)}};
+      total += one.demand;
+    }
+    auto const parts = static_cast<std::size_t>(random.between(2, 4));
+    std::vector<resources<2>> capacities(parts);
+    std::vector<double> speeds(parts);
+    for (std::size_t part = 0; part != parts; ++part) {
+      speeds[part] = turn % 2 == 0 ? 1.0 : static_cast<double>(random.between(1, 3));
+      for (std::size_t r = 0; r != 2; ++r) {
+        std::int64_t const mean = total[r] / static_cast<std::int64_t>(parts);
+        capacities[part][r] = 9 + mean * random.between(2, 6) / 4;
+      }
+    }
+    auto const batches = micro_batches(samples, parts, cost_of, demand_of, capacities,
+                                       {.max_overload = 0.0, .speeds = speeds});
+    for (std::size_t step = 0; step != batches.size(); ++step) {
+      for (std::size_t rank = 0; rank != parts; ++rank) {
+        REQUIRE(demand_of_all(batches(step, rank), samples).fits(capacities[rank]));
+      }
+    }
+    auto const found = balance_under_capacity(samples, parts, cost_of, demand_of, capacities,
+                                              {.max_overload = 0.0, .speeds = speeds});
+    if (found.status != solve_status::solved) continue;
+    ++solved;
+    REQUIRE(test::parts_fault(found.parts, samples.size(), parts) == "");
+    for (std::size_t part = 0; part != parts; ++part) {
+      REQUIRE(demand_of_all(found.parts[part], samples).fits(capacities[part]));
+    }
+  }
+  CHECK(solved > 2000);
 }
 
 // A sample may fit the largest amounts together, but no part.
@@ -169,8 +218,8 @@ TEST_CASE("micro_batches keeps the capacity of each rank and is even") {
   numbers lengths(64 * 8);
   for (std::int64_t& length : lengths) length = random.between(10, 2000);
   std::int64_t const total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
-  std::vector<std::int64_t> const capacities{16'000, 8'000, 16'000, 8'000, 16'000, 8'000, 4'000,
-                                             16'000};
+  std::vector<std::int64_t> const capacities{16'000, 8'000, 16'000, 8'000,
+                                             16'000, 8'000, 4'000,  16'000};
   auto const check = [&](std::vector<double> const& speeds, std::size_t most_steps) {
     omnibal::micro_batches_options options{.max_overload = 0.0};
     options.speeds = speeds;
@@ -192,8 +241,7 @@ TEST_CASE("micro_batches keeps the capacity of each rank and is even") {
       double const speed = speeds.empty() ? 1 : speeds[rank];
       longest = std::max(longest, static_cast<double>(sums[rank]) / speed);
     }
-    double const speed =
-        speeds.empty() ? 8 : std::accumulate(speeds.begin(), speeds.end(), 0.0);
+    double const speed = speeds.empty() ? 8 : std::accumulate(speeds.begin(), speeds.end(), 0.0);
     CHECK(longest <= 1.01 * static_cast<double>(total) / speed);
   };
   // A rank with 4,000 needs a quarter of the micro-batches more than one with 16,000 has.
@@ -206,9 +254,8 @@ TEST_CASE("micro_batches keeps the capacity of each rank and is even") {
 TEST_CASE("capacities of parts name what is wrong") {
   numbers const sizes{1, 2, 3};
   auto const within = [&](auto const& capacities) {
-    return test::error_text<std::invalid_argument>([&] {
-      static_cast<void>(balance_under_capacity(sizes, 3, itself, itself, capacities));
-    });
+    return test::error_text<std::invalid_argument>(
+        [&] { static_cast<void>(balance_under_capacity(sizes, 3, itself, itself, capacities)); });
   };
   CHECK(within(std::array{3, 3}) ==
         "omnibal::balance_under_capacity: capacity has 2 values for 3 parts");
