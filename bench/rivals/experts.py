@@ -17,6 +17,7 @@ it, of shape (steps, layers, experts). The first half of the steps is the load b
 half the load after.
 """
 
+import gc
 import importlib
 import importlib.util
 import json
@@ -161,6 +162,17 @@ def placement_row(name, slots, loads, old, seconds):
     return row(name, np.array(ranks), "%.1f %%" % (100 * moved / slots.size), seconds)
 
 
+def timed(call, *arguments):
+    """The result of a call, and its processor time without collections of garbage."""
+    gc.collect()
+    gc.disable()
+    begin = time.process_time()
+    result = call(*arguments)
+    seconds = time.process_time() - begin
+    gc.enable()
+    return result, seconds
+
+
 def print_head(family, problem, sent):
     print("\n%s, %s\n" % (family, problem))
     print("| method | heaviest rank over mean | worst layer | %s | seconds |" % sent)
@@ -174,9 +186,7 @@ def print_placements(family, before, after, ranks, slots, methods):
         if name == "FlashLB":
             # The first call compiles.
             place(after[:1], old[:1])
-        begin = time.process_time()
-        found = place(after, old.copy())
-        seconds = time.process_time() - begin
+        found, seconds = timed(place, after, old.copy())
         print(placement_row(name, found, after, old, seconds), flush=True)
 
 
@@ -191,9 +201,7 @@ def print_spills(family, loads, ranks, factor):
     print(row("without copies", home, "0", 0))
     for name, plan in (("LLEP", by_llep), ("omnibal, fast", by_spill("fast")),
                        ("omnibal", by_spill("normal"))):
-        begin = time.process_time()
-        copies, loads_of_ranks = plan(tokens, ranks, factor)
-        seconds = time.process_time() - begin
+        (copies, loads_of_ranks), seconds = timed(plan, tokens, ranks, factor)
         print(row(name, np.array(loads_of_ranks), "%.1f" % np.mean(copies), seconds), flush=True)
 
 
