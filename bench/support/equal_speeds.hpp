@@ -17,48 +17,32 @@
 
 namespace bench {
 
-namespace detail {
-
-/// Throws an exception if one speed for all parts, or an equal speed for each part, changes the
-/// result of a call.
-template <class Batches, class Call>
-void check_equal_speeds(std::string const& name, Batches const& batches,
-                        std::vector<double> const& speeds, Call const& call) {
-  for (auto const& batch : batches) {
-    auto const expected = call(batch, std::vector<double>{});
-    for (auto const& given : {std::vector<double>{0.3}, speeds}) {
-      if (call(batch, given) == expected) continue;
-      throw std::logic_error("equal speeds change the result of " + name);
-    }
-  }
-}
-
-}  // namespace detail
-
 /// Compares `call(batch, speeds)` with equal speeds of all parts and with an empty array, by result
-/// and by time. The second of two calls for a batch has an advantage, because the processor has
-/// learned the branches of the first one. Therefore an iteration times one batch in each order.
-/// Counters: `milliseconds` of a call with speeds, and `ratio`, the median of the ratios of the
-/// iterations, which is promised to be at most 1.1.
+/// and by time. Throws an exception if the results differ. The second of two calls for a batch has
+/// an advantage, because the processor has learned the branches of the first one. Therefore an
+/// iteration times one batch in each order. Counters: `milliseconds` of a call with speeds, and
+/// `ratio`, the median of the ratios of the iterations, which is promised to be at most 1.1.
 template <class Batches, class Call>
 void compare_equal_speeds(benchmark::State& state, std::string const& name, Batches const& batches,
                           Call const& call) {
   std::vector<double> const none;
   std::vector<double> const speeds(static_cast<std::size_t>(state.range(1)), 1.5);
-  detail::check_equal_speeds(name, batches, speeds, call);
   std::vector<double> ratios;
   std::vector<double> milliseconds;
   auto batch = batches.begin();
   for (auto _ : state) {
     double seconds[2] = {};
     for (bool const is_first : {true, false}) {
-      for (bool const has_speeds : {!is_first, is_first}) {
+      auto const timed = [&](bool has_speeds) {
         double const begin = processor_seconds();
-        {
-          auto const result = call(*batch, has_speeds ? speeds : none);
-          benchmark::DoNotOptimize(&result);
-        }
+        auto result = call(*batch, has_speeds ? speeds : none);
+        benchmark::DoNotOptimize(&result);
         seconds[has_speeds] += processor_seconds() - begin;
+        return result;
+      };
+      auto const result = timed(!is_first);
+      if (timed(is_first) != result) {
+        throw std::logic_error("equal speeds change the result of " + name);
       }
       if (++batch == batches.end()) batch = batches.begin();
     }
