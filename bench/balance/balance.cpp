@@ -4,7 +4,9 @@
 /// balances nothing yet.
 
 #include "balancing.hpp"
+#include "equal_speeds.hpp"
 
+#include <omnibal/balance/balance_optimally.hpp>
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/lpt.hpp>
@@ -116,17 +118,6 @@ auto with_speeds(Balancer const& balancer, std::vector<double> const& speeds) {
   };
 }
 
-/// Compares a balancer with speeds with the same one without, by time.
-template <class Balancer>
-void time_speeds(benchmark::State& state, Balancer const& balancer, bench::cost_batches& batches,
-                 std::vector<double> const& speeds) {
-  auto const balance = with_speeds(balancer, speeds);
-  bench::compare(
-      state, without_speeds(balancer, batches, speeds.size()),
-      [&] { return balance(batches.current()); },
-      [&](auto const&) { return batches.current().size(); });
-}
-
 /// The sizes in the name of a promise.
 std::string at_sizes(benchmark::State const& state) {
   return ", " + std::to_string(state.range(0)) + " samples on " + std::to_string(state.range(1)) +
@@ -141,12 +132,14 @@ void compare_speeds(benchmark::State& state, Balancer const& balancer, std::stri
   bench::cost_batches batches(bench::size_of(state));
   auto const parts = static_cast<std::size_t>(state.range(1));
   auto const speeds = unlike_speeds(parts);
-  time_speeds(state, balancer, batches, speeds);
+  auto const balance = with_speeds(balancer, speeds);
+  bench::compare(
+      state, without_speeds(balancer, batches, parts), [&] { return balance(batches.current()); },
+      [&](auto const&) { return batches.current().size(); });
   double worst = 0;
   double least_without = 2;
   for (auto const& costs : batches) {
-    auto const balanced = with_speeds(balancer, speeds)(costs);
-    worst = std::max(worst, time_over_bound(balanced, costs, speeds));
+    worst = std::max(worst, time_over_bound(balance(costs), costs, speeds));
     least_without = std::min(least_without, time_over_bound(balancer(costs, parts), costs, speeds));
   }
   state.counters["load_over_bound"] = worst;
@@ -158,16 +151,15 @@ void compare_speeds(benchmark::State& state, Balancer const& balancer, std::stri
                                 "load_over_bound", max_load}});
 }
 
-/// Compares a balancer with equal speeds with the same one without speeds, by time.
+/// Compares a balancer with equal speeds with the same one without speeds.
 template <class Balancer>
-void compare_equal_speeds(benchmark::State& state, Balancer const& balancer,
-                          std::string const& name) {
-  bench::cost_batches batches(bench::size_of(state));
-  std::vector<double> const speeds(static_cast<std::size_t>(state.range(1)), 1.5);
-  time_speeds(state, balancer, batches, speeds);
-  if (bench::size_of(state) == bench::size_of_test_runs) return;
-  bench::make_promises(state,
-                       {{name + " with equal speeds / " + name + at_sizes(state), "ratio", 1.1}});
+void compare_balancer_with_equal_speeds(benchmark::State& state, Balancer const& balancer,
+                                        std::string const& name) {
+  bench::cost_batches const batches(bench::size_of(state));
+  auto const parts = static_cast<std::size_t>(state.range(1));
+  bench::compare_equal_speeds(state, name, batches, [&](auto const& costs, auto const& speeds) {
+    return balancer(costs, parts, std::identity{}, {.speeds = speeds});
+  });
 }
 
 void lpt_with_speeds(benchmark::State& state) {
@@ -183,15 +175,43 @@ void deal_with_speeds(benchmark::State& state) {
 }
 
 void lpt_with_equal_speeds(benchmark::State& state) {
-  compare_equal_speeds(state, omnibal::lpt, "lpt");
+  compare_balancer_with_equal_speeds(state, omnibal::lpt, "lpt");
 }
 
 void karmarkar_karp_with_equal_speeds(benchmark::State& state) {
-  compare_equal_speeds(state, omnibal::karmarkar_karp, "karmarkar_karp");
+  compare_balancer_with_equal_speeds(state, omnibal::karmarkar_karp, "karmarkar_karp");
 }
 
 void deal_with_equal_speeds(benchmark::State& state) {
-  compare_equal_speeds(state, omnibal::deal, "deal");
+  compare_balancer_with_equal_speeds(state, omnibal::deal, "deal");
+}
+
+/// The search of few samples ends with a proof, the search of many samples at the limit.
+void balance_optimally_with_equal_speeds(benchmark::State& state) {
+  bench::cost_batches const batches(bench::size_of(state));
+  auto const parts = static_cast<std::size_t>(state.range(1));
+  bench::compare_equal_speeds(
+      state, "balance_optimally", batches, [&](auto const& costs, auto const& speeds) {
+        return omnibal::balance_optimally(costs, parts, std::identity{},
+                                          {.nodes = 100'000, .speeds = speeds});
+      });
+}
+
+void refine_parts_with_equal_speeds(benchmark::State& state) {
+  struct dealt_costs {
+    costs_type costs;
+    omnibal::grouping parts;
+  };
+  std::vector<dealt_costs> batches;
+  auto const parts = static_cast<std::size_t>(state.range(1));
+  for (auto const& costs : bench::cost_batches(bench::size_of(state))) {
+    batches.push_back({costs, omnibal::deal(costs, parts)});
+  }
+  bench::compare_equal_speeds(
+      state, "refine_parts", batches, [](dealt_costs const& batch, auto const& speeds) {
+        return omnibal::refine_parts(batch.costs, batch.parts, std::identity{},
+                                     {.max_overload = 1e-4, .speeds = speeds});
+      });
 }
 
 BENCHMARK(lpt)->Apply(bench::balance_sizes);
@@ -206,5 +226,10 @@ BENCHMARK(deal)->Apply(bench::balance_sizes);
 BENCHMARK(deal_with_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(deal_with_equal_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(deal_and_refine)->Apply(bench::balance_sizes);
+BENCHMARK(refine_parts_with_equal_speeds)->Apply(bench::balance_sizes);
+BENCHMARK(balance_optimally_with_equal_speeds)
+    ->Apply(bench::balance_sizes)
+    ->Args({16, 4})
+    ->Args({24, 8});
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "balancing.hpp"
 #include "compare.hpp"
+#include "equal_speeds.hpp"
 #include "samples.hpp"
 #include "scheduling.hpp"
 
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -57,6 +59,16 @@ void schedule_steps_evenest(benchmark::State& state) {
   promise_time(state, "schedule_steps with tolerance 0");
 }
 
+void schedule_steps_with_equal_speeds(benchmark::State& state) {
+  auto const loads = bench::loads_of_groups(bench::size_of(state));
+  auto const ranks = static_cast<std::size_t>(state.range(1));
+  std::vector<std::uint64_t> const epochs{0, 1, 2};
+  bench::compare_equal_speeds(
+      state, "schedule_steps", epochs, [&](std::uint64_t epoch, std::vector<double> const& speeds) {
+        return omnibal::schedule_steps(loads, ranks, {.epoch = epoch, .speeds = speeds});
+      });
+}
+
 void step_overlap(benchmark::State& state) {
   auto const loads = bench::loads_of_groups(bench::size_of(state));
   auto const ranks = static_cast<std::size_t>(state.range(1));
@@ -67,6 +79,7 @@ void step_overlap(benchmark::State& state) {
 
 BENCHMARK(schedule_steps)->Apply(bench::schedule_sizes);
 BENCHMARK(schedule_steps_evenest)->Apply(bench::schedule_sizes);
+BENCHMARK(schedule_steps_with_equal_speeds)->Apply(bench::schedule_sizes);
 BENCHMARK(step_overlap)->Apply(bench::schedule_sizes);
 
 void curve(benchmark::State& state, bench::workload const& work, std::size_t samples,

@@ -4,6 +4,7 @@
 /// yardstick is `std::sort` of the costs.
 
 #include "balancing.hpp"
+#include "equal_speeds.hpp"
 #include "samples.hpp"
 
 #include <omnibal/balance/balance_set_cost.hpp>
@@ -159,6 +160,15 @@ void rebalance(benchmark::State& state) {
   }
 }
 
+void rebalance_with_equal_speeds(benchmark::State& state) {
+  bench::cost_batches const batches(bench::size_of(state));
+  auto const home = home_in_turn(bench::size_of(state), static_cast<std::size_t>(state.range(1)));
+  bench::compare_equal_speeds(state, "rebalance", batches,
+                              [&](costs_type const& costs, auto const& speeds) {
+                                return omnibal::rebalance(home, costs, costs, {.speeds = speeds});
+                              });
+}
+
 /// The time of `rebalance` with two independent kinds of log-normal cost at the default overload,
 /// 64 samples on each rank: few exchanges help.
 void rebalance_kinds(benchmark::State& state) {
@@ -201,8 +211,23 @@ constexpr auto images_and_tokens = omnibal::demand_of(&long_text::images, &long_
 
 std::int64_t square(long_text const& text) { return text.tokens * text.tokens; }
 
-/// Caps that leave two per cent of the tokens free on the fastest parts. Half of the parts have the
-/// speed `fast`, the others 1.
+/// Caps that leave two per cent of the tokens free on the fastest parts.
+omnibal::resources<2> capacity_with_room(std::vector<long_text> const& text,
+                                         std::vector<double> const& speeds) {
+  std::int64_t tokens = 0;
+  std::int64_t longest = 0;
+  for (long_text const& one : text) {
+    tokens += one.tokens;
+    longest = std::max(longest, one.tokens);
+  }
+  auto const mean = static_cast<std::int64_t>(static_cast<double>(tokens) *
+                                              *std::max_element(speeds.begin(), speeds.end()) /
+                                              std::accumulate(speeds.begin(), speeds.end(), 0.0));
+  return {static_cast<std::int64_t>(4 * text.size() / speeds.size()),
+          std::max(longest, mean + mean / 50)};
+}
+
+/// Half of the parts have the speed `fast`, the others 1.
 void balance_with_room(benchmark::State& state, double fast) {
   bench::cost_batches batches(bench::size_of(state));
   auto const parts = static_cast<std::size_t>(state.range(1));
@@ -213,16 +238,7 @@ void balance_with_room(benchmark::State& state, double fast) {
   omnibal::balance_under_capacity_options const options{.speeds = speeds};
   double worst = 0;
   for (auto const& text : texts) {
-    std::int64_t tokens = 0;
-    std::int64_t longest = 0;
-    for (long_text const& one : text) {
-      tokens += one.tokens;
-      longest = std::max(longest, one.tokens);
-    }
-    auto const mean = static_cast<std::int64_t>(static_cast<double>(tokens) * fast /
-                                                std::accumulate(speeds.begin(), speeds.end(), 0.0));
-    capacities.push_back(
-        {static_cast<std::int64_t>(4 * text.size() / parts), std::max(longest, mean + mean / 50)});
+    capacities.push_back(capacity_with_room(text, speeds));
     auto const result = omnibal::balance_under_capacity(text, parts, square, images_and_tokens,
                                                         capacities.back(), options);
     bool const is_found = result.status == omnibal::solve_status::solved;
@@ -246,17 +262,38 @@ void balance_with_room(benchmark::State& state, double fast) {
 void balance_under_capacity(benchmark::State& state) { balance_with_room(state, 1.0); }
 void balance_under_capacity_with_speeds(benchmark::State& state) { balance_with_room(state, 1.5); }
 
-/// Micro-batches of 131072 tokens.
+void balance_under_capacity_with_equal_speeds(benchmark::State& state) {
+  struct texts_with_capacity {
+    std::vector<long_text> texts;
+    omnibal::resources<2> capacity;
+  };
+  auto const parts = static_cast<std::size_t>(state.range(1));
+  std::vector<texts_with_capacity> batches;
+  for (auto const& texts : texts_of(bench::cost_batches(bench::size_of(state)))) {
+    batches.push_back({texts, capacity_with_room(texts, std::vector<double>(parts, 1.0))});
+  }
+  bench::compare_equal_speeds(state, "balance_under_capacity", batches,
+                              [&](texts_with_capacity const& batch, auto const& speeds) {
+                                return omnibal::balance_under_capacity(
+                                    batch.texts, parts, square, images_and_tokens, batch.capacity,
+                                    {.speeds = speeds});
+                              });
+}
+
+/// What a micro-batch of 131072 tokens holds.
+constexpr omnibal::resources<2> micro_batch_capacity{1'000'000, 131072};
+
 void micro_batches(benchmark::State& state) {
   bench::cost_batches batches(bench::size_of(state));
   auto const ranks = static_cast<std::size_t>(state.range(1));
   auto const texts = texts_of(batches);
-  omnibal::resources<2> const capacity{1'000'000, 131072};
   double above = 0;
   double waiting = 0;
   for (auto const& text : texts) {
-    auto const result = omnibal::micro_batches(text, ranks, square, images_and_tokens, capacity);
-    std::size_t const fewest = omnibal::packing_bound(text, images_and_tokens, capacity);
+    auto const result =
+        omnibal::micro_batches(text, ranks, square, images_and_tokens, micro_batch_capacity);
+    std::size_t const fewest =
+        omnibal::packing_bound(text, images_and_tokens, micro_batch_capacity);
     above = std::max(above, static_cast<double>(result.size() - (fewest + ranks - 1) / ranks));
     double longest = 0;
     double bound = 0;
@@ -284,13 +321,23 @@ void micro_batches(benchmark::State& state) {
       state, bench::standard_sort(batches),
       [&] {
         next = (next + 1) % texts.size();
-        omnibal::micro_batch_steps const made =
-            omnibal::micro_batches(texts[next], ranks, square, images_and_tokens, capacity);
+        omnibal::micro_batch_steps const made = omnibal::micro_batches(
+            texts[next], ranks, square, images_and_tokens, micro_batch_capacity);
         return made.cells().item_count();
       },
       [](std::size_t count) { return count; });
   state.counters["steps_above_bound"] = above;
   state.counters["time_over_bound"] = waiting;
+}
+
+void micro_batches_with_equal_speeds(benchmark::State& state) {
+  auto const batches = texts_of(bench::cost_batches(bench::size_of(state)));
+  auto const ranks = static_cast<std::size_t>(state.range(1));
+  bench::compare_equal_speeds(
+      state, "micro_batches", batches, [&](auto const& texts, auto const& speeds) {
+        return omnibal::micro_batches(texts, ranks, square, images_and_tokens, micro_batch_capacity,
+                                      {.speeds = speeds});
+      });
 }
 
 /// Micro-batches of a whole data set on 8 ranks, without the samples that exceed the capacity.
@@ -344,6 +391,7 @@ void home_sizes(benchmark::internal::Benchmark* made) {
 }
 
 BENCHMARK(rebalance)->Apply(home_sizes);
+BENCHMARK(rebalance_with_equal_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(rebalance_kinds)
     ->ArgNames({"n", "parts"})
     ->Args({4096, 64})
@@ -353,7 +401,9 @@ BENCHMARK(rebalance_kinds)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(balance_under_capacity)->Apply(bench::balance_sizes);
 BENCHMARK(balance_under_capacity_with_speeds)->Apply(bench::balance_sizes);
+BENCHMARK(balance_under_capacity_with_equal_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(micro_batches)->Apply(bench::balance_sizes);
+BENCHMARK(micro_batches_with_equal_speeds)->Apply(bench::balance_sizes);
 BENCHMARK(balance_set_cost)->Apply(bench::balance_sizes);
 
 void sizes_of_pairs(benchmark::internal::Benchmark* made) {

@@ -6,6 +6,7 @@
 #include "compare.hpp"
 #include "context_model.hpp"
 #include "context_rivals.hpp"
+#include "equal_speeds.hpp"
 #include "model_steps.hpp"
 #include "rivals.hpp"
 
@@ -206,6 +207,19 @@ void context_groups_with_speeds(benchmark::State& state) {
   state.counters["without"] = sum_without / count;
 }
 
+void context_groups_with_equal_speeds(benchmark::State& state) {
+  auto const steps = bench::model_steps(state, allowed_degrees::in_nodes);
+  omnibal::context_groups_workspace workspace;
+  bench::compare_equal_speeds(
+      state, "context_groups", steps,
+      [&](bench::context_step const& step, std::vector<double> const& speeds) {
+        auto options = step.options;
+        options.speeds = speeds;
+        return omnibal::context_groups(step.lengths, step.ranks, step.cost,
+                                       bench::context_step::memory, options, workspace);
+      });
+}
+
 void step_sizes(benchmark::internal::Benchmark* made) {
   made->ArgNames({"n", "ranks"})->UseManualTime()->Unit(benchmark::kMillisecond);
   for (int const count : {512, 1024, 2048, 4096}) {
@@ -221,6 +235,13 @@ BENCHMARK(context_groups_with_speeds)
     ->ArgNames({"n", "ranks", "speeds", "capacity"})
     ->ArgsProduct({{4096}, {64}, {0, 1, 2, 3}, {16'384, 131'072}})
     ->ArgsProduct({{16'384}, {256}, {0, 1, 2, 3}, {131'072}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(context_groups_with_equal_speeds)
+    ->ArgNames({"n", "ranks"})
+    ->Args({512, 64})
+    ->Args({4096, 64})
+    ->Args({16'384, 256})
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(context_groups, any, allowed_degrees::any)->Apply(step_sizes);

@@ -4,6 +4,7 @@
 
 #include "balancing.hpp"
 #include "compare.hpp"
+#include "equal_speeds.hpp"
 
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/rebalance.hpp>
@@ -170,6 +171,29 @@ void plan_lpt(benchmark::State& state) {
   plan_batches(state, squared_lengths, {.ranks_per_node = 8}, omnibal::lpt);
 }
 
+template <class Balance>
+void plan_with_equal_speeds(benchmark::State& state, Balance const& balance,
+                            std::string const& name) {
+  batches_in_turn const batches(bench::size_of(state), squared_lengths);
+  auto const offsets =
+      even_offsets(bench::size_of(state), static_cast<std::size_t>(state.range(1)));
+  omnibal::make_plan_workspace<1> workspace;
+  bench::compare_equal_speeds(
+      state, name, batches, [&](batch const& one, std::vector<double> const& speeds) {
+        return omnibal::make_plan(offsets, one.costs, one.bytes,
+                                  {.ranks_per_node = 8, .speeds = speeds}, balance, workspace)
+            .digest();
+      });
+}
+
+void plan_rebalance_with_equal_speeds(benchmark::State& state) {
+  plan_with_equal_speeds(state, omnibal::rebalance, "make_plan");
+}
+
+void plan_lpt_with_equal_speeds(benchmark::State& state) {
+  plan_with_equal_speeds(state, omnibal::lpt, "make_plan by lpt");
+}
+
 void plan_sizes(benchmark::internal::Benchmark* made) {
   made->ArgNames({"n", "ranks"})->UseManualTime()->Unit(benchmark::kMillisecond);
   made->Args({4096, 64})->Args({10'000, 100})->Args({16'384, 512})->Args({81'920, 2560});
@@ -180,5 +204,7 @@ BENCHMARK(plan_rebalance)->Apply(plan_sizes);
 BENCHMARK(plan_rebalance_without_nodes)->Apply(plan_sizes);
 BENCHMARK(plan_language_phase)->Apply(plan_sizes);
 BENCHMARK(plan_lpt)->Apply(plan_sizes);
+BENCHMARK(plan_rebalance_with_equal_speeds)->Apply(plan_sizes);
+BENCHMARK(plan_lpt_with_equal_speeds)->Apply(plan_sizes);
 
 }  // namespace

@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places experts by other systems and by omnibal for the same loads and the same old placement, and
-prints a table: experts.py [--quick] [--recorded FILE].
+"""Plans experts by other systems and by omnibal for the same loads, and prints two tables for each
+family of loads and number of ranks: experts.py [--quick] [--recorded FILE].
 
 Each row has the heaviest rank over the mean, on average over the layers and in the worst layer, the
-share of the copies whose rank did not have their expert, and processor time. SwiftBalancer and
-FlashLB are the policies of the package vllm-ascend, run from its files without its device; EPLB is
-written anew in rivals.py. Policies that are not installed are left out and named.
+copies that must be sent, and processor time for all layers. The first table is for placements that
+last, from the same old placement; the copies to send are the share of the copies whose rank did not
+have their expert. The second table is for the tokens of one batch; experts start in equal numbers on
+ranks, and the copies to send are the foreign copies of a layer.
+
+SwiftBalancer and FlashLB are the policies of the package vllm-ascend, run from its files without
+its device; EPLB and LLEP are written anew in rivals.py. Policies that are not installed are left out
+and named.
 
 FILE has recorded counts: an array of NumPy (.npy), or JSON with `logical_count` as SGLang records
 it, of shape (steps, layers, experts). The first half of the steps is the load before, the second
 half the load after.
 """
 
+import gc
 import importlib
 import importlib.util
 import json
@@ -25,11 +31,13 @@ import numpy as np
 
 import omnibal
 import rivals
+from omnibal.compat import llep
 
 QUICK = "--quick" in sys.argv[1:]
 LAYERS = 2 if QUICK else 58
 EXPERTS = 256
 SIZES = ((32, 9),) if QUICK else ((32, 9), (64, 5))
+FACTORS = (1.1, 1.02)
 missing = []
 
 
@@ -123,17 +131,78 @@ def by_omnibal(share, effort="normal"):
     return place
 
 
-def row(name, slots, loads, old, seconds):
-    over_mean, moved = [], 0
+def by_llep(tokens, ranks, factor):
+    plans = [rivals.llep_greedy(of, ranks, factor) for of in tokens.tolist()]
+    return [copies for copies, _ in plans], [loads for _, loads in plans]
+
+
+def by_spill(effort):
+    def plan(tokens, ranks, factor):
+        plans = [llep.compute_llep_lpt_plan(of, ranks, 0, len(of) // ranks, factor, effort=effort)
+                 for of in tokens]
+        return [len(of.weight_transfers) for of in plans], [of.gpu_loads for of in plans]
+    return plan
+
+
+def row(name, loads_of_ranks, sent, seconds):
+    """A row of a table; the loads are an array of layers and ranks."""
+    over_mean = loads_of_ranks.max(axis=1) / loads_of_ranks.mean(axis=1)
+    return "| %s | %.4f | %.4f | %s | %.4f |" % (
+        name, over_mean.mean(), over_mean.max(), sent, seconds)
+
+
+def placement_row(name, slots, loads, old, seconds):
+    ranks, moved = [], 0
     for found, before, of in zip(slots, old, loads):
         copies = np.bincount(found.ravel(), minlength=len(of))
         if not copies.all():
             raise ValueError("%s left an expert without a copy" % name)
-        ranks = (of / copies)[found].sum(axis=1)
-        over_mean.append(ranks.max() / ranks.mean())
+        ranks.append((of / copies)[found].sum(axis=1))
         moved += sum(len(set(a.tolist()) - set(b.tolist())) for a, b in zip(found, before))
-    return "| %s | %.4f | %.4f | %.1f %% | %.4f |" % (
-        name, np.mean(over_mean), max(over_mean), 100 * moved / slots.size, seconds)
+    return row(name, np.array(ranks), "%.1f %%" % (100 * moved / slots.size), seconds)
+
+
+def timed(call, *arguments):
+    """The result of a call, and its processor time without collections of garbage."""
+    gc.collect()
+    gc.disable()
+    begin = time.process_time()
+    result = call(*arguments)
+    seconds = time.process_time() - begin
+    gc.enable()
+    return result, seconds
+
+
+def print_head(family, problem, sent):
+    print("\n%s, %s\n" % (family, problem))
+    print("| method | heaviest rank over mean | worst layer | %s | seconds |" % sent)
+    print("|---|---|---|---|---|")
+
+
+def print_placements(family, before, after, ranks, slots, methods):
+    old = by_eplb(before, np.zeros((len(before), ranks, slots), dtype=np.int64))
+    print_head(family, "%d layers, %d ranks x %d slots" % (len(old), ranks, slots), "moved")
+    for name, place in methods:
+        if name == "FlashLB":
+            # The first call compiles.
+            place(after[:1], old[:1])
+        found, seconds = timed(place, after, old.copy())
+        print(placement_row(name, found, after, old, seconds), flush=True)
+
+
+def print_spills(family, loads, ranks, factor):
+    tokens = loads.astype(np.int64)
+    layers, experts = tokens.shape
+    if experts % ranks:
+        return
+    home = tokens.reshape(layers, ranks, -1).sum(axis=2)
+    print_head(family, "%d layers, a batch on %d ranks, at most %g of the mean"
+               % (layers, ranks, factor), "foreign copies of a layer")
+    print(row("without copies", home, "0", 0))
+    for name, plan in (("LLEP", by_llep), ("omnibal, fast", by_spill("fast")),
+                       ("omnibal", by_spill("normal"))):
+        (copies, loads_of_ranks), seconds = timed(plan, tokens, ranks, factor)
+        print(row(name, np.array(loads_of_ranks), "%.1f" % np.mean(copies), seconds), flush=True)
 
 
 def main():
@@ -151,17 +220,9 @@ def main():
         families["recorded"] = recorded(sys.argv[sys.argv.index("--recorded") + 1])
     for family, (before, after) in families.items():
         for ranks, slots in SIZES:
-            old = by_eplb(before, np.zeros((len(before), ranks, slots), dtype=np.int64))
-            print("\n%s, %d layers, %d ranks x %d slots\n" % (family, len(old), ranks, slots))
-            print("| method | heaviest rank over mean | worst layer | moved | seconds |")
-            print("|---|---|---|---|---|")
-            for name, place in methods:
-                if name == "FlashLB":
-                    # The first call compiles.
-                    place(after[:1], old[:1])
-                begin = time.process_time()
-                found = place(after, old.copy())
-                print(row(name, found, after, old, time.process_time() - begin), flush=True)
+            print_placements(family, before, after, ranks, slots, methods)
+            for factor in FACTORS:
+                print_spills(family, after, ranks, factor)
     if missing:
         print("\nNot installed: %s" % ", ".join(missing))
 

@@ -232,3 +232,25 @@ def eplb_greedy(weights, replicas, groups, nodes, ranks):
         result += [[slots[i] for i in rank]
                    for rank in packed_in_equal_numbers(shares, ranks // nodes)]
     return np.array(result)
+
+
+def llep_greedy(counts, ranks, factor):
+    """The copies and loads of LLEP's plan: experts with the most tokens first, and tokens above the
+    cap to the rank with the least assigned and pending tokens, up to its cap."""
+    local = len(counts) // ranks
+    cap = max(1, int(factor * (sum(counts) // ranks)))
+    loads = [sum(counts[r * local:(r + 1) * local]) for r in range(ranks)]
+    copies = 0
+    for expert in sorted(range(len(counts)), key=lambda e: -counts[e]):
+        home, left = expert // local, counts[expert]
+        loads[home] -= left
+        stays = max(0, min(left, cap - loads[home]))
+        loads[home] += stays
+        left -= stays
+        while left:
+            to = min((r for r in range(ranks) if r != home), key=lambda r: loads[r])
+            tokens = min(left, cap - loads[to]) if loads[to] < cap else left
+            loads[to] += tokens
+            left -= tokens
+            copies += 1
+    return copies, loads

@@ -289,10 +289,22 @@ TEST_CASE("balance_under_capacity with speeds accepts floating-point costs and d
 
 // Speeds that do not differ must change nothing, and wrong speeds are named.
 TEST_CASE("balance_under_capacity with equal speeds is balance_under_capacity") {
-  std::vector<int> const sizes{9, 8, 7, 7, 6, 5, 4};
-  std::vector<double> const all{0.3, 0.3, 0.3};
-  CHECK(balance_under_capacity(sizes, 3, std::identity{}, std::identity{}, 20, {.speeds = all}) ==
-        balance_under_capacity(sizes, 3, std::identity{}, std::identity{}, 20));
+  test::random_amounts random(21);
+  for (std::size_t turn = 0; turn != 60; ++turn) {
+    std::size_t const parts = static_cast<std::size_t>(random.between(1, 9));
+    std::vector<std::int64_t> costs(8 * parts);
+    std::int64_t sum = 0;
+    for (auto& cost : costs) sum += cost = random.between(1, 1000);
+    std::int64_t const cap = sum / static_cast<std::int64_t>(parts) + random.between(0, 200);
+    auto const run = [&](std::vector<double> const& speeds) {
+      return balance_under_capacity(costs, parts, std::identity{}, std::identity{}, cap,
+                                    {.speeds = speeds});
+    };
+    auto const expected = run({});
+    CHECK(run({7.0}) == expected);
+    CHECK(run(std::vector<double>(parts, 0.3)) == expected);
+  }
+  std::vector<int> const sizes{9, 8, 7};
   std::vector<double> const wrong{0.3, 0.3, -0.3};
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(balance_under_capacity(sizes, 3, std::identity{}, std::identity{}, 20,

@@ -154,6 +154,21 @@ TEST_CASE("deal with speeds is the simple rule, and times are as near as promise
   CHECK(unequal > 200);
 }
 
+// Users pass speeds always, also for clusters of one kind: nothing may change then.
+TEST_CASE("deal with equal speeds is deal") {
+  test::random_amounts random(17);
+  for (std::size_t turn = 0; turn != 100; ++turn) {
+    std::size_t const parts = static_cast<std::size_t>(random.between(1, 70));
+    std::vector<std::int64_t> costs(static_cast<std::size_t>(random.between(0, 500)));
+    for (auto& cost : costs) cost = random.heavy_tail(1 << (turn % 20));
+    auto const expected = omnibal::deal(costs, parts);
+    std::vector<double> const one{7.0};
+    std::vector<double> const all(parts, 0.3);
+    REQUIRE(omnibal::deal(costs, parts, std::identity{}, {.speeds = one}) == expected);
+    REQUIRE(omnibal::deal(costs, parts, std::identity{}, {.speeds = all}) == expected);
+  }
+}
+
 // The errors of speeds must name the function.
 TEST_CASE("deal refuses wrong speeds by name") {
   std::vector<int> const costs{1, 2, 3};

@@ -205,9 +205,17 @@ TEST_CASE("karmarkar_karp with speeds is the textbook's method from the starts o
 
 // Speeds that do not differ must change nothing, and a start must not overflow.
 TEST_CASE("karmarkar_karp with equal speeds is karmarkar_karp, and large sums are no error") {
-  std::vector<int> const costs{9, 8, 7, 7, 6, 5, 4, 0, 0};
-  std::vector<double> const all{0.3, 0.3, 0.3};
-  CHECK(karmarkar_karp(costs, 3, std::identity{}, {.speeds = all}) == karmarkar_karp(costs, 3));
+  test::random_amounts random(18);
+  for (std::size_t turn = 0; turn != 100; ++turn) {
+    std::size_t const parts = static_cast<std::size_t>(random.between(1, 30));
+    std::vector<std::int64_t> costs(static_cast<std::size_t>(random.between(0, 300)));
+    for (auto& cost : costs) cost = random.heavy_tail(1 << (turn % 20));
+    auto const expected = karmarkar_karp(costs, parts);
+    std::vector<double> const one{7.0};
+    std::vector<double> const all(parts, 0.3);
+    REQUIRE(karmarkar_karp(costs, parts, std::identity{}, {.speeds = one}) == expected);
+    REQUIRE(karmarkar_karp(costs, parts, std::identity{}, {.speeds = all}) == expected);
+  }
   std::int64_t const most = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> const large{most / 4, most / 4, most / 4, most / 4};
   std::vector<double> const speeds{1, 1 << 20, 1};

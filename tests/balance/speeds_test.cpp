@@ -11,6 +11,7 @@
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -109,6 +110,28 @@ struct random_instance {
   integer_costs<R> costs;
   std::vector<double> speeds;
 };
+
+enum class shapes { uniform, log_normal, heavy_tail };
+
+/// Costs from 1 to 2^20, log-normal costs with a sigma of 1 and a median of 2^16, or whole numbers
+/// below a power of two that is different for each sample.
+integer_costs<1> costs_of(shapes shape, std::size_t count, std::uint64_t seed) {
+  omnibal::rng::engine words(seed);
+  integer_costs<1> costs;
+  for (std::size_t i = 0; i != count; ++i) {
+    auto cost = 1 + static_cast<std::int64_t>(omnibal::rng::below(words, 1 << 20));
+    if (shape == shapes::log_normal) {
+      // The sum of twelve uniform numbers is nearly normal.
+      double normal = -6;
+      for (int k = 0; k != 12; ++k) normal += static_cast<double>(words() >> 11) * 0x1p-53;
+      cost = static_cast<std::int64_t>(std::ceil(65536 * std::exp(normal)));
+    } else if (shape == shapes::heavy_tail) {
+      cost >>= omnibal::rng::below(words, 9);
+    }
+    costs.push_back({cost});
+  }
+  return costs;
+}
 
 /// The contract of `lpt` with speeds, part by part; the costs are whole numbers of one scale.
 template <std::size_t R>
@@ -330,24 +353,29 @@ TEST_CASE("refine_parts with speeds ends within 1e-4 of the bound") {
   std::vector<std::vector<double>> const mixes{
       {1.5, 1.0}, {1, 1, 1, 1, 1, 1, 1, 0.8}, {0.51, 0.77, 1.93, 1.2, 1.41, 0.93, 1.66, 1.08}};
   for (auto const& mix : mixes) {
-    random_instance<1> given(mix.size(), 64 * 16, 16, 20);
-    for (std::size_t p = 0; p != 16; ++p) given.speeds[p] = mix[p % mix.size()];
-    part_speeds const speeds("f", given.speeds, 16);
-    auto const order = omnibal::detail::largest_first(given.costs);
-    part_time const bound = omnibal::detail::min_time(given.costs, std::span(order), speeds);
-    for (bool const is_lpt : {true, false}) {
-      auto const start =
-          is_lpt ? omnibal::lpt(given.costs, 16, std::identity{}, {.speeds = given.speeds})
-                 : omnibal::lpt(given.costs, 16);
-      auto const refined =
-          omnibal::refine_parts(given.costs, start, std::identity{}, {.speeds = given.speeds});
-      std::vector<std::uint32_t> part_of(given.costs.size());
-      for (std::uint32_t p = 0; p != 16; ++p) {
-        for (std::uint32_t const sample : refined[p]) part_of[sample] = p;
+    std::vector<double> given(16);
+    for (std::size_t p = 0; p != 16; ++p) given[p] = mix[p % mix.size()];
+    part_speeds const speeds("f", given, 16);
+    for (auto const shape : {shapes::uniform, shapes::log_normal, shapes::heavy_tail}) {
+      for (std::uint64_t seed = 0; seed != 5; ++seed) {
+        auto const costs = costs_of(shape, 64 * 16, seed);
+        auto const order = omnibal::detail::largest_first(costs);
+        part_time const bound = omnibal::detail::min_time(costs, std::span(order), speeds);
+        for (bool const is_lpt : {true, false}) {
+          auto const start = is_lpt ? omnibal::lpt(costs, 16, std::identity{}, {.speeds = given})
+                                    : omnibal::lpt(costs, 16);
+          auto const refined =
+              omnibal::refine_parts(costs, start, std::identity{}, {.speeds = given});
+          std::vector<std::uint32_t> part_of(costs.size());
+          for (std::uint32_t p = 0; p != 16; ++p) {
+            for (std::uint32_t const sample : refined[p]) part_of[sample] = p;
+          }
+          part_time const largest =
+              omnibal::detail::largest_time(costs, std::span(part_of), speeds);
+          INFO("shape " << static_cast<int>(shape) << ", seed " << seed);
+          CHECK(largest.value() <= 1.0001 * bound.value());
+        }
       }
-      part_time const largest =
-          omnibal::detail::largest_time(given.costs, std::span(part_of), speeds);
-      CHECK(largest.value() <= 1.0001 * bound.value());
     }
   }
 }
@@ -414,10 +442,18 @@ TEST_CASE("balance_optimally with speeds finds the best of all assignments of tw
 
 // Speeds that do not differ must change nothing, and wrong speeds are named.
 TEST_CASE("balance_optimally with equal speeds is balance_optimally") {
-  std::vector<int> const costs{9, 8, 7, 7, 6, 5, 4};
-  std::vector<double> const all{0.3, 0.3, 0.3};
-  CHECK(omnibal::balance_optimally(costs, 3, std::identity{}, {.speeds = all}) ==
-        omnibal::balance_optimally(costs, 3));
+  for (std::uint64_t seed = 0; seed != 30; ++seed) {
+    random_instance<1> const given(seed, 12, 1 + seed % 5, 20);
+    std::size_t const parts = given.speeds.size();
+    std::vector<double> const one{7.0};
+    std::vector<double> const all(parts, 0.3);
+    auto const expected = omnibal::balance_optimally(given.costs, parts);
+    CHECK(omnibal::balance_optimally(given.costs, parts, std::identity{}, {.speeds = one}) ==
+          expected);
+    CHECK(omnibal::balance_optimally(given.costs, parts, std::identity{}, {.speeds = all}) ==
+          expected);
+  }
+  std::vector<int> const costs{9, 8, 7};
   std::vector<double> const wrong{0.3, 0.3, -0.3};
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(

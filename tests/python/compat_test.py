@@ -11,6 +11,7 @@ import unittest
 import unittest.mock
 
 import numpy as np
+import omnibal
 import rivals
 from drawn_lengths import drawn_lengths, flat
 from omnibal.compat import (
@@ -484,46 +485,45 @@ class ExpertPolicies(unittest.TestCase):
                 call()
 
 
-def llep_greedy(counts, ranks, factor):
-    """The copies and loads of LLEP's plan: experts with the most tokens first, and tokens above the
-    cap to the rank with the least assigned and pending tokens, up to its cap."""
-    local = len(counts) // ranks
-    cap = max(1, int(factor * (sum(counts) // ranks)))
-    loads = [sum(counts[r * local:(r + 1) * local]) for r in range(ranks)]
-    copies = 0
-    for expert in sorted(range(len(counts)), key=lambda e: -counts[e]):
-        home, left = expert // local, counts[expert]
-        loads[home] -= left
-        stays = max(0, min(left, cap - loads[home]))
-        loads[home] += stays
-        left -= stays
-        while left:
-            to = min((r for r in range(ranks) if r != home), key=lambda r: loads[r])
-            tokens = min(left, cap - loads[to]) if loads[to] < cap else left
-            loads[to] += tokens
-            left -= tokens
-            copies += 1
-    return copies, loads
-
-
 class Llep(unittest.TestCase):
     def test_fewer_copies_than_llep_under_its_cap(self):
-        random = np.random.RandomState(23)
-        ours, theirs = 0, 0
-        for sigma in (0.5, 1.0, 1.5):
-            for ranks, factor in ((8, 1.1), (32, 1.1), (32, 1.02)):
-                counts = (1000 * random.lognormal(0, sigma, 4 * ranks)).astype(int)
-                plan = llep.compute_llep_lpt_plan(counts, ranks, 1, 4, factor)
-                copies, loads = llep_greedy(counts.tolist(), ranks, factor)
-                ours += len(plan.weight_transfers)
-                theirs += copies
+        # The last number is the most copies over those of LLEP, for all 24 batches together.
+        for family, ranks, local, factor, most in (
+            ("sigma 0.5", 8, 4, 1.1, 0.975),
+            ("sigma 1.5", 8, 4, 1.1, 0.915),
+            ("sigma 1", 32, 4, 1.1, 0.86),
+            ("sigma 1.5", 32, 4, 1.02, 0.795),
+            ("bursts", 32, 4, 1.1, 0.885),
+            ("sigma 1.5", 64, 2, 1.1, 0.88),
+            ("sigma 1.5", 64, 4, 1.1, 0.86),
+            ("sigma 1.5", 64, 4, 1.02, 0.79),
+        ):
+            ours, theirs, bound = 0, 0, 0
+            for seed in range(24):
+                counts = self.batch(family, seed, local * ranks)
+                plan = llep.compute_llep_lpt_plan(counts, ranks, 1, local, factor)
+                copies, _ = rivals.llep_greedy(counts.tolist(), ranks, factor)
                 self.assertLessEqual(len(plan.weight_transfers), copies)
                 cap = int(factor * (int(counts.sum()) // ranks))
                 self.assertLessEqual(plan.gpu_loads.max(), cap)
-                self.check(plan, counts, ranks)
-        self.assertLess(ours, 0.95 * theirs)
+                self.check(plan, counts, ranks, local)
+                ours += len(plan.weight_transfers)
+                theirs += copies
+                bound += omnibal.spill_experts(
+                    counts, np.arange(counts.size) // local, ranks,
+                    max_overload=(cap + 0.5) / -(-int(counts.sum()) // ranks) - 1).fewest_copies
+            case = "%s, %d ranks, %g" % (family, ranks, factor)
+            self.assertLess(ours, most * theirs, case)
+            self.assertLessEqual(ours, 1.025 * bound, case)
 
-    def check(self, plan, counts, ranks):
+    def batch(self, family, seed, experts):
+        random = np.random.RandomState(seed)
+        if family == "bursts":
+            return (np.where(random.randint(0, 50, experts) == 0, 8, 1)
+                    * (1000 * random.lognormal(0, 0.7, experts)).astype(int))
+        return (1000 * random.lognormal(0, float(family.split()[1]), experts)).astype(int)
+
+    def check(self, plan, counts, ranks, local):
         # The ranges of each expert follow one another, and the lists are those of one plan.
         loads = np.zeros(ranks, dtype=int)
         for expert, parts in plan.lpt_plan.items():
@@ -534,8 +534,8 @@ class Llep(unittest.TestCase):
                 loads[rank] += end - start
         np.testing.assert_array_equal(loads, plan.gpu_loads)
         self.assertEqual(set(plan.lpt_plan), set(np.flatnonzero(counts).tolist()))
-        foreign = [(e, e // 4, *part) for e, parts in plan.lpt_plan.items() for part in parts
-                   if part[0] != e // 4]
+        foreign = [(e, e // local, *part) for e, parts in plan.lpt_plan.items() for part in parts
+                   if part[0] != e // local]
         self.assertEqual(sorted(foreign), [
             (t.expert_id, t.src_rank, t.dst_rank, t.token_start, t.token_end)
             for t in plan.weight_transfers])

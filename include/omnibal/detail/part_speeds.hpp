@@ -121,11 +121,14 @@ class part_speeds {
     std::string_view const argument = "options.speeds";
     if (given.size() > 1) check_size(function, argument, given.size(), parts, things);
     double largest = 0.0;
+    bool are_different = false;
     for (std::size_t k = 0; k != given.size(); ++k) {
       check_positive(function, argument, k, given[k]);
       largest = std::max(largest, given[k]);
+      are_different |= given[k] != given[0];
     }
-    if (given.size() < 2) return;
+    // The same value for all parts is the usual case, and rounding costs more than the comparison.
+    if (!are_different) return;
     int exponent = 0;
     static_cast<void>(std::frexp(largest, &exponent));
     std::int64_t divisor = 0;
