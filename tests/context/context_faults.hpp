@@ -65,6 +65,28 @@ struct context_question {
     std::uint32_t const last = first_rank + degree - 1;
     return first_rank / node == last / node || (first_rank % node == 0 && degree % node == 0);
   }
+  /// The bytes that each rank of a group has for samples.
+  [[nodiscard]] std::int64_t capacity(std::uint32_t first_rank, std::uint32_t degree) const {
+    auto const& capacities = options.capacities;
+    if (capacities.empty()) return options.capacity;
+    auto const first = capacities.begin() + first_rank;
+    return *std::min_element(first, first + degree);
+  }
+  /// The largest capacity of a group of a degree; -1 where no group may have it.
+  [[nodiscard]] std::int64_t max_capacity(std::uint32_t degree) const {
+    std::int64_t most = -1;
+    for (std::uint32_t first = 0; allows(degree) && first + degree <= ranks; ++first) {
+      if (may_start_at(first, degree)) most = std::max(most, capacity(first, degree));
+    }
+    return most;
+  }
+  /// True if a sample of this length fits into a group that may be.
+  [[nodiscard]] bool fits(std::int64_t length) const {
+    for (std::uint32_t degree = 1; degree <= ranks; ++degree) {
+      if (bytes(length, degree) <= max_capacity(degree)) return true;
+    }
+    return false;
+  }
   /// The time of the slowest rank of a group for what takes the fastest of all ranks one unit.
   [[nodiscard]] double slowness(std::uint32_t first_rank, std::uint32_t degree) const {
     auto const& speeds = options.speeds;
@@ -124,7 +146,9 @@ inline std::string micro_step_faults(context_question const& question,
     for (std::uint32_t const sample : plan.samples[g]) {
       bytes += question.bytes(question.lengths[sample], group.degree);
     }
-    if (bytes > question.options.capacity) return "a group above the capacity";
+    if (bytes > question.capacity(group.first_rank, group.degree)) {
+      return "a group above the capacity";
+    }
     double const time = question.time(plan.samples[g], group.degree, group.first_rank);
     if (!is_close(time, group.time)) return "a wrong time";
     longest = std::max(longest, group.time);

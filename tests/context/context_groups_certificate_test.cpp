@@ -40,6 +40,7 @@ class all_plans {
     std::vector<std::uint32_t> samples;
     std::uint32_t step = 0;
     std::uint32_t degree = 0;
+    std::int64_t bytes = 0;
   };
 
   void split(std::uint32_t sample) {
@@ -49,7 +50,7 @@ class all_plans {
       split(sample + 1);
       groups_[g].samples.pop_back();
     }
-    groups_.push_back({{sample}, 0, 0});
+    groups_.push_back({{sample}, 0, 0, 0});
     split(sample + 1);
     groups_.pop_back();
   }
@@ -70,8 +71,9 @@ class all_plans {
       for (std::uint32_t const sample : groups_[group].samples) {
         bytes += question_.bytes(question_.lengths[sample], degree);
       }
-      if (bytes > question_.options.capacity) continue;
+      if (bytes > question_.max_capacity(degree)) continue;
       groups_[group].degree = degree;
+      groups_[group].bytes = bytes;
       choose_degree(group + 1, steps);
     }
   }
@@ -100,6 +102,7 @@ class all_plans {
     std::uint32_t const degree = groups[at]->degree;
     for (std::uint32_t first = 0; first + degree <= question_.ranks; ++first) {
       if (!question_.may_start_at(first, degree)) continue;
+      if (groups[at]->bytes > question_.capacity(first, degree)) continue;
       auto const own = busy.begin() + first;
       if (std::find(own, own + degree, true) != own + degree) continue;
       double const time = question_.time(groups[at]->samples, degree, first);
@@ -169,7 +172,18 @@ context_question draw_question(omnibal::rng::engine& random) {
       question.options.speeds.push_back(static_cast<double>(number_between(random, 1, 4)));
     }
   }
+  if (number_between(random, 0, 2) == 0) {
+    for (std::uint32_t rank = 0; rank != question.ranks; ++rank) {
+      question.options.capacities.push_back(number_between(random, 1, 30));
+    }
+  }
   return question;
+}
+
+/// True if all values of a list are equal.
+template <class Value>
+bool is_even(std::vector<Value> const& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
 }
 
 TEST_CASE("plans of groups agree with all plans of small instances") {
@@ -187,14 +201,7 @@ TEST_CASE("plans of groups agree with all plans of small instances") {
       bool const is_said = plan.status == omnibal::solve_status::infeasible &&
                            fast.status == omnibal::solve_status::infeasible;
       if (!is_said) return "infeasible, and not said so";
-      std::int64_t const length = question.lengths[plan.sample];
-      for (std::uint32_t degree = 1; degree <= question.ranks; ++degree) {
-        if (question.allows(degree) &&
-            question.bytes(length, degree) <= question.options.capacity) {
-          return "the sample that is named fits";
-        }
-      }
-      return {};
+      return question.fits(question.lengths[plan.sample]) ? "the sample that is named fits" : "";
     }
     for (auto const* made : {&fast, &plan}) {
       std::string const found = test::context_faults(question, *made);
@@ -202,10 +209,9 @@ TEST_CASE("plans of groups agree with all plans of small instances") {
       if (made->lower_bound > best * (1 + 1e-9)) return "a bound above the optimum";
       if (made->makespan < best * (1 - 1e-9)) return "a plan below the optimum";
     }
-    auto const& speeds = question.options.speeds;
-    bool const is_even =
-        std::adjacent_find(speeds.begin(), speeds.end(), std::not_equal_to<>()) == speeds.end();
-    if (is_even && !plan.proven) return "not proven";
+    bool const has_equal_ranks =
+        is_even(question.options.speeds) && is_even(question.options.capacities);
+    if (has_equal_ranks && !plan.proven) return "not proven";
     if (plan.proven && !test::is_close(plan.makespan, best)) return "not the optimum";
     ++solved;
     double const gap = best > 0 ? fast.makespan / best - 1 : 0.0;

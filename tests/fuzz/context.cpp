@@ -56,9 +56,15 @@ test::context_question read_question(byte_reader& bytes) {
   bool const is_some = std::any_of(options.degrees.begin(), options.degrees.end(),
                                    [&](std::uint32_t degree) { return question.allows(degree); });
   if (!is_some) options.degrees.clear();
-  if (bytes.next() % 2 == 0) {
+  std::uint8_t const kind = bytes.next();
+  if (kind % 2 == 0) {
     for (std::uint32_t rank = 0; rank != question.ranks; ++rank) {
       options.speeds.push_back(1 + bytes.next() % 4);
+    }
+  }
+  if (kind % 8 > 5) {
+    for (std::uint32_t rank = 0; rank != question.ranks; ++rank) {
+      options.capacities.push_back(read_length(bytes) * 4 + 1);
     }
   }
   while (!bytes.empty() && question.lengths.size() < 300) {
@@ -71,12 +77,8 @@ void check_groups(byte_reader& bytes) {
   auto const question = read_question(bytes);
   auto const plan = question.plan();
   if (plan.status == omnibal::solve_status::infeasible) {
-    std::int64_t const length = question.lengths.at(plan.sample);
-    for (std::uint32_t degree = 1; degree <= question.ranks; ++degree) {
-      require(
-          !question.allows(degree) || question.bytes(length, degree) > question.options.capacity,
-          "context_groups refuses a sample that fits nowhere");
-    }
+    require(!question.fits(question.lengths.at(plan.sample)),
+            "context_groups refuses a sample that fits nowhere");
     return;
   }
   std::string const fault = test::context_faults(question, plan);

@@ -26,6 +26,9 @@ enum class group_placement {
 struct context_groups_options {
   /// The maximum number of bytes that the samples of a group may require on each of its ranks.
   std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
+  /// The capacity of each rank in bytes, which replaces `capacity`; empty for the same capacity of
+  /// all ranks. The samples of a group never exceed the capacity of any rank of the group.
+  std::vector<std::int64_t> capacities{};
   /// The degrees that groups may have, ascending. If the list is empty, these are all degrees of
   /// the table of costs. Degrees above the number of ranks are ignored. `powers_of_two` and
   /// `divisors` return such lists.
@@ -47,8 +50,8 @@ struct context_groups_options {
   /// ten with levels of length. If the best of these is more than 3 % above the bound, `normal`
   /// also tries some plans with each doubling of the least degree of all samples. `thorough` tries
   /// 36 more plans. For at most twelve samples `normal` also visits up to 20,000 nodes of a search
-  /// tree and `thorough` up to 10,000,000. Unless the tree has more nodes or speeds differ, the
-  /// plan is then proven to be the best. No plan is worse than a plan of less effort.
+  /// tree and `thorough` up to 10,000,000. Unless the tree has more nodes, or speeds or capacities
+  /// differ, the plan is then proven to be the best. No plan is worse than a plan of less effort.
   omnibal::effort effort = omnibal::effort::normal;
 };
 

@@ -82,20 +82,22 @@ inline void find_falling_runs(context_instance& instance) {
   return true;
 }
 
-/// Sets the least slowness of a group of each degree. Precondition: `is_chain` and
-/// `must_find_blocks` are set.
-inline void set_slowness_of_degrees(context_instance& instance) {
-  if (instance.has_equal_speeds()) return;
+/// Sets the least slowness and the largest capacity of a group of each degree, of which different
+/// windows may be the reason. Precondition: `is_chain` and `must_find_blocks` are set.
+inline void set_limits_of_degrees(context_instance& instance) {
   std::vector<rank_window> windows;
   for (context_degree& degree : instance.degrees) {
+    degree.capacity = instance.capacity;
+    if (instance.has_equal_ranks()) continue;
     list_windows(instance, degree.ranks, windows);
     degree.slowness = std::min_element(windows.begin(), windows.end())->slowness;
+    degree.capacity = max_capacity(windows);
   }
 }
 
 /// Writes the degrees that may be used, and the members that follow from them, to an instance with
-/// known ranks and speeds. `listed` are the degrees that the caller allows, or none for all
-/// degrees. Returns false if no degree may be used.
+/// known ranks, speeds and capacities. `listed` are the degrees that the caller allows, or none for
+/// all degrees. Returns false if no degree may be used.
 [[nodiscard]] inline bool select_degrees(context_instance& instance, context_cost const& cost,
                                          std::vector<std::uint32_t> const& listed,
                                          group_placement placement) {
@@ -110,7 +112,7 @@ inline void set_slowness_of_degrees(context_instance& instance) {
   instance.areas_ascend = do_areas_ascend(instance.degrees);
   instance.is_chain = is_divisor_chain(instance.degrees, instance.ranks_per_node);
   instance.must_find_blocks = placement == group_placement::blocks && !instance.is_chain;
-  set_slowness_of_degrees(instance);
+  set_limits_of_degrees(instance);
   find_falling_runs(instance);
   return true;
 }

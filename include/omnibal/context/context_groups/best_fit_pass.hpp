@@ -9,6 +9,7 @@
 #include <omnibal/context/context_groups/bucket_queue.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/micro_step_groups.hpp>
+#include <omnibal/context/context_groups/rank_windows.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
 #include <omnibal/detail/remaining_indices.hpp>
 
@@ -147,18 +148,21 @@ class best_fit_pass {
 
   /// Returns the index of the least degree, from `min_degree_index` on, with which a sample ends by
   /// the deadline on the fastest ranks; `none` if there are no ranks for it. If the free ranks are
-  /// too slow, degrees with at least twice the ranks are tried next.
+  /// too slow or have too little capacity, larger degrees are tried next. With equal capacities,
+  /// these have at least twice the ranks.
   [[nodiscard]] std::uint32_t degree_index_from(context_sample const& sample,
                                                 std::uint32_t min_degree_index) const {
     auto const& degrees = instance_.degrees;
     std::uint32_t d = instance_.first_in_time(sample, request_.deadline, min_degree_index);
-    if (instance_.has_equal_speeds()) return groups_.has_ranks_for(d) ? d : none;
+    if (instance_.has_equal_ranks()) return groups_.has_ranks_for(d) ? d : none;
     while (d != degrees.size()) {
+      rank_window const* const window = groups_.find_window(sample, d);
       bool const ends_in_time =
-          groups_.has_ranks_for(d) &&
-          instance_.time_alone(sample, d, groups_.slowness_of_next(d)) <= request_.deadline;
+          window != nullptr &&
+          instance_.time_alone(sample, d, window->slowness) <= request_.deadline;
       if (ends_in_time) return d;
-      std::uint32_t const ranks = degrees[d].ranks;
+      std::uint32_t const ranks = instance_.has_equal_capacities() ? degrees[d].ranks : 0;
+      ++d;
       while (d != degrees.size() && degrees[d].ranks / 2 < ranks) ++d;
     }
     return none;

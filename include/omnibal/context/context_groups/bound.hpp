@@ -19,8 +19,10 @@ namespace omnibal::inline v0::detail {
 /// are no fewer than on one rank, because the bytes of the samples of a group add up. All samples
 /// together must fit into the ranks in time, and into the memory of the micro-steps. A rank
 /// provides rank-seconds in proportion to its speed, and a group uses all of its ranks at the speed
-/// of the slowest one. If the longest samples have more bytes than k micro-steps hold, at least k +
-/// 1 micro-steps last as long as the shortest of these samples.
+/// of the slowest one. If capacities differ, a sample may have any degree from its least degree on,
+/// even if the sample does not fit on some of these degrees. If the longest samples have more bytes
+/// than k micro-steps hold, at least k + 1 micro-steps last as long as the shortest of these
+/// samples.
 class context_bound {
  public:
   /// Computes the bounds of an instance. Memory: 20 bytes for each sample, reused between calls.
@@ -49,8 +51,7 @@ class context_bound {
   /// Sets the least number of micro-steps that holds all bytes. Returns the least time of these
   /// micro-steps.
   double count_steps(context_instance const& instance, context_memory memory) {
-    double const step_bytes =
-        static_cast<double>(instance.ranks) * static_cast<double>(instance.capacity);
+    double const step_bytes = instance.total_capacity;
     double bytes = 0;
     double seconds = 0;
     min_steps_ = 0;

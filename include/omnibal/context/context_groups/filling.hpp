@@ -15,6 +15,7 @@
 #include <omnibal/context/context_groups/free_ranks.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/micro_step_groups.hpp>
+#include <omnibal/context/context_groups/rank_windows.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
 #include <omnibal/detail/remaining_indices.hpp>
 
@@ -107,7 +108,7 @@ class context_filling {
         .first = first,
         .end = level.end,
         .min_degree_index = level.target.min_degree_index,
-        .deadline = rounded_up(deadline_for(instance_.samples[first], level))};
+        .deadline = rounded_up(deadline_for(instance_.samples[first], groups, level))};
     place(groups, in_level, level);
     if (level.micro_steps_left <= 1) place_rest(groups, in_level, level, limit);
     double const longest = groups.load().longest;
@@ -124,14 +125,21 @@ class context_filling {
     if (level.micro_steps_left > 1) --level.micro_steps_left;
   }
 
-  /// Returns the deadline of a micro-step: its share of the remaining work, or the time of its
-  /// longest sample on as few ranks as the target allows.
-  [[nodiscard]] double deadline_for(context_sample const& longest, open_level const& level) const {
+  /// Returns the deadline of a micro-step without groups: its share of the remaining work, or the
+  /// time of its longest sample on as few ranks as the target allows. The longest sample can always
+  /// end by this deadline.
+  [[nodiscard]] double deadline_for(context_sample const& longest, micro_step_groups const& groups,
+                                    open_level const& level) const {
     level_target const& target = level.target;
     double const mean =
         level.area_left / (static_cast<double>(level.micro_steps_left) * instance_.total_speed);
     double const paced = target.pace * mean;
     double const deadline = std::max(target.longest, paced);
+    if (!instance_.has_equal_capacities()) {
+      double const needed = time_in_free_ranks(longest, groups, deadline, target.min_degree_index);
+      return std::max(
+          needed <= deadline ? needed : time_in_free_ranks(longest, groups, deadline, 0), paced);
+    }
     auto const degrees = instance_.degrees.size();
     std::uint32_t degree_index =
         instance_.first_in_time(longest, deadline, target.min_degree_index);
@@ -139,6 +147,22 @@ class context_filling {
     double const needed = degree_index == degrees ? instance_.min_time(longest)
                                                   : instance_.time_alone(longest, degree_index);
     return std::max(needed, paced);
+  }
+
+  /// Returns the time of a sample in a new group of the least degree, from `min_degree_index` on,
+  /// that ends by a deadline. If there is none, returns the least time; infinity if no degree has
+  /// the capacity.
+  [[nodiscard]] double time_in_free_ranks(context_sample const& sample,
+                                          micro_step_groups const& groups, double deadline,
+                                          std::uint32_t min_degree_index) const {
+    double least = std::numeric_limits<double>::infinity();
+    std::uint32_t d = std::max(sample.min_degree_index, min_degree_index);
+    for (; d != instance_.degrees.size() && least > deadline; ++d) {
+      rank_window const* const window = groups.find_window(sample, d);
+      if (window == nullptr) continue;
+      least = std::min(least, instance_.time_alone(sample, d, window->slowness));
+    }
+    return least;
   }
 
   /// Returns a deadline that rounding errors of times do not exceed.

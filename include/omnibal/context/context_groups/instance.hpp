@@ -41,6 +41,8 @@ struct context_degree {
   degree_time time{};
   /// The least slowness of a group of this degree.
   double slowness = 1;
+  /// The largest capacity of a group of this degree.
+  std::int64_t capacity = 0;
 };
 
 /// A sample of the step: its length, and its index in the list of the caller.
@@ -49,7 +51,8 @@ struct context_sample {
   double tokens = 0;
   double squares = 0;
   std::uint32_t index = 0;
-  /// The first degree on which the sample fits.
+  /// The first degree on which the sample fits. If capacities differ, the sample may not fit on
+  /// some larger degrees.
   std::uint32_t min_degree_index = 0;
 };
 
@@ -62,9 +65,13 @@ struct context_instance {
   std::vector<context_degree> degrees{};
   std::uint32_t ranks = 0;
   /// The slowness of each rank, which is the speed of the fastest rank over the speed of the rank;
-  /// empty if speeds are equal. A group is as slow as its slowest rank. The samples of a group take
-  /// their time on the fastest ranks times the slowness of the group.
+  /// empty if all ranks have the same speed and the same capacity. A group is as slow as its
+  /// slowest rank. The samples of a group take their time on the fastest ranks times the slowness
+  /// of the group.
   std::vector<double> slowness{};
+  /// The maximum number of bytes on each rank; empty if `slowness` is empty. A group has the
+  /// capacity of its rank with the smallest one.
+  std::vector<std::int64_t> capacities{};
   /// The slowness of the slowest rank.
   double max_slowness = 1;
   /// The sum of the speeds of all ranks over the speed of the fastest rank.
@@ -73,8 +80,10 @@ struct context_instance {
   std::uint32_t ranks_per_node = 0;
   /// The divisor of the number of micro-steps.
   std::uint32_t multiple = 1;
-  /// The maximum number of bytes on each rank of a group.
+  /// The largest and the smallest capacity of a rank, and the sum of all capacities.
   std::int64_t capacity = 0;
+  std::int64_t min_capacity = 0;
+  double total_capacity = 0;
   /// The fixed time of each micro-step.
   double micro_step_time = 0;
   /// The least fixed time of a group. Each micro-step with samples adds this time once.
@@ -102,7 +111,9 @@ struct context_instance {
            static_cast<double>(steps) * min_fixed_time;
   }
 
-  [[nodiscard]] bool has_equal_speeds() const { return slowness.empty(); }
+  /// Returns true if all ranks have the same speed and the same capacity.
+  [[nodiscard]] bool has_equal_ranks() const { return slowness.empty(); }
+  [[nodiscard]] bool has_equal_capacities() const { return min_capacity == capacity; }
   /// Returns true if a group of d ranks starts at a multiple of d.
   [[nodiscard]] bool is_on_blocks() const { return is_chain || must_find_blocks; }
 

@@ -136,8 +136,7 @@ class length_levels {
   [[nodiscard]] level_choice choose_degree(context_instance const& instance, length_cut const& from,
                                            length_cut const& to,
                                            std::uint32_t min_degree_index) const {
-    double const step_bytes =
-        static_cast<double>(instance.ranks) * static_cast<double>(instance.capacity);
+    double const step_bytes = instance.total_capacity;
     double const bytes = to.bytes - from.bytes;
     double const steps = bytes > step_bytes ? std::ceil(bytes / step_bytes) : 1;
     double const fixed = steps * instance.fixed_time(1);

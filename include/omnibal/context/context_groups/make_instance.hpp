@@ -41,6 +41,12 @@ inline void check_context_arguments(std::size_t ranks, context_cost const& cost,
   check_positive(name, "ranks", ranks);
   check_number(name, "ranks", ranks);
   check_weight(name, "options.capacity", options.capacity);
+  if (!options.capacities.empty()) {
+    check_size(name, "options.capacities", options.capacities.size(), ranks, "ranks");
+  }
+  for (std::size_t rank = 0; rank != options.capacities.size(); ++rank) {
+    check_positive(name, "options.capacities", rank, options.capacities[rank]);
+  }
   check_positive(name, "options.multiple", options.multiple);
   if (options.multiple > max_context_multiple) {
     throw_invalid(name, "options.multiple is ", options.multiple, ", must be at most ",
@@ -78,6 +84,33 @@ inline void set_speeds(context_instance& instance, std::vector<double> const& gi
   }
 }
 
+/// Sets the capacities of all ranks. Precondition: `set_speeds` was called. If only speeds or only
+/// capacities differ, the lists of both are complete.
+inline void set_capacities(context_instance& instance, context_groups_options const& options) {
+  auto const& given = options.capacities;
+  instance.capacity = instance.min_capacity = options.capacity;
+  if (!given.empty()) {
+    auto const [smallest, largest] = std::minmax_element(given.begin(), given.end());
+    instance.min_capacity = *smallest;
+    instance.capacity = *largest;
+  }
+  instance.capacities.clear();
+  instance.total_capacity =
+      static_cast<double>(instance.ranks) * static_cast<double>(instance.capacity);
+  if (instance.has_equal_capacities()) {
+    if (!instance.has_equal_ranks()) {
+      instance.capacities.assign(instance.ranks, instance.capacity);
+    }
+    return;
+  }
+  instance.capacities = given;
+  instance.total_capacity = 0;
+  for (std::int64_t const capacity : given) {
+    instance.total_capacity += static_cast<double>(capacity);
+  }
+  if (instance.has_equal_ranks()) instance.slowness.assign(instance.ranks, 1);
+}
+
 /// Writes the whole instance of a call from checked arguments. Throws if the options and the ranks
 /// allow no degree. Returns the first sample by index that fits on no degree, if there is one; then
 /// the instance is not complete. `sorting` is scratch memory.
@@ -87,10 +120,10 @@ inline void set_speeds(context_instance& instance, std::vector<double> const& gi
     context_instance& instance) {
   instance.ranks = static_cast<std::uint32_t>(ranks);
   set_speeds(instance, options.speeds);
+  set_capacities(instance, options);
   // Without nodes each rank is a node, and every group consists of whole nodes.
   instance.ranks_per_node = std::max<std::uint32_t>(1, options.ranks_per_node);
   instance.multiple = options.multiple;
-  instance.capacity = options.capacity;
   instance.micro_step_time = cost.micro_step;
   if (!select_degrees(instance, cost, options.degrees, options.placement)) {
     throw_invalid(

@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups/free_ranks.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/rank_windows.hpp>
 #include <omnibal/context/context_groups/schedule.hpp>
 
 #include <algorithm>
@@ -58,14 +59,20 @@ class micro_step_groups {
   [[nodiscard]] bool are_ranks_left() const { return !ranks_.empty(); }
 
   /// Returns true if a group of a degree can be opened. `degree_index` may be the number of
-  /// degrees.
+  /// degrees. Precondition: all ranks have the same speed and the same capacity.
   [[nodiscard]] bool has_ranks_for(std::uint32_t degree_index) const {
     return degree_index != instance_.degrees.size() && ranks_.has(degree_index);
   }
 
-  /// Returns the slowness of the next group of a degree. Precondition: there are ranks for it.
-  [[nodiscard]] double slowness_of_next(std::uint32_t degree_index) const {
-    return ranks_.slowness_of_next(degree_index);
+  /// Returns the ranks of a new group of a degree that has the capacity for a sample; nullptr if
+  /// there are none. Precondition: speeds or capacities differ.
+  [[nodiscard]] rank_window const* find_window(context_sample const& sample,
+                                               std::uint32_t degree_index) const {
+    // Equal capacities hold the sample on its least degree, and therefore on all larger ones.
+    if (instance_.has_equal_capacities()) return ranks_.find_window(degree_index, 0);
+    std::int64_t const bytes = bytes_of(sample, degree_index);
+    if (bytes > instance_.capacity) throw_growing(sample, degree_index, bytes);
+    return ranks_.find_window(degree_index, bytes);
   }
 
   [[nodiscard]] std::int64_t bytes_of(context_sample const& sample,
@@ -79,17 +86,17 @@ class micro_step_groups {
     groups_[group].bytes += bytes;
   }
 
-  /// Opens a group for a sample. Precondition: there are ranks for the degree.
+  /// Opens a group for a sample. Precondition: there are ranks for the degree and the sample.
   [[nodiscard]] std::uint32_t open(context_sample const& sample, std::uint32_t degree_index) {
     std::int64_t const bytes = bytes_of(sample, degree_index);
     if (bytes > instance_.capacity) throw_growing(sample, degree_index, bytes);
-    double const slowness = slowness_of_next(degree_index);
+    rank_window const window = ranks_.take(degree_index, bytes);
     groups_.push_back({.micro_step = micro_step_,
                        .degree_index = degree_index,
-                       .first_rank = ranks_.take(degree_index),
-                       .time = instance_.time_alone(sample, degree_index, slowness),
-                       .bytes = bytes,
-                       .slowness = slowness});
+                       .first_rank = window.first_rank,
+                       .time = instance_.time_alone(sample, degree_index, window.slowness),
+                       .bytes = bytes + (instance_.capacity - window.capacity),
+                       .slowness = window.slowness});
     return end() - 1;
   }
 

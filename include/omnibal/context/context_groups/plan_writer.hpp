@@ -42,7 +42,7 @@ class context_plan_writer {
         schedule_(schedule),
         buffers_(buffers),
         plan_(plan),
-        moves_groups_(instance.is_chain && instance.has_equal_speeds()) {}
+        moves_groups_(instance.is_chain && instance.has_equal_ranks()) {}
 
   /// Writes the plan. Precondition: the plan is empty except for its lower bound.
   void run() {

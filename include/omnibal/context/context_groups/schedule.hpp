@@ -34,7 +34,9 @@ struct level_work {
   double area = 0;
 };
 
-/// A group of ranks in a micro-step. `time` lacks the least fixed time of all degrees.
+/// A group of ranks in a micro-step. `time` lacks the least fixed time of all degrees. `bytes`
+/// includes the bytes that the group has less than the largest capacity of all ranks, so that each
+/// group has room up to that capacity.
 struct filled_group {
   std::uint32_t micro_step = 0;
   std::uint32_t degree_index = 0;

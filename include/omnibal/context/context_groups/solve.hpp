@@ -47,15 +47,15 @@ inline void clear_plan(context_plan& plan) {
   plan.sample = plan.min_degree = 0;
 }
 
-/// Improves a schedule of few samples on ranks of equal speed. Returns true if the schedule is then
-/// proven to be optimal.
+/// Improves a schedule of few samples on ranks of equal speed and capacity. Returns true if the
+/// schedule is then proven to be optimal.
 inline bool run_branch_and_bound(context_instance const& instance, context_bound const& bound,
                                  context_memory memory, effort search_effort,
                                  context_schedule& schedule) {
   constexpr by_effort<std::uint64_t> levels{.fast = 0, .normal = 20'000, .thorough = 10'000'000};
   std::uint64_t const max_nodes = levels[search_effort];
   if (max_nodes == 0 || instance.samples.size() > max_exact_samples) return false;
-  if (!instance.has_equal_speeds()) return false;
+  if (!instance.has_equal_ranks()) return false;
   return context_exact(instance, bound, memory, schedule).run(max_nodes);
 }
 

@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 #include <omnibal/context/context_groups/keyed_indices.hpp>
+#include <omnibal/context/context_groups/rank_windows.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -68,7 +69,7 @@ inline bool set_min_degree(context_instance const& instance, context_memory memo
       throw_memory(sample.length, degree, bytes,
                    "must not be above that with fewer ranks, which is " + to_text(before));
     }
-    if (bytes <= instance.capacity) {
+    if (bytes <= instance.degrees[d].capacity) {
       sample.min_degree_index = d;
       return true;
     }
@@ -77,11 +78,17 @@ inline bool set_min_degree(context_instance const& instance, context_memory memo
   return false;
 }
 
-/// Returns the least degree, allowed or not, on which a length fits; 0 if it fits on none.
+/// Returns the least degree, allowed or not, on which a length fits; 0 if it fits on none. Degrees
+/// above the number of ranks have the smallest capacity of all ranks.
 [[nodiscard]] inline std::uint32_t min_named_degree(context_instance const& instance,
                                                     context_memory memory, std::int64_t length) {
+  std::vector<rank_window> windows;
   for (std::uint32_t degree = 1; degree <= max_named_degree; ++degree) {
-    if (memory(length, degree) <= instance.capacity) return degree;
+    std::int64_t const bytes = memory(length, degree);
+    if (bytes <= instance.min_capacity) return degree;
+    if (bytes > instance.capacity || degree > instance.ranks) continue;
+    list_windows(instance, degree, windows);
+    if (bytes <= max_capacity(windows)) return degree;
   }
   return 0;
 }
@@ -89,13 +96,13 @@ inline bool set_min_degree(context_instance const& instance, context_memory memo
 /// Sets the least degrees of all samples. Returns the first sample by index that fits on no degree.
 [[nodiscard]] inline std::optional<misfit_sample> set_min_degrees(context_instance& instance,
                                                                   context_memory memory) {
-  std::optional<misfit_sample> first;
+  context_sample const* first = nullptr;
   for (context_sample& sample : instance.samples) {
     if (set_min_degree(instance, memory, sample)) continue;
-    if (first && first->index < sample.index) continue;
-    first = {sample.index, min_named_degree(instance, memory, sample.length)};
+    if (first == nullptr || first->index > sample.index) first = &sample;
   }
-  return first;
+  if (first == nullptr) return std::nullopt;
+  return misfit_sample{first->index, min_named_degree(instance, memory, first->length)};
 }
 
 }  // namespace omnibal::inline v0::detail
