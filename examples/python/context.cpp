@@ -25,6 +25,7 @@ namespace contexts {
 namespace py = pybind11;
 using convert::count_of;
 using convert::integer_list;
+using convert::limit_list;
 using convert::reject;
 using convert::released;
 using convert::speed_array;
@@ -92,7 +93,7 @@ omnibal::group_placement to_placement(std::string const& name, std::string const
 
 context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::object const& cost,
                             double micro_step, std::int64_t bytes_per_token,
-                            std::optional<std::int64_t> capacity, py::object const& degrees,
+                            py::object const& capacity, py::object const& degrees,
                             std::int64_t ranks_per_node, std::string const& placement,
                             py::object const& speeds, std::int64_t multiple,
                             std::string const& effort) {
@@ -108,10 +109,13 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
     costs.degrees.push_back({numbers.at(d, 0), numbers.at(d, 1), numbers.at(d, 2)});
   }
   omnibal::context_groups_options options;
-  if (capacity && bytes_per_token == 0) {
+  if (!capacity.is_none() && bytes_per_token == 0) {
     reject(name, "capacity is given, but bytes_per_token is 0: every sample has 0 bytes");
   }
-  if (capacity) options.capacity = *capacity;
+  limit_list const limits(name, "capacity", capacity);
+  auto const capacities = limits.values();
+  if (capacities.size() == 1) options.capacity = capacities.front();
+  if (capacities.size() > 1) options.capacities.assign(capacities.begin(), capacities.end());
   options.degrees = to_indices(name, "degrees", degrees);
   options.ranks_per_node = small_count(name, "ranks_per_node", ranks_per_node);
   options.placement = to_placement(name, placement);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context_faults.hpp"
+#include "error_text.hpp"
 
 #include <omnibal/context/context_groups.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include <catch.hpp>
@@ -141,6 +143,30 @@ TEST_CASE("ranks of different speed end together", "[context]") {
     // Neighbors whose speeds all differ wait for each other, which the bound does not know.
     CHECK(plan.makespan <= (speeds == all_differ ? 1.15 : 1.03) * plan.lower_bound);
   }
+}
+
+TEST_CASE("a plan with a capacity for each rank", "[context]") {
+  context_question question = mixed_question(64 * 16, 16, 16);
+  question.options.capacity = 400'000;
+  auto const same = question.plan();
+  question.options.capacities.assign(16, 400'000);
+  question.options.capacity = 1;
+  CHECK(question.plan() == same);
+
+  // Half of the ranks have twice the memory, which costs no time.
+  std::fill_n(question.options.capacities.begin(), 8, 800'000);
+  auto const mixed = question.plan();
+  CHECK(context_faults(question, mixed) == "");
+  CHECK(mixed.makespan <= 1.01 * same.makespan);
+
+  question.options.capacities = {400'000, 400'000};
+  auto const text = [&] {
+    return test::error_text<std::invalid_argument>([&] { static_cast<void>(question.plan()); });
+  };
+  CHECK(text() == "omnibal::context_groups: options.capacities has 2 values for 16 ranks");
+  question.options.capacities.assign(16, 400'000);
+  question.options.capacities[3] = 0;
+  CHECK(text() == "omnibal::context_groups: options.capacities[3] is 0, must be positive");
 }
 
 TEST_CASE("mixtures of speeds are close to the bound on average", "[context]") {

@@ -561,6 +561,12 @@ class Planning(unittest.TestCase):
             ranks = [r for g in groups
                      for r in range(plan.first_ranks[g], plan.first_ranks[g] + plan.degrees[g])]
             self.assertEqual(len(set(ranks)), len(ranks))
+        of_ranks = [16_000] * 16
+        self.assertEqual(
+            omnibal.context_groups(lengths, 16, cost, bytes_per_token=1, capacity=of_ranks).digest,
+            plan.digest)
+        with self.assertRaisesRegex(ValueError, "options.capacities has 2 values for 16 ranks"):
+            omnibal.context_groups(lengths, 16, cost, bytes_per_token=1, capacity=[16_000] * 2)
         none = omnibal.context_groups(lengths, 2, cost, bytes_per_token=1, capacity=16_000)
         self.assertEqual((none.status, none.sample, none.min_degree), ("infeasible", 0, 7))
 

@@ -4170,7 +4170,7 @@ def context_groups(
     *,
     micro_step: float = 0.0,
     bytes_per_token: int = 0,
-    capacity: Optional[int] = None,
+    capacity: Optional[Limits] = None,
     degrees: Optional[Integers] = None,
     ranks_per_node: int = 0,
     placement: Literal["anywhere", "blocks"] = "anywhere",
@@ -4188,7 +4188,7 @@ def context_groups(
             their squares.
         micro_step: the time that each micro-step adds.
         bytes_per_token: the bytes of a token; the ranks of a group share the tokens of a sample.
-        capacity: the limit of the bytes of a rank. Default: none.
+        capacity: the limit of the bytes of a rank: a number, or one for each rank. Default: none.
         degrees: the numbers of ranks that groups may have. Default: all.
         ranks_per_node: the ranks of a node, which groups do not leave if they fit. Default: 0, one
             node.

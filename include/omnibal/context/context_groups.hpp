@@ -58,7 +58,8 @@ struct context_groups_fn {
   /// - `lengths`: the lengths of all samples of the step, in tokens.
   /// - `cost`: the times of groups of each degree. Times need not fall as the degree grows.
   /// - `memory(length, degree)`: the bytes that a sample requires on each rank of its group. The
-  ///   bytes of the samples of a group add up and never exceed `options.capacity`. The bytes must
+  ///   bytes of the samples of a group add up and never exceed `options.capacity`, or with
+  ///   `options.capacities` the capacity of any rank of the group. The bytes must
   ///   not grow with the degree. All d ranks together must require no fewer bytes than one rank
   ///   would; the search also calls `memory(length, 1)`.
   ///
@@ -82,28 +83,31 @@ struct context_groups_fn {
   /// rank has another speed, the terms of tokens and squares are multiplied by the speed of the
   /// fastest rank over that speed; fixed times are not. A new group gets the fastest free ranks of
   /// its size, so that degrees of a chain are still on blocks, but not in descending order. Equal
-  /// speeds give the plan without speeds.
+  /// speeds give the plan without speeds. With `options.capacities`, these are the fastest free
+  /// ranks with room for the first sample of the group, and of equally fast ranks those with the
+  /// smallest capacity. Equal capacities give the plan of one capacity.
   ///
   /// Preconditions: lengths are from 0 to 2^32 - 1; `options.ranks_per_node` divides `ranks`.
   /// Complexity: normally ten to twenty fillings, and about ten more for each doubling of the
   /// degree if these are far from the bound. A filling is nearly linear in samples and degrees in
   /// use. It is linear in samples times degrees if times jump up and down from degree to degree.
   /// With `blocks` and no chain, a filling also searches the free ranks of a micro-step for each
-  /// sample. With different speeds, a micro-step also requires time linear in ranks times degrees
-  /// in use on blocks, and in ranks times the sum of the degrees elsewhere. Memory: about 200 bytes
-  /// for each sample and 600 for each degree in use, in the workspace if one is given. With
-  /// different speeds, 16 bytes for each rank and degree in use are added, and small allocations in
-  /// each call. Determinism: run-to-run, and the same on all ranks that run the same program;
-  /// `digest()` identifies the plan. Errors: `std::invalid_argument` if there are no ranks, if no
-  /// degree may be used, or if degrees do not ascend or the table lacks one. It is also thrown if a
-  /// time is negative, zero or not finite, if a memory is negative or grows with the degree, and if
-  /// a number violates a precondition. It is thrown as well if there are several speeds and not one
-  /// for each rank, or if a speed is not positive, not finite, or below 2^-31 of the largest speed.
-  /// Further errors: `std::length_error` if there are more than 2^32 - 1 samples;
-  /// `std::overflow_error` if times exceed the range of numbers. A sample that fits on no degree is
-  /// no error: the status says so. Sources: the problem is from FlexSP (Wang et al., ASPLOS 2025);
-  /// malleable jobs are from Turek, Wolf and Yu, "Approximate algorithms for scheduling
-  /// parallelizable tasks", 1992, and Ludwig and Tiwari, 1994.
+  /// sample. With different speeds or capacities, a micro-step also requires time linear in ranks
+  /// times degrees in use, for each different capacity, on blocks, and in ranks times the sum of
+  /// the degrees elsewhere. Memory: about 200 bytes for each sample and 600 for each degree in use,
+  /// in the workspace if one is given. With different speeds or capacities, 24 bytes for each rank
+  /// and degree in use are added, and small allocations in each call. Determinism: run-to-run, and
+  /// the same on all ranks that run the same program; `digest()` identifies the plan. Errors:
+  /// `std::invalid_argument` if there are no ranks, if no degree may be used, or if degrees do not
+  /// ascend or the table lacks one. It is also thrown if a time is negative, zero or not finite, if
+  /// a memory is negative or grows with the degree, and if a number violates a precondition. It is
+  /// thrown as well if there are several speeds and not one for each rank, or if a speed is not
+  /// positive, not finite, or below 2^-31 of the largest speed. Further errors: `std::length_error`
+  /// if there are more than 2^32 - 1 samples; `std::overflow_error` if times exceed the range of
+  /// numbers. A sample that fits on no degree is no error: the status says so. Sources: the problem
+  /// is from FlexSP (Wang et al., ASPLOS 2025); malleable jobs are from Turek, Wolf and Yu,
+  /// "Approximate algorithms for scheduling parallelizable tasks", 1992, and Ludwig and Tiwari,
+  /// 1994.
   template <sample_range Lengths, context_bytes Memory>
     requires std::integral<std::ranges::range_value_t<Lengths const>>
   [[nodiscard]] context_plan operator()(Lengths const& lengths, std::size_t ranks,
