@@ -3,6 +3,7 @@
 #include "exchange.hpp"
 #include "results.hpp"
 
+#include <omnibal/check.hpp>
 #include <omnibal/context/context_cost.hpp>
 #include <omnibal/context/context_exchange.hpp>
 #include <omnibal/context/context_groups.hpp>
@@ -115,7 +116,11 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
   limit_list const limits(name, "capacity", capacity);
   auto const capacities = limits.values();
   if (capacities.size() == 1) options.capacity = capacities.front();
-  if (capacities.size() > 1) options.capacities.assign(capacities.begin(), capacities.end());
+  auto const wanted = count_of(name, "ranks", ranks);
+  if (capacities.size() > 1) {
+    omnibal::detail::check_size(name, "capacity", capacities.size(), wanted, "ranks");
+    options.capacities.assign(capacities.begin(), capacities.end());
+  }
   options.degrees = to_indices(name, "degrees", degrees);
   options.ranks_per_node = small_count(name, "ranks_per_node", ranks_per_node);
   options.placement = to_placement(name, placement);
@@ -124,7 +129,6 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
   options.speeds.assign(values.begin(), values.end());
   options.multiple = small_count(name, "multiple", multiple);
   options.effort = convert::to_effort(name, effort);
-  auto const wanted = count_of(name, "ranks", ranks);
   auto plan = released([&] {
     return arrays::context_groups(list.values(), wanted, costs, bytes_per_token, options);
   });

@@ -565,7 +565,7 @@ class Planning(unittest.TestCase):
         self.assertEqual(
             omnibal.context_groups(lengths, 16, cost, bytes_per_token=1, capacity=of_ranks).digest,
             plan.digest)
-        with self.assertRaisesRegex(ValueError, "options.capacities has 2 values for 16 ranks"):
+        with self.assertRaisesRegex(ValueError, "capacity has 2 values for 16 ranks"):
             omnibal.context_groups(lengths, 16, cost, bytes_per_token=1, capacity=[16_000] * 2)
         none = omnibal.context_groups(lengths, 2, cost, bytes_per_token=1, capacity=16_000)
         self.assertEqual((none.status, none.sample, none.min_degree), ("infeasible", 0, 7))
