@@ -44,7 +44,6 @@ inline constexpr char const* epoch_text =
     "Yields the rest of the epoch, or the next epoch if this one is done.";
 inline constexpr char const* epoch_length_text =
     "The number of steps that an iteration yields: the rest of the epoch, or the next epoch if "
-    "this "
-    "one is done.";
+    "this one is done.";
 
 }  // namespace iterations
