@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -38,8 +39,8 @@ using fields::field;
 using integers = std::vector<std::int64_t>;
 using words = std::vector<std::string>;
 
-/// The number, the tokens and the sum of the squares of the documents of a micro-batch. If the model
-/// has a window, also its tokens and the sum of the squares within it.
+/// The number, the tokens and the sum of the squares of the documents of a micro-batch. If the
+/// model has a window, also its tokens and the sum of the squares within it.
 using document_sums = integers;
 
 /// A step as Python gives it. If it has `lengths`, the micro-batch has documents of these lengths;
@@ -53,6 +54,7 @@ struct configuration {
   training_step step{};
   std::optional<document_sums> largest{};
   std::int64_t token_capacity = 0;
+  std::int64_t offload_percent = 0;
   double padding = 0;
   omnibal::step_prediction prediction{};
 
@@ -114,11 +116,11 @@ words const cut_words{"even", "balanced"};
 words const schedule_words{"1f1b", "interleaved"};
 words const choice_words{"tensor_parallel", "pipeline_parallel", "context_parallel",
                          "expert_parallel", "schedule",          "micro_batch",
-                         "recompute",       "sharding"};
+                         "recompute",       "sharding",          "offload"};
 words const reason_words{"memory", "computation", "bubble", "links", "padding"};
 /// The parts of a step in the order of `step_seconds::parts`.
-words const part_words{"matmul",   "attention", "memory", "tensor",    "context",  "expert",
-                       "transfer", "launch",    "bubble", "gradients", "optimizer"};
+words const part_words{"matmul",   "attention", "memory", "tensor", "context",   "expert",
+                       "transfer", "offload",   "launch", "bubble", "gradients", "optimizer"};
 
 template <class Value>
 [[nodiscard]] std::string const& word(words const& list, Value value) {
@@ -127,9 +129,10 @@ template <class Value>
 
 /// Returns a text with the names of Python in the place of the names of C++.
 [[nodiscard]] std::string in_python(std::string text) {
-  constexpr std::array<std::array<char const*, 2>, 9> names{{
+  constexpr std::array<std::array<char const*, 2>, 10> names{{
       {"step.degrees.sequence", "step.context"},
       {"step.degrees.", "step."},
+      {"step.offload.", "step.offload_"},
       {"data * sequence", "data * context"},
       {": sequence ", ": context "},
       {"data.", ""},
@@ -252,6 +255,11 @@ template <class Member>
               }};
 }
 
+/// Returns a functor from a step to a member of its offload.
+[[nodiscard]] auto of_offload(double omnibal::activation_offload::*member) {
+  return [member](auto& self) -> auto& { return self.of.offload.*member; };
+}
+
 /// Returns a functor from a step to a member of the step of the library.
 template <class Value>
 [[nodiscard]] auto of_step(Value omnibal::training_step::*member) {
@@ -288,6 +296,10 @@ template <class Value>
       number("chunks", of_step(&step::chunks)),
       list_field("boundaries", 0, of_step(&step::boundaries)),
       choice("recompute", of_step(&step::recomputed), recompute_words),
+      fields::number_field<training_step>("offload_share",
+                                          of_offload(&omnibal::activation_offload::share)),
+      fields::number_field<training_step>(
+          "offload_bytes_per_second", of_offload(&omnibal::activation_offload::bytes_per_second)),
       choice("sharding", of_degrees(&degrees::sharding), sharding_words),
       choice("norms", of_degrees(&degrees::norms), norm_words),
       choice("precision", of_step(&step::precision), precision_words),
@@ -405,6 +417,7 @@ void check_experts(std::string const& function, models::model const& model,
   return {.step = {.of = given.step, .lengths = {}},
           .largest = given.token_capacity == 0 ? std::nullopt : sums_of(given.largest),
           .token_capacity = given.token_capacity,
+          .offload_percent = given.offload_percent,
           .padding = given.padding,
           .prediction = given.prediction};
 }
@@ -450,11 +463,13 @@ configuration_plan plan_configuration(
     py::object const& tensor_parallel, py::object const& pipeline_parallel,
     py::object const& virtual_pipeline, py::object const& context_parallel,
     py::object const& expert_parallel, py::object const& micro_batch_sizes,
-    py::object const& token_capacities, py::object const& recompute, py::object const& sharding,
-    py::object const& norms, py::object const& cuts, std::string const& precision,
-    py::object const& bytes, std::int64_t reduced_bytes, std::int64_t gathered_bytes,
-    std::int64_t bucket_bytes, std::string const& layer_communication,
-    std::string const& gradient_communication, std::int64_t runners_up, std::int64_t predictions) {
+    py::object const& token_capacities, py::object const& recompute,
+    double offload_bytes_per_second, std::optional<std::int64_t> host_memory_bytes,
+    py::object const& offload_percent, py::object const& sharding, py::object const& norms,
+    py::object const& cuts, std::string const& precision, py::object const& bytes,
+    std::int64_t reduced_bytes, std::int64_t gathered_bytes, std::int64_t bucket_bytes,
+    std::string const& layer_communication, std::string const& gradient_communication,
+    std::int64_t runners_up, std::int64_t predictions) {
   std::string const name = "plan_configuration";
   auto const numbers = [&](char const* argument, py::object const& given) {
     return fields::to_integers(name, argument, given);
@@ -483,6 +498,9 @@ configuration_plan plan_configuration(
       .token_capacities = numbers("token_capacities", token_capacities),
       .recompute = fields::to_words<omnibal::recompute_choice>(name, "recompute", recompute,
                                                                recompute_words),
+      .offload_bytes_per_second = offload_bytes_per_second,
+      .host_memory_bytes = host_memory_bytes.value_or(std::numeric_limits<std::int64_t>::max()),
+      .offload_percent = numbers("offload_percent", offload_percent),
       .sharding =
           fields::to_words<omnibal::sharded_state>(name, "sharding", sharding, sharding_words),
       .norms = fields::to_words<omnibal::norm_regions>(name, "norms", norms, norm_words),
@@ -530,6 +548,9 @@ template <class Member>
 [[nodiscard]] py::array peak_bytes_of(omnibal::step_prediction const& self) {
   return convert::to_array(integers(self.peak_bytes));
 }
+[[nodiscard]] py::array host_bytes_of(omnibal::step_prediction const& self) {
+  return convert::to_array(integers(self.host_bytes));
+}
 
 [[nodiscard]] py::dict to_dict(omnibal::step_prediction const& self) {
   py::dict result;
@@ -540,6 +561,7 @@ template <class Member>
   result["backward_seconds"] =
       pass_seconds(self, &omnibal::stage_time<double>::backward).attr("tolist")();
   result["peak_bytes"] = self.peak_bytes;
+  result["host_bytes"] = self.host_bytes;
   return result;
 }
 
@@ -560,11 +582,13 @@ template <class Member>
   result["chunks"] = step.chunks;
   result["boundaries"] = step.boundaries;
   result["recompute"] = word(recompute_words, step.recomputed);
+  result["offload_percent"] = self.offload_percent;
   result["sharding"] = word(sharding_words, degrees.sharding);
   result["norms"] = word(norm_words, degrees.norms);
   result["seconds"] = self.prediction.total();
   result["parts"] = parts_of(self.prediction);
   result["peak_bytes"] = self.prediction.peak_bytes;
+  result["host_bytes"] = self.prediction.host_bytes;
   return result;
 }
 
@@ -635,6 +659,9 @@ template <class T>
   add("data ", step.degrees.data);
   result.push_back("micro-batch " + std::to_string(self.micro_batch()));
   result.push_back("recompute " + word(recompute_words, step.recomputed));
+  if (self.offload_percent != 0) {
+    result.push_back("offload " + std::to_string(self.offload_percent) + " %");
+  }
   result.push_back("sharding " + word(sharding_words, step.degrees.sharding));
   return result;
 }
@@ -717,6 +744,8 @@ void define_prediction(py::module_& module) {
           "The seconds of a backward pass on each virtual stage, with transfers, float64.")
       .def_property_readonly("peak_bytes", &peak_bytes_of,
                              "The most bytes that a device of each stage needs, int64.")
+      .def_property_readonly("host_bytes", &host_bytes_of,
+                             "The most bytes that a device of each stage offloads, int64.")
       .def(
           "to_dict", [](step_prediction const& self) { return to_dict(self); },
           docstrings::StepPrediction_to_dict)
@@ -727,14 +756,15 @@ void define_prediction(py::module_& module) {
            })
       .def("__repr__", [](step_prediction const& self) { return to_repr(self); });
   convert::add_pickle(
-      type, 4,
+      type, 5,
       [](step_prediction const& self) {
         std::vector<double> parts;
         for (auto const part : omnibal::step_seconds::parts()) {
           parts.push_back(self.seconds.*part);
         }
         return py::make_tuple(parts, pass_seconds(self, &pass::forward),
-                              pass_seconds(self, &pass::backward), self.peak_bytes);
+                              pass_seconds(self, &pass::backward), self.peak_bytes,
+                              self.host_bytes);
       },
       [](py::tuple const& state) {
         step_prediction result;
@@ -750,6 +780,7 @@ void define_prediction(py::module_& module) {
           result.passes.push_back({forward[i], backward[i], 0.0});
         }
         result.peak_bytes = state[3].cast<integers>();
+        result.host_bytes = state[4].cast<integers>();
         return result;
       });
 }
@@ -791,6 +822,8 @@ void define_configuration(py::module_& module) {
       [](self_type self) { return self.prediction.total(); });
   add("peak_bytes", "The most bytes that a device of each stage needs, int64.",
       [](self_type self) { return peak_bytes_of(self.prediction); });
+  add("host_bytes", "The most bytes that a device of each stage offloads, int64.",
+      [](self_type self) { return host_bytes_of(self.prediction); });
   type.def_readonly("step", &configuration::step, "The TrainingStep, for predict_step.")
       .def_readonly("prediction", &configuration::prediction, "The StepPrediction.")
       .def_readonly("largest", &configuration::largest,
@@ -798,6 +831,8 @@ void define_configuration(py::module_& module) {
                     "peak_bytes, as TrainingStep has them; otherwise None.")
       .def_readonly("token_capacity", &configuration::token_capacity,
                     "The capacity of packed micro-batches in tokens; 0 without packing.")
+      .def_readonly("offload_percent", &configuration::offload_percent,
+                    "The offloaded share of the kept activations in percent.")
       .def_readonly("padding", &configuration::padding,
                     "The share of the FLOPs of the step that are spent on padding.")
       .def(
@@ -805,8 +840,8 @@ void define_configuration(py::module_& module) {
           docstrings::PlannedConfiguration_to_dict)
       .def("__repr__", [](configuration const& self) { return to_repr(self); });
   convert::add_pickle_of(type, &configuration::step, &configuration::largest,
-                         &configuration::token_capacity, &configuration::padding,
-                         &configuration::prediction);
+                         &configuration::token_capacity, &configuration::offload_percent,
+                         &configuration::padding, &configuration::prediction);
 }
 
 void define_plan(py::module_& module) {
@@ -872,10 +907,12 @@ void define(py::module_& module) {
              py::arg("virtual_pipeline") = py::none(), py::arg("context_parallel") = py::none(),
              py::arg("expert_parallel") = py::none(), py::arg("micro_batch_sizes") = py::none(),
              py::arg("token_capacities") = py::none(), py::arg("recompute") = py::none(),
-             py::arg("sharding") = py::none(), py::arg("norms") = py::none(),
-             py::arg("cuts") = py::none(), py::arg("precision") = "bf16", py::arg("bytes") = "bf16",
-             py::arg("reduced_bytes") = 2, py::arg("gathered_bytes") = 2,
-             py::arg("bucket_bytes") = 500'000'000, py::arg("layer_communication") = "blocking",
+             py::arg("offload_bytes_per_second") = 0.0, py::arg("host_memory_bytes") = py::none(),
+             py::arg("offload_percent") = py::none(), py::arg("sharding") = py::none(),
+             py::arg("norms") = py::none(), py::arg("cuts") = py::none(),
+             py::arg("precision") = "bf16", py::arg("bytes") = "bf16", py::arg("reduced_bytes") = 2,
+             py::arg("gathered_bytes") = 2, py::arg("bucket_bytes") = 500'000'000,
+             py::arg("layer_communication") = "blocking",
              py::arg("gradient_communication") = "overlapped", py::arg("runners_up") = 4,
              py::arg("predictions") = 1'000'000);
 }

@@ -19,6 +19,7 @@ using omnibal::activation_layer;
 using omnibal::activation_layer_range;
 using omnibal::activation_lists;
 using omnibal::activation_module;
+using omnibal::activation_offload;
 using omnibal::activation_option;
 using omnibal::activation_option_function;
 using omnibal::activation_option_range;

@@ -126,6 +126,26 @@ grep -qE 'GB below the limit$' output || complain "compare: no memory"
   complain "compare: a configuration that does not fit fails"
 grep -qE 'GB too much$' output || complain "compare: no missing memory"
 
+# refused TEXT ARGUMENT...: the program fails with the text.
+refused() {
+  if "$program" "${@:2}" >output 2>message; then complain "${*:2}: it does not fail"; fi
+  grep -qF -- "$1" message || complain "${*:2}: $(cat message)"
+}
+
+# A link to the host makes room on a device, up to the memory of the host.
+short=(--model llama3-8b --devices 8 --batch 64 --tokens 65536 --tensor 1 --pipeline 1 --context 8
+  --recompute selective --memory 48)
+refused 'no configuration fits into 40.0 GB of a device' "${short[@]}"
+"$program" "${short[@]}" --offload 50 --compare cp=8,mbs=1,recompute=full,offload=100,sharding=parameters \
+  >output 2>message || complain "offload: it fails: $(cat message)"
+grep -qE '^Fastest of .*, offload [0-9]+ %, share' output || complain "offload: nothing is offloaded"
+grep -qE '^  up to [0-9.]+ GB of the host for a device$' output || complain "offload: no bytes of the host"
+grep -q '^Never fit into the memory: .*offload 0 %' output || complain "offload: no reason"
+grep -q '^Compared: .*, offload 100 %, share parameters$' output || complain "offload: compare"
+"$program" "${short[@]}" --offload 50 --offload-percent 90 >output 2>message || complain "offload: 90 percent fail"
+grep -qE '^Fastest of .*, offload 90 %, share' output || complain "offload: another share"
+refused 'no configuration fits into 1.0 GB of the host for a device' "${short[@]}" --offload 50 --host-memory 1
+
 # Lengths are packed, with tiles for a tower.
 for i in $(seq 1 200); do echo "{\"vit_num\": $((1 + i % 5)), \"token_num\": $((300 + i * 37 % 1500))}"; done >lengths.jsonl
 "$program" --model 6+20B --machine a100_infiniband --devices 64 --batch 100 --capacity 4096,8192 --tensor 2 \
@@ -137,11 +157,6 @@ grep -q '^The 25 heads of the vision tower are padded to 26' output || complain 
 "$program" --model 6+20B --machine a100_infiniband --devices 64 --batch 100 --capacity 8192 --tensor 2 \
   --compare tp=2,pp=4,capacity=4096 lengths.jsonl >output 2>message || complain "lengths: compare fails"
 
-# refused TEXT ARGUMENT...: the program fails with the text.
-refused() {
-  if "$program" "${@:2}" >output 2>message; then complain "${*:2}: it does not fail"; fi
-  grep -qF -- "$1" message || complain "${*:2}: $(cat message)"
-}
 refused '--devices: is 0, must be an integer from 1' --devices 0
 refused 'must be a multiple of options.tensor_parallel, which is 3' --devices 8 --tensor 3
 refused '--machine: h200 is unknown' --devices 8 --machine h200
@@ -153,6 +168,10 @@ refused '--capacity: is for packing' --devices 8 --capacity 4096
 refused '--pipeline has a value that deepspeed cannot run' --devices 8 --pipeline 2 --flags deepspeed
 refused '--sharding has a value that torchtitan cannot run' --devices 8 --sharding optimizer --flags torchtitan
 refused '--compare excludes --flags' --devices 8 --compare tp=2 --flags megatron
+refused '--offload excludes --flags' --devices 8 --offload 50 --flags megatron
+refused '--compare: offload is 50, which requires --offload' --devices 8 --compare offload=50
+refused '--compare: offload is 101, must be at most 100' --devices 8 --offload 50 --compare offload=101
+refused '--host-memory requires --offload' --devices 8 --host-memory 50
 refused '--compare: tp is x, must be a positive integer' --devices 8 --compare tp=x
 refused '--compare: recompute is all, must be one of' --devices 8 --compare recompute=all
 refused '--compare: dp=2 is unknown' --devices 8 --compare dp=2

@@ -145,11 +145,15 @@ void print_step(std::uint64_t seed) {
     step.recomputed = static_cast<omnibal::recompute_choice>(random.between(0, 2));
     step.precision = static_cast<omnibal::matmul_precision>(random.between(0, 1));
     step.layer_communication = static_cast<omnibal::communication>(random.between(0, 1));
+    if (run % 2 == 0) {
+      step.offload = {0.25 * static_cast<double>(random.between(0, 4)), 50e9};
+    }
     auto const found = omnibal::predict_step(model, step, omnibal::machines::h100);
     for (auto const part : omnibal::step_seconds::parts()) {
       hash.add(static_cast<std::uint64_t>(1e9 * (found.seconds.*part)));
     }
     for (std::int64_t const bytes : found.peak_bytes) hash.add(static_cast<std::uint64_t>(bytes));
+    for (std::int64_t const bytes : found.host_bytes) hash.add(static_cast<std::uint64_t>(bytes));
   }
   print("predict_step, seed " + std::to_string(seed), hash.value());
 }

@@ -89,18 +89,31 @@ struct every_configuration {
         degrees.sharding = sharding;
         for (auto const choice :
              {recompute_choice::none, recompute_choice::selective, recompute_choice::full}) {
-          omnibal::training_step step{.sequences = b,
-                                      .tokens = data_.tokens,
-                                      .document_tokens = data_.document_tokens,
-                                      .micro_batches = data_.sequences / (b * ranks),
-                                      .degrees = degrees,
-                                      .recomputed = choice,
-                                      .layer_communication = options_.layer_communication,
-                                      .gradient_communication = options_.gradient_communication};
-          try_chunks(step);
+          for (std::int64_t const percent : offload_percents()) {
+            omnibal::training_step step{.sequences = b,
+                                        .tokens = data_.tokens,
+                                        .document_tokens = data_.document_tokens,
+                                        .micro_batches = data_.sequences / (b * ranks),
+                                        .degrees = degrees,
+                                        .recomputed = choice,
+                                        .layer_communication = options_.layer_communication,
+                                        .gradient_communication = options_.gradient_communication};
+            if (percent != 0) {
+              step.offload = {static_cast<double>(percent) / 100,
+                              options_.offload_bytes_per_second};
+            }
+            percent_ = percent;
+            try_chunks(step);
+          }
         }
       }
     }
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> offload_percents() const {
+    if (options_.offload_bytes_per_second == 0) return {0};
+    if (!options_.offload_percent.empty()) return options_.offload_percent;
+    return {0, 25, 50, 75, 100};
   }
 
   void try_chunks(omnibal::training_step step) {
@@ -139,7 +152,8 @@ struct every_configuration {
     std::int64_t const peak = std::ranges::max(found.peak_bytes);
     ++count;
     min_bytes = std::min(min_bytes, peak);
-    bool const fits = peak <= options_.memory_bytes - options_.reserve_bytes;
+    bool const fits = peak <= options_.memory_bytes - options_.reserve_bytes &&
+                      std::ranges::max(found.host_bytes) <= options_.host_memory_bytes;
     auto const& degrees = step.degrees;
     for (family_key const& one :
          {family_key{configuration_choice::tensor_parallel, degrees.tensor},
@@ -149,8 +163,8 @@ struct every_configuration {
           family_key{configuration_choice::schedule, step.chunks > 1 ? 2 : 1},
           family_key{configuration_choice::micro_batch, step.sequences},
           family_key{configuration_choice::recompute, static_cast<std::int64_t>(step.recomputed)},
-          family_key{configuration_choice::sharding,
-                     static_cast<std::int64_t>(degrees.sharding)}}) {
+          family_key{configuration_choice::sharding, static_cast<std::int64_t>(degrees.sharding)},
+          family_key{configuration_choice::offload, percent_}}) {
       double& of_family = families.try_emplace(one, no_seconds).first->second;
       if (fits) of_family = std::min(of_family, seconds);
     }
@@ -170,6 +184,8 @@ struct every_configuration {
   omnibal::machine const& on_;
   omnibal::step_data const& data_;
   omnibal::plan_configuration_options const& options_;
+  /// The offloaded share of the configurations that are tried, in percent.
+  std::int64_t percent_ = 0;
 };
 
 }  // namespace test

@@ -149,6 +149,62 @@ TEST_CASE("less memory is never faster") {
   CHECK(least > 0);
 }
 
+// A link to the host must help exactly where the memory is short, and the host has a limit too.
+TEST_CASE("a search offloads if the memory is short") {
+  auto options = small_options();
+  options.reserve_bytes = 0;
+  options.recompute = {omnibal::recompute_choice::full};
+  options.sharding = {omnibal::sharded_state::nothing};
+  options.tensor_parallel = {1};
+  options.pipeline_parallel = {1};
+  options.context_parallel = {1};
+  options.micro_batch_sizes = {4};
+  options.memory_bytes = planned(options).best.prediction.peak_bytes[0] - 1;
+  CHECK(planned(options).status == solve_status::infeasible);
+  options.offload_bytes_per_second = 5e10;
+  auto const plan = planned(options);
+  REQUIRE(plan.status == solve_status::solved);
+  CHECK(plan.proven);
+  CHECK(plan.configurations == 5 * 2);
+  CHECK(plan.best.offload_percent == 25);
+  CHECK(plan.best.step.offload == omnibal::activation_offload{0.25, 5e10});
+  CHECK(peak_of(plan.best) <= options.memory_bytes);
+  REQUIRE(plan.families.size() == 4);
+  CHECK(plan.families[0].choice == configuration_choice::offload);
+  CHECK(plan.families[0].value == 0);
+  CHECK(plan.families[0].reason == loss_reason::memory);
+  CHECK(plan.families[1].value == 50);
+  CHECK(plan.families[1].reason == loss_reason::links);
+  options.host_memory_bytes = plan.best.prediction.host_bytes[0];
+  CHECK(planned(options).best.offload_percent == 25);
+  --options.host_memory_bytes;
+  auto const without_host = planned(options);
+  CHECK(without_host.status == solve_status::infeasible);
+  CHECK(without_host.min_bytes <= options.memory_bytes);
+}
+
+// Packed samples must be offloaded at the bytes of the largest micro-batch, here by its squares.
+TEST_CASE("the host has room for the largest micro-batch") {
+  auto model = small_model();
+  model.layer.kernel = omnibal::attention_kernel::unfused;
+  auto options = small_options();
+  options.offload_bytes_per_second = 1e11;
+  options.offload_percent = {100};
+  options.recompute = {omnibal::recompute_choice::none};
+  options.token_capacities = {4096};
+  step_data data{.sequences = 64, .lengths = std::vector<std::int64_t>(64, 100)};
+  data.lengths[0] = 4000;
+  auto const plan = plan_configuration(model, omnibal::machines::h100, data, options);
+  REQUIRE(plan.status == solve_status::solved);
+  CHECK(plan.best.step.offload.share == 1);
+  auto largest = plan.best.step;
+  largest.work = plan.best.largest;
+  CHECK(largest.work != plan.best.step.work);
+  auto const of_largest = omnibal::predict_step(model, largest, omnibal::machines::h100);
+  CHECK(plan.best.prediction.host_bytes == of_largest.host_bytes);
+  CHECK(plan.best.prediction.peak_bytes == of_largest.peak_bytes);
+}
+
 // Packed documents must count the squares within a window, or a model with windows has no plan.
 TEST_CASE("a model with a window plans packed lengths") {
   auto const plan_of = [](std::int64_t window, step_data const& data) {
@@ -491,6 +547,16 @@ TEST_CASE("plan_configuration names what it refuses") {
                  "options.token_capacities has values, but data.lengths has none"));
   CHECK(contains(error_with([](options_type& o) { o.bucket_bytes = 0; }),
                  "options.bucket_bytes is 0"));
+  CHECK(contains(error_with([](options_type& o) { o.offload_bytes_per_second = -1; }),
+                 "options.offload_bytes_per_second is -1"));
+  CHECK(contains(error_with([](options_type& o) { o.host_memory_bytes = -1; }),
+                 "options.host_memory_bytes is -1"));
+  CHECK(contains(error_with([](options_type& o) { o.offload_percent = {101}; }),
+                 "options.offload_percent is 101"));
+  CHECK(contains(error_with([](options_type& o) {
+                   o.offload_percent = {0, 50};
+                 }),
+                 "options.offload_percent has 50, must be 0"));
   CHECK(contains(error_with([](options_type& o) { o.reduced_bytes = 0; }),
                  "options.reduced_bytes is 0"));
   CHECK(contains(error_with([](options_type& o) { o.gathered_bytes = 65; }),

@@ -295,6 +295,69 @@ TEST_CASE("the peak of a stage has its state and the activations in flight") {
   CHECK(peaks[0] > peaks[1]);
 }
 
+// Offloaded bytes must leave the device and arrive at the host, with room for two layers.
+TEST_CASE("offloaded activations count on the host") {
+  auto const model = small_model();
+  omnibal::micro_batch_work const batch{.documents = omnibal::equal_sequences({2, 2048})};
+  for (auto const choice : {omnibal::recompute_choice::none, omnibal::recompute_choice::full}) {
+    for (double const share : {0.25, 0.3, 0.6, 1.0}) {
+      training_step step = small_step();
+      step.degrees.pipeline = 4;
+      step.recomputed = choice;
+      step.offload = {share, infinite};
+      auto const found = predict_step(model, step, eager_machine());
+      auto const layer = model.layer(batch, step.degrees);
+      auto const& bytes = layer[choice];
+      auto const offloaded =
+          static_cast<std::int64_t>(share * static_cast<double>(bytes.kept_bytes));
+      std::int64_t const transient = bytes.transient_bytes + 2 * offloaded;
+      INFO("share " << share);
+      REQUIRE(found.host_bytes.size() == 4);
+      CHECK(found.host_bytes[1] == 3 * 4 * offloaded);
+      CHECK(found.host_bytes[2] == 2 * 4 * offloaded);
+      CHECK(found.peak_bytes[1] ==
+            4 * layer.state_bytes() + 3 * 4 * (bytes.kept_bytes - offloaded) + transient);
+      CHECK(found.peak_bytes[2] ==
+            4 * layer.state_bytes() + 2 * 4 * (bytes.kept_bytes - offloaded) + transient);
+      step.offload = {};
+      auto const kept = predict_step(model, step, eager_machine());
+      CHECK(kept.host_bytes == std::vector<std::int64_t>(4));
+      CHECK(kept.seconds == found.seconds);
+    }
+  }
+}
+
+// A transfer must hide behind a pass up to its time, in both directions, and cost the rest.
+TEST_CASE("offload takes the time that passes do not hide") {
+  auto const model = small_model();
+  training_step step = small_step();
+  step.recomputed = omnibal::recompute_choice::full;
+  auto const kept = predict_step(model, step, eager_machine()).seconds;
+  CHECK(kept.offload == 0);
+  auto const bytes = static_cast<double>(
+      model.layer({.documents = omnibal::equal_sequences({2, 2048})}, step.degrees)[step.recomputed]
+          .kept_bytes);
+  step.offload = {1, 1e6};
+  auto const found = predict_step(model, step, eager_machine()).seconds;
+  // Eight micro-batches of sixteen layers; nearly all of the transfers are longer than the passes.
+  double const all = 8 * 16 * 2 * bytes / 1e6;
+  double const hidden = kept.total() - kept.optimizer;
+  CHECK(found.offload < all);
+  CHECK(found.offload > all - hidden);
+  CHECK(found.total() == Approx(kept.total() + found.offload));
+  double last = found.offload;
+  for (double rate = 1e7; rate < 1e13; rate *= 10) {
+    step.offload.bytes_per_second = rate;
+    double const seconds = predict_step(model, step, eager_machine()).seconds.offload;
+    CHECK(seconds < last);
+    last = seconds;
+  }
+  // Contention alone: a quarter of both transfers.
+  step.offload.bytes_per_second = 1e12;
+  CHECK(predict_step(model, step, eager_machine()).seconds.offload ==
+        Approx(8 * 16 * 2 * 0.25 * bytes / 1e12));
+}
+
 // Groups that leave a node must use the network, and groups inside must not.
 TEST_CASE("collectives use the links of their group") {
   omnibal::collective_time const time;
@@ -500,6 +563,15 @@ TEST_CASE("predict_step names what it refuses") {
   step = small_step();
   step.state_ranks = 2;
   CHECK(error_of(step).find("step.state_ranks is 2") != std::string::npos);
+  step = small_step();
+  step.offload.share = 1.5;
+  CHECK(error_of(step).find("step.offload.share is 1.5") != std::string::npos);
+  step.offload.share = std::numeric_limits<double>::quiet_NaN();
+  CHECK(error_of(step).find("step.offload.share is nan") != std::string::npos);
+  for (double const rate : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    step.offload = {0.5, rate};
+    CHECK(error_of(step).find("step.offload.bytes_per_second is ") != std::string::npos);
+  }
   machine on = eager_machine();
   on.node_bytes_per_second = 0;
   CHECK(error_of(small_step(), on).find("machine.node_bytes_per_second is 0") != std::string::npos);

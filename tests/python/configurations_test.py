@@ -109,12 +109,13 @@ class Machines(unittest.TestCase):
 # A step of which every member matters, and for each member another value that it may have.
 STEP = omnibal.TrainingStep(
     tokens=1024, sequences=2, micro_batches=8, tensor=2, pipeline=2, context=2, expert=2, data=4,
-    chunks=2, norms="split", sharding="optimizer")
+    chunks=2, norms="split", sharding="optimizer", offload_share=0.5, offload_bytes_per_second=1e9)
 CHANGES = {
     "tokens": 2048, "sequences": 4, "document_tokens": 256, "lengths": [512, 512],
     "documents": (2, 1024, 2 * 512**2), "micro_batches": 4, "tensor": 4, "pipeline": 4, "context": 4,
     "expert": 4, "data": 2, "expert_tensor": 1, "chunks": 1, "boundaries": [0, 3, 5, 6, 8],
-    "recompute": "full", "sharding": "parameters", "norms": "replicated", "precision": "fp8",
+    "recompute": "full", "offload_share": 0.75, "offload_bytes_per_second": 2e9,
+    "sharding": "parameters", "norms": "replicated", "precision": "fp8",
     "bytes": {"optimizer": 8}, "reduced_bytes": 4, "gathered_bytes": 4, "state_ranks": 2,
     "bucket_bytes": 1000, "layer_communication": "overlapped", "gradient_communication": "blocking",
 }
@@ -222,7 +223,8 @@ class Prediction(unittest.TestCase):
         step = omnibal.TrainingStep(tokens=2048, micro_batches=8, pipeline=2, chunks=2, data=4)
         found = omnibal.predict_step(SMALL, step, H100)
         self.assertEqual(list(found.parts), ["matmul", "attention", "memory", "tensor", "context", "expert",
-                                             "transfer", "launch", "bubble", "gradients", "optimizer"])
+                                             "transfer", "offload", "launch", "bubble", "gradients",
+                                             "optimizer"])
         self.assertAlmostEqual(sum(found.parts.values()), found.seconds)
         self.assertGreater(found.parts["bubble"], 0)
         self.assertEqual((len(found.peak_bytes), len(found.forward_seconds)), (2, 4))
@@ -304,7 +306,7 @@ class Search(unittest.TestCase):
                     ("context_parallel", step.context), ("expert_parallel", step.expert),
                     ("schedule", "interleaved" if step.chunks > 1 else "1f1b"),
                     ("micro_batch", step.sequences), ("recompute", step.recompute),
-                    ("sharding", step.sharding), "all"]
+                    ("sharding", step.sharding), ("offload", 0), "all"]
             seconds = found.seconds if found.peak_bytes.max() <= memory else np.inf
             fitting += seconds != np.inf
             for key in keys:
@@ -321,6 +323,7 @@ class Search(unittest.TestCase):
                  "context_parallel": "context", "expert_parallel": "expert"}
         of_best = {choice: chosen[names.get(choice, choice)] for choice in
                    (*names, "micro_batch", "recompute", "sharding")}
+        of_best["offload"] = chosen["offload_percent"]
         of_best["schedule"] = "interleaved" if chosen["chunks"] > 1 else "1f1b"
         families = {(f.choice, f.value): f for f in plan.families}
         self.assertEqual(set(families) | set(of_best.items()), set(best) - {"all"})
@@ -424,6 +427,27 @@ class Search(unittest.TestCase):
         self.assertEqual(search(reserve_bytes=30 * 10**9).to_dict(),
                          search(memory_bytes=10 * 10**9, reserve_bytes=0).to_dict())
 
+    def test_a_link_to_the_host_helps_if_the_memory_is_short(self):
+        limits = dict(tensor_parallel=1, pipeline_parallel=1, context_parallel=1, micro_batch_sizes=4,
+                      recompute="full", sharding="nothing", reserve_bytes=0)
+        limits["memory_bytes"] = int(search(**limits).best.peak_bytes[0]) - 1
+        self.assertEqual(search(**limits).status, "infeasible")
+        plan = search(offload_bytes_per_second=50e9, **limits)
+        best = plan.best
+        self.assertEqual((best.offload_percent, best.step.offload_share, best.step.offload_bytes_per_second),
+                         (25, 0.25, 50e9))
+        self.assertEqual([(f.choice, f.value, f.reason) for f in plan.families],
+                         [("offload", 0, "memory"), ("offload", 50, "links"), ("offload", 75, "links"),
+                          ("offload", 100, "links")])
+        self.assertEqual(search(offload_bytes_per_second=50e9, offload_percent=[0, 10], **limits)
+                         .best.offload_percent, 10)
+        host = int(best.host_bytes[0])
+        self.assertEqual(search(offload_bytes_per_second=50e9, host_memory_bytes=host, **limits).status,
+                         "solved")
+        self.assertEqual(search(offload_bytes_per_second=50e9, host_memory_bytes=host - 1, **limits).status,
+                         "infeasible")
+        self.assertIn("offload 25 %", repr(best))
+
     def test_listed_values_are_those_of_the_result(self):
         for argument, value, member in (
                 ("tensor_parallel", 2, "tensor"), ("pipeline_parallel", 4, "pipeline"),
@@ -521,6 +545,10 @@ class Search(unittest.TestCase):
                 ({"runners_up": -1}, "runners_up is -1, must not be negative"),
                 ({"predictions": 0}, "predictions is 0, must be from 1"),
                 ({"bucket_bytes": 0}, "bucket_bytes is 0, must be from 1"),
+                ({"offload_bytes_per_second": -1}, "offload_bytes_per_second is -1, must not be negative"),
+                ({"host_memory_bytes": -1}, "host_memory_bytes is -1, must be from 0"),
+                ({"offload_percent": [101]}, "offload_percent is 101, must be from 0 to 100"),
+                ({"offload_percent": 50}, "offload_percent has 50, must be 0 if offload_bytes_per_second"),
                 ({"lengths": [5]}, "tokens is 2048, must be 0 if lengths are given"),
                 ({"lengths": [], "tokens": 0}, "lengths is empty, must be None or have a value"),
                 ({"lengths": [5, -7], "tokens": 0}, r"lengths\[1\] is -7, must be from 1"),

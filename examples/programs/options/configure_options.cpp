@@ -48,6 +48,8 @@ struct configure_words {
   std::int64_t reserve_gigabytes = 8;
   std::optional<std::int64_t> teraflops{};
   std::optional<std::int64_t> network_gigabytes{};
+  std::optional<std::int64_t> offload_gigabytes{};
+  std::optional<std::int64_t> host_gigabytes{};
   std::string precision = "bf16";
   std::string communication = "overlapped";
   std::vector<std::string> recompute;
@@ -141,6 +143,26 @@ void add_machine(CLI::App& app, configure_words& words, configure_options& optio
                    "machine")
       ->type_name("GB/s")
       ->check(integer_between<std::int64_t>(1, 1'000'000));
+  auto* const link = group->add_option(
+      "--offload", words.offload_gigabytes,
+      "Offload activations over a link with this bandwidth of a device to its host and back. "
+      "Default: nothing is offloaded");
+  link->type_name("GB/s")->check(integer_between<std::int64_t>(1, 1'000'000));
+  group
+      ->add_option("--host-memory", words.host_gigabytes,
+                   "Assume this memory of the host for each device. Default: no limit")
+      ->type_name("GB")
+      ->check(integer_between<std::int64_t>(1, 1'000'000))
+      ->needs(link);
+  group
+      ->add_option("--offload-percent", options.space.offload_percent,
+                   "Try these offloaded shares of the activations, with commas between them. "
+                   "Default: 0,25,50,75,100")
+      ->type_name("NUMBERS")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(integer_between<std::int64_t>(0, 100))
+      ->needs(link);
   group
       ->add_option("--peak", words.teraflops,
                    "Compute the MFU with this peak of a device. Default: the peak of the machine "
@@ -193,12 +215,14 @@ void add_output(CLI::App& app, configure_words& words) {
       ->type_name("TRAINER")
       ->check(CLI::IsMember(names));
   group
-      ->add_option("--compare", words.compared,
-                   "Print how far this configuration is from the best one, for example "
-                   "tp=8,pp=4,vp=2,mbs=2,recompute=full. Further words are cp, ep, sharding and "
-                   "cuts (even or balanced). Missing numbers are 1, recompute is none, sharding is "
-                   "optimizer, and cuts are even. With length files capacity, in tokens, takes the "
-                   "place of mbs. Default: no comparison")
+      ->add_option(
+          "--compare", words.compared,
+          "Print how far this configuration is from the best one, for example "
+          "tp=8,pp=4,vp=2,mbs=2,recompute=full. Further words are cp, ep, offload (percent), "
+          "sharding and cuts (even or balanced). Missing numbers are 1, offload is 0, "
+          "recompute is none, sharding is optimizer, and cuts are even. With length files "
+          "capacity, in tokens, takes the "
+          "place of mbs. Default: no comparison")
       ->type_name("CONFIGURATION");
   group
       ->add_option("--svg", words.svg,
@@ -211,6 +235,16 @@ std::int64_t whole_number(std::string const& key, std::string const& text) {
   auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size() && value > 0) return value;
   throw std::runtime_error("--compare: " + key + " is " + text + ", must be a positive integer");
+}
+
+std::int64_t offloaded_percent(std::string const& text, double bytes_per_second) {
+  if (text == "0") return 0;
+  std::int64_t const percent = whole_number("offload", text);
+  if (percent > 100) {
+    throw std::runtime_error("--compare: offload is " + text + ", must be at most 100");
+  }
+  if (bytes_per_second > 0) return percent;
+  throw std::runtime_error("--compare: offload is " + text + ", which requires --offload");
 }
 
 template <class Value>
@@ -241,6 +275,7 @@ plan_configuration_options compared_space(std::string const& text,
   for (auto const& number : numbers) *number.second = {1};
   if (is_packed) result.token_capacities = {};
   result.recompute = {recompute_choice::none};
+  result.offload_percent = {0};
   result.sharding = {sharded_state::optimizer};
   result.cuts = {stage_cuts::even};
   for (std::string const& part : CLI::detail::split(text, ',')) {
@@ -249,6 +284,8 @@ plan_configuration_options compared_space(std::string const& text,
     std::string const value = place == std::string::npos ? "" : part.substr(place + 1);
     if (auto const found = numbers.find(key); found != numbers.end()) {
       *found->second = {whole_number(key, value)};
+    } else if (key == "offload") {
+      result.offload_percent = {offloaded_percent(value, result.offload_bytes_per_second)};
     } else if (key == "recompute") {
       result.recompute = {named(key, value, recompute_words)};
     } else if (key == "sharding") {
@@ -372,6 +409,8 @@ std::optional<configure_options> parse_configure_options(int count, char const* 
   if (typed.communication == "overlapped") {
     space.layer_communication = omnibal::communication::overlapped;
   }
+  space.offload_bytes_per_second = 1e9 * static_cast<double>(typed.offload_gigabytes.value_or(0));
+  if (typed.host_gigabytes) space.host_memory_bytes = giga * *typed.host_gigabytes;
   space.recompute = values_of(typed.recompute, recompute_words);
   space.sharding = values_of(typed.sharding, sharding_words);
   if (is_packed && !space.micro_batch_sizes.empty()) {
@@ -385,6 +424,9 @@ std::optional<configure_options> parse_configure_options(int count, char const* 
     options.flags_for = trainer_words.at(typed.flags);
     restrict_space(typed.flags, options.flags_for, space);
     if (options.compared) throw std::runtime_error("--compare excludes --flags");
+    if (typed.offload_gigabytes) {
+      throw std::runtime_error("--offload excludes --flags: no trainer offloads equal shares");
+    }
   }
   options.svg = typed.svg;
   pad_heads(options);

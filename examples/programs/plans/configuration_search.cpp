@@ -87,10 +87,15 @@ configuration_results search_configurations(configure_options const& options) {
   configuration_results result;
   result.best = planned(options, data, options.machine.on, options.space);
   if (result.best.status != omnibal::solve_status::solved) {
-    throw std::runtime_error(
-        "no configuration fits into " +
-        in_gigabytes(options.space.memory_bytes - options.space.reserve_bytes) +
-        " of a device; at least " + in_gigabytes(result.best.min_bytes) + " are needed");
+    std::int64_t const room = options.space.memory_bytes - options.space.reserve_bytes;
+    if (result.best.min_bytes <= room) {
+      throw std::runtime_error("no configuration fits into " +
+                               in_gigabytes(options.space.host_memory_bytes) +
+                               " of the host for a device");
+    }
+    throw std::runtime_error("no configuration fits into " + in_gigabytes(room) +
+                             " of a device; at least " + in_gigabytes(result.best.min_bytes) +
+                             " are needed");
   }
   double tokens = static_cast<double>(data.tokens);
   if (!data.lengths.empty()) {
@@ -102,6 +107,7 @@ configuration_results search_configurations(configure_options const& options) {
   if (options.compared) {
     auto space = *options.compared;
     space.memory_bytes = std::numeric_limits<std::int64_t>::max();
+    space.host_memory_bytes = space.memory_bytes;
     space.reserve_bytes = 0;
     result.compared = planned(options, data, options.machine.on, space);
   }

@@ -79,8 +79,8 @@ class report {
          << '\n';
     auto const& parts = best().prediction.seconds;
     double const work = parts.matmul + parts.attention + parts.memory + parts.launch;
-    double const links =
-        parts.tensor + parts.context + parts.expert + parts.transfer + parts.gradients;
+    double const links = parts.tensor + parts.context + parts.expert + parts.transfer +
+                         parts.gradients + parts.offload;
     out_ << "  " << best().step.micro_batches << " micro-batches of a rank";
     if (best().token_capacity != 0) {
       out_ << ", capacity " << best().token_capacity << " tokens";
@@ -114,7 +114,13 @@ class report {
       if (peaks.size() > shown && s >= shown - 2 && s + 2 < peaks.size()) continue;
       out_ << ' ' << fixed(static_cast<double>(peaks[s]) * 1e-9, 1);
     }
-    out_ << "\n\n";
+    out_ << '\n';
+    if (best().offload_percent != 0) {
+      std::int64_t const on_host = std::ranges::max(best().prediction.host_bytes);
+      out_ << "  up to " << fixed(static_cast<double>(on_host) * 1e-9, 1)
+           << " GB of the host for a device\n";
+    }
+    out_ << '\n';
   }
 
   void print_next() const {
@@ -141,6 +147,7 @@ class report {
       case configuration_choice::micro_batch: return "micro-batch " + value;
       case configuration_choice::recompute:
         return "recompute " + std::string(recompute_names[index]);
+      case configuration_choice::offload: return "offload " + value + " %";
       case configuration_choice::sharding: break;
     }
     return "share " + std::string(sharding_names[index]);
@@ -218,8 +225,11 @@ std::string choices_text(planned_configuration const& given) {
   std::int64_t const batch =
       given.token_capacity != 0 ? given.token_capacity : given.step.sequences;
   text += "micro-batch " + std::to_string(batch) + ", recompute " +
-          std::string(recompute_names[static_cast<std::size_t>(given.step.recomputed)]) +
-          ", share " + std::string(sharding_names[static_cast<std::size_t>(degrees.sharding)]);
+          std::string(recompute_names[static_cast<std::size_t>(given.step.recomputed)]);
+  if (given.offload_percent != 0) {
+    text += ", offload " + std::to_string(given.offload_percent) + " %";
+  }
+  text += ", share " + std::string(sharding_names[static_cast<std::size_t>(degrees.sharding)]);
   return text;
 }
 

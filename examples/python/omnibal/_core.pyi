@@ -1171,6 +1171,8 @@ class TrainingStep:
             `pipeline * chunks`. Default: equal numbers of layers.
         recompute: the activations that are recomputed: none, those that are cheapest to recompute, or
             all activations of a layer except its input.
+        offload_share: the share of the kept bytes of each layer that a device offloads to its host.
+        offload_bytes_per_second: the bytes per second of one device to its host and back.
         sharding: the state that data-parallel ranks share; each choice includes the choices before it.
         norms: 'split' if tensor-parallel ranks share the activations between their products.
         precision: the number format of matrix products.
@@ -1216,6 +1218,8 @@ class TrainingStep:
         chunks: int = 1,
         boundaries: Optional[Integers] = None,
         recompute: RecomputeWord = "none",
+        offload_share: float = 0.0,
+        offload_bytes_per_second: float = 0.0,
         sharding: Sharding = "optimizer",
         norms: Norms = "replicated",
         precision: Precision = "bf16",
@@ -1258,6 +1262,10 @@ class TrainingStep:
     @property
     def recompute(self) -> RecomputeWord: ...
     @property
+    def offload_share(self) -> float: ...
+    @property
+    def offload_bytes_per_second(self) -> float: ...
+    @property
     def sharding(self) -> Sharding: ...
     @property
     def norms(self) -> Norms: ...
@@ -1290,8 +1298,8 @@ class TrainingStep:
 class StepPrediction:
     """The predicted seconds and bytes of a training step, from `predict_step`.
 
-    `parts` has the seconds of matmul, attention, memory, tensor, context, expert, transfer, launch,
-    bubble, gradients and optimizer on the slowest stage.
+    `parts` has the seconds of matmul, attention, memory, tensor, context, expert, transfer, offload,
+    launch, bubble, gradients and optimizer on the slowest stage.
 
     Example:
         >>> model = omnibal.LanguageModel(32, 4096, 32, 14336, 128256, kv_heads=8)
@@ -1311,6 +1319,8 @@ class StepPrediction:
     def backward_seconds(self) -> npt.NDArray[np.float64]: ...
     @property
     def peak_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def host_bytes(self) -> npt.NDArray[np.int64]: ...
     def to_dict(self) -> Dict[str, Any]:
         """Returns all members by their names, with lists instead of arrays."""
 
@@ -1359,6 +1369,8 @@ class PlannedConfiguration:
     @property
     def recompute(self) -> RecomputeWord: ...
     @property
+    def offload_percent(self) -> int: ...
+    @property
     def sharding(self) -> Sharding: ...
     @property
     def norms(self) -> Norms: ...
@@ -1366,6 +1378,8 @@ class PlannedConfiguration:
     def seconds(self) -> float: ...
     @property
     def peak_bytes(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def host_bytes(self) -> npt.NDArray[np.int64]: ...
     @property
     def step(self) -> TrainingStep: ...
     @property
@@ -1377,7 +1391,7 @@ class ConfigurationFamily:
     """All configurations with one value of a choice, if the best configuration has another value.
 
     `choice` is tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, schedule,
-    micro_batch, recompute or sharding. `reason` says why the family loses: no member fits into the
+    micro_batch, recompute, sharding or offload. `reason` says why the family loses: no member fits into the
     memory, or computation, bubble, links or padding exceed the same part of the best configuration by
     the most seconds.
 
@@ -1592,6 +1606,9 @@ def plan_configuration(
     micro_batch_sizes: Optional[Choices] = None,
     token_capacities: Optional[Choices] = None,
     recompute: Optional[Union[RecomputeWord, Sequence[RecomputeWord]]] = None,
+    offload_bytes_per_second: float = 0.0,
+    host_memory_bytes: Optional[int] = None,
+    offload_percent: Optional[Choices] = None,
     sharding: Optional[Union[Sharding, Sequence[Sharding]]] = None,
     norms: Optional[Union[Norms, Sequence[Norms]]] = None,
     cuts: Optional[Union[Cuts, Sequence[Cuts]]] = None,
@@ -1631,6 +1648,11 @@ def plan_configuration(
         token_capacities: the tokens of a packed micro-batch; only with `lengths`. Default: the longest
             sample, rounded up to a multiple of 256, times 1, 1.5, 2, 3, 4, 6 up to 64.
         recompute: the choices of recomputation.
+        offload_bytes_per_second: the bytes per second of one device to the memory of its host and
+            back; 0 if nothing is offloaded.
+        host_memory_bytes: the bytes of the memory of the host for one device. Default: no limit.
+        offload_percent: the offloaded shares of the kept activations, in percent. Default: 0, 25, 50,
+            75 and 100 if there is a rate.
         sharding: the state that data-parallel ranks share. Default: all choices except 'gradients'.
         norms: the distribution of activations between tensor-parallel products. Default: 'split'.
         cuts: the rules for the boundaries of stages.

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -65,6 +66,13 @@ struct plan_configuration_options {
   /// multiple of 256, times 1, 1.5, 2, 3, 4, 6 up to 64.
   std::vector<std::int64_t> token_capacities{};
   std::vector<recompute_choice> recompute{};
+  /// The bytes per second of one device to the memory of its host and back; 0 if nothing is
+  /// offloaded. The memory of the host is given for one device.
+  double offload_bytes_per_second = 0;
+  std::int64_t host_memory_bytes = std::numeric_limits<std::int64_t>::max();
+  /// The offloaded shares of the kept activations, in percent. If the list is empty and there is a
+  /// rate, the search tries 0, 25, 50, 75 and 100.
+  std::vector<std::int64_t> offload_percent{};
   /// If the list is empty, the search tries all choices except `gradients`, because `predict_step`
   /// does not time its repeated reductions.
   std::vector<sharded_state> sharding{};
@@ -98,6 +106,8 @@ struct planned_configuration {
   /// The capacities of packed micro-batches in tokens and in tiles; 0 without packing.
   std::int64_t token_capacity = 0;
   std::int64_t tile_capacity = 0;
+  /// The offloaded share of the kept activations in percent.
+  std::int64_t offload_percent = 0;
   /// The share of the model FLOPs of the step that are spent on padding.
   double padding = 0;
   step_prediction prediction{};
@@ -113,6 +123,7 @@ enum class configuration_choice {
   micro_batch,  ///< sequences, or the capacity in tokens if samples are packed
   recompute,    ///< the value is a `recompute_choice`
   sharding,     ///< the value is a `sharded_state`
+  offload,      ///< the offloaded share in percent
 };
 
 /// The reason why a family is slower than the best configuration. Either no member fits into the
@@ -122,7 +133,7 @@ enum class loss_reason {
   memory,
   computation,  ///< products, attention, memory-bound work, launches and the optimizer
   bubble,
-  links,
+  links,  ///< between devices, and to hosts
   padding,
 };
 
@@ -135,7 +146,8 @@ struct configuration_family {
   /// The best configuration of the family, unless the reason is `memory`.
   planned_configuration best{};
   /// If the reason is `memory`, a lower bound of the bytes that any configuration of the family
-  /// needs on a device, without the reserve.
+  /// needs on a device, without the reserve. If it is within the memory, the memory of the host is
+  /// exceeded.
   std::int64_t min_bytes = 0;
 };
 
@@ -155,7 +167,8 @@ struct configuration_plan {
   /// True if the search proves that `best`, `runners_up` and the best configuration of each family
   /// are optimal.
   bool proven = false;
-  /// If infeasible, a lower bound of the bytes that a device needs, without the reserve.
+  /// If infeasible, a lower bound of the bytes that a device needs, without the reserve. If it is
+  /// within the memory, the memory of the host is exceeded.
   std::int64_t min_bytes = 0;
   /// The number of configurations in the space, and the number of configurations that were
   /// simulated.

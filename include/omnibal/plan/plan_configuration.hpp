@@ -2,8 +2,8 @@
 #pragma once
 
 /// \file
-/// The fastest configuration of a training step: degrees, micro-batch, schedule, recomputation and
-/// sharding.
+/// The fastest configuration of a training step: degrees, micro-batch, schedule, recomputation,
+/// offload and sharding.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cost/kernel_times.hpp>
@@ -22,9 +22,10 @@ struct plan_configuration_fn {
   /// Returns the configuration of a training step with the fewest seconds that `predict_step`
   /// predicts, among all configurations that fit into the memory. A configuration has degrees of
   /// tensor, pipeline, context, expert and data parallelism, micro-batch, 1F1B or interleaved
-  /// chunks, cuts, recomputation and sharding of the state. The result also has the next best
-  /// configurations with other degrees. For each other value of a choice it has the best
-  /// configuration and the reason why that configuration is slower.
+  /// chunks, cuts, recomputation and sharding of the state. With `offload_bytes_per_second`, it
+  /// also has a share of the kept activations that each device offloads to its host. The result
+  /// also has the next best configurations with other degrees. For each other value of a choice it
+  /// has the best configuration and the reason why that configuration is slower.
   ///
   /// If the data have `lengths`, the data set is packed for each capacity (`best_fit_decreasing`).
   /// Each micro-batch is padded to its capacity in tokens and has the largest number of tiles of

@@ -29,6 +29,11 @@ struct predict_step_fn {
   /// optimizer follow. Ranks have consecutive numbers in the order tensor, sequence, data,
   /// pipeline. Norms, activations and sums move the same number of bytes in both passes.
   ///
+  /// `step.offload` sends a share of the kept bytes of each layer to the host during its forward
+  /// pass and back during its backward pass; embedding and head keep theirs. The two ways take the
+  /// part of their time that `pieces.overlap` returns. The device has room for the offloaded bytes
+  /// of two layers: one in use and one on its way.
+  ///
   /// A model visits an `embedding`, `transformer` layers, `prediction_layer`s, a `language_head`
   /// and the parts of a vision tower: `patch_embedding`, `vision_transformer`, `tower_norm` and
   /// `projector`. The function `even_boundaries` expects a model without a tower, so that a model
@@ -73,6 +78,12 @@ struct predict_step_fn {
     detail::check_between(name, "step.degrees.expert", degrees.expert, 1, most);
     detail::check_between(name, "step.state_ranks", step.state_ranks, 0,
                           degrees.data * degrees.sequence);
+    detail::check_share(name, "step.offload.share", step.offload.share);
+    if (step.offload.share > 0 && !(step.offload.bytes_per_second > 0)) {
+      detail::throw_invalid(name, "step.offload.bytes_per_second is ",
+                            step.offload.bytes_per_second,
+                            ", must be positive if step.offload.share is");
+    }
   }
 
   [[nodiscard]] static micro_batch_work work_of(training_step const& step) {

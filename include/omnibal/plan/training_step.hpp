@@ -20,6 +20,17 @@ enum class communication {
   overlapped,  ///< other work runs meanwhile, as far as there is any
 };
 
+/// The offload of kept activations from each device to the memory of its host.
+struct activation_offload {
+  /// The share of the kept bytes of each layer that is offloaded, from 0 to 1.
+  double share = 0;
+  /// The bytes per second of one device in each direction; must be positive if `share` is.
+  double bytes_per_second = 0;
+
+  [[nodiscard]] friend bool operator==(activation_offload const&,
+                                       activation_offload const&) = default;
+};
+
 /// The configuration of a training step.
 struct training_step {
   /// The number of sequences of a micro-batch, and the tokens of each sequence.
@@ -36,6 +47,7 @@ struct training_step {
   /// The number of chunks of the model on a stage; if it is above 1, the schedule is interleaved.
   std::int64_t chunks = 1;
   recompute_choice recomputed = recompute_choice::none;
+  activation_offload offload{};
   matmul_precision precision = matmul_precision::bf16;
   byte_sizes bytes{};
   /// The bytes of a gradient in a reduction, and of a parameter in a gather.
@@ -69,6 +81,9 @@ struct step_seconds {
   double expert = 0;
   /// The time of transfers between stages that does not overlap computation.
   double transfer = 0;
+  /// The time of the offload of activations, and of their way back, that does not overlap
+  /// computation.
+  double offload = 0;
   /// The time in which the device is idle until the host launches kernels.
   double launch = 0;
   /// The idle time of the slowest stage, because of other stages.
@@ -78,11 +93,11 @@ struct step_seconds {
   double gradients = 0;
   double optimizer = 0;
 
-  static constexpr std::array<double step_seconds::*, 11> parts() {
-    return {&step_seconds::matmul,    &step_seconds::attention, &step_seconds::memory,
-            &step_seconds::tensor,    &step_seconds::context,   &step_seconds::expert,
-            &step_seconds::transfer,  &step_seconds::launch,    &step_seconds::bubble,
-            &step_seconds::gradients, &step_seconds::optimizer};
+  static constexpr std::array<double step_seconds::*, 12> parts() {
+    return {&step_seconds::matmul,   &step_seconds::attention, &step_seconds::memory,
+            &step_seconds::tensor,   &step_seconds::context,   &step_seconds::expert,
+            &step_seconds::transfer, &step_seconds::offload,   &step_seconds::launch,
+            &step_seconds::bubble,   &step_seconds::gradients, &step_seconds::optimizer};
   }
 
   [[nodiscard]] constexpr double total() const {
@@ -108,6 +123,8 @@ struct step_prediction {
   std::vector<stage_time<double>> passes{};
   /// The peak of the bytes of each stage: state, kept and transient activations.
   std::vector<std::int64_t> peak_bytes{};
+  /// The peak of the bytes that a device of each stage offloads to its host.
+  std::vector<std::int64_t> host_bytes{};
 
   [[nodiscard]] double total() const { return seconds.total(); }
 

@@ -63,6 +63,12 @@ class staged_step {
     auto const time = [&](std::size_t part, std::size_t) { return result.passes[part]; };
     auto const kept = [&](std::size_t part, std::size_t) { return parts_[part].kept_bytes; };
     auto const simulated = simulate_pipeline(schedule, time, 0.0, kept);
+    result.host_bytes.resize(stages);
+    if (std::ranges::any_of(parts_, [](auto const& part) { return part.host_bytes > 0; })) {
+      auto const offloaded = [&](std::size_t part, std::size_t) { return parts_[part].host_bytes; };
+      auto const on_host = simulate_pipeline(schedule, time, 0.0, offloaded);
+      result.host_bytes.assign(on_host.peak_bytes.begin(), on_host.peak_bytes.end());
+    }
     for (std::size_t s = 0; s != stages; ++s) {
       std::int64_t peak = simulated.peak_bytes[s];
       checked_add(function_, "the bytes of a stage", peak, fixed_bytes_[s]);

@@ -30,9 +30,15 @@ struct virtual_stage_cost {
   double cut_bytes = 0;
   std::int64_t state_bytes = 0;
   std::int64_t kept_bytes = 0;
+  std::int64_t host_bytes = 0;
   std::int64_t transient_bytes = 0;
 
-  [[nodiscard]] static virtual_stage_cost of(timed_unit const& unit, recompute_choice choice) {
+  [[nodiscard]] static virtual_stage_cost of(std::string_view function, timed_unit const& unit,
+                                             recompute_choice choice) {
+    // One layer uses its offloaded bytes while the bytes of its neighbor are on their way.
+    std::int64_t transient = unit.cost[choice].transient_bytes;
+    checked_add(function, "the bytes of a layer", transient, unit.offloaded_bytes);
+    checked_add(function, "the bytes of a layer", transient, unit.offloaded_bytes);
     return {.forward = unit.forward,
             .backward = unit.backward,
             .parameters = static_cast<double>(unit.cost.parameters) - unit.expert_parameters,
@@ -41,8 +47,9 @@ struct virtual_stage_cost {
             .units = 1,
             .cut_bytes = static_cast<double>(unit.cost.cut_bytes),
             .state_bytes = unit.cost.state_bytes(),
-            .kept_bytes = unit.cost[choice].kept_bytes,
-            .transient_bytes = unit.cost[choice].transient_bytes};
+            .kept_bytes = unit.cost[choice].kept_bytes - unit.offloaded_bytes,
+            .host_bytes = unit.offloaded_bytes,
+            .transient_bytes = transient};
   }
 
   void add(std::string_view function, virtual_stage_cost const& other) {
@@ -55,6 +62,7 @@ struct virtual_stage_cost {
     cut_bytes = std::max(cut_bytes, other.cut_bytes);
     checked_add(function, "the state of a stage", state_bytes, other.state_bytes);
     checked_add(function, "the bytes of a stage", kept_bytes, other.kept_bytes);
+    checked_add(function, "the offloaded bytes of a stage", host_bytes, other.host_bytes);
     transient_bytes = std::max(transient_bytes, other.transient_bytes);
   }
 };
@@ -82,7 +90,7 @@ template <layered_model Model, class Pieces>
   std::vector<timed_run> result;
   for_each_layer(function, model, [&](auto const& layer, std::int64_t count) {
     if (count == 0) return;
-    result.push_back({virtual_stage_cost::of(timer(layer), step.recomputed), count});
+    result.push_back({virtual_stage_cost::of(function, timer(layer), step.recomputed), count});
   });
   return result;
 }

@@ -29,6 +29,8 @@ struct timed_unit {
   step_seconds forward{};
   step_seconds backward{};
   double expert_parameters = 0;
+  /// The part of the kept bytes that is offloaded to the host.
+  std::int64_t offloaded_bytes = 0;
 };
 
 /// Computes the times of the units of a model.
@@ -174,6 +176,7 @@ class unit_timer {
     unit.backward.memory = memory;
     wait_for_launch(unit.backward);
     recompute(layer.kernel, core, unit);
+    offload(unit);
     return unit;
   }
 
@@ -273,6 +276,20 @@ class unit_timer {
     } else {
       unit.backward.memory += moved(unit.cost[recompute_choice::selective].extra);
     }
+  }
+
+  /// Adds the time of the way to the host to the forward pass, and the time of the way back to the
+  /// backward pass. A pass and its transfer run at the same time.
+  void offload(timed_unit& unit) const {
+    double const share = step_.offload.share;
+    if (share == 0) return;
+    std::int64_t const kept = unit.cost[step_.recomputed].kept_bytes;
+    unit.offloaded_bytes =
+        share == 1 ? kept : static_cast<std::int64_t>(share * static_cast<double>(kept));
+    double const seconds =
+        static_cast<double>(unit.offloaded_bytes) / step_.offload.bytes_per_second;
+    unit.forward.offload = pieces_.overlap(seconds, unit.forward.total());
+    unit.backward.offload = pieces_.overlap(seconds, unit.backward.total());
   }
 
   std::string_view function_;

@@ -28,13 +28,14 @@ enum class step_schedule : std::int64_t { one_f_one_b = 1, interleaved = 2 };
 }
 
 /// The values of all choices of a configuration, in the order of `configuration_choice`.
-using choice_values = std::array<std::int64_t, 8>;
+using choice_values = std::array<std::int64_t, 9>;
 
 /// Returns the values of the choices of a configuration; `batch` is the value of
 /// `configuration_choice::micro_batch`.
 [[nodiscard]] constexpr choice_values values_of(parallel_degrees const& degrees,
                                                 std::int64_t chunks, std::int64_t batch,
-                                                recompute_choice recomputed) {
+                                                recompute_choice recomputed,
+                                                std::int64_t offload_percent) {
   return {degrees.tensor,
           degrees.pipeline,
           degrees.sequence,
@@ -42,12 +43,13 @@ using choice_values = std::array<std::int64_t, 8>;
           static_cast<std::int64_t>(schedule_of(chunks)),
           batch,
           static_cast<std::int64_t>(recomputed),
-          static_cast<std::int64_t>(degrees.sharding)};
+          static_cast<std::int64_t>(degrees.sharding),
+          offload_percent};
 }
 [[nodiscard]] constexpr choice_values values_of(planned_configuration const& given) {
   training_step const& step = given.step;
   std::int64_t const batch = given.token_capacity != 0 ? given.token_capacity : step.sequences;
-  return values_of(step.degrees, step.chunks, batch, step.recomputed);
+  return values_of(step.degrees, step.chunks, batch, step.recomputed, given.offload_percent);
 }
 
 /// The indices of the families of a branch: one for each choice, and both schedules. The indices
@@ -171,7 +173,8 @@ class configuration_record {
     double const work =
         parts.matmul + parts.attention + parts.memory + parts.launch + parts.optimizer;
     return {work * (1 - given.padding), parts.bubble,
-            parts.tensor + parts.context + parts.expert + parts.transfer + parts.gradients,
+            parts.tensor + parts.context + parts.expert + parts.transfer + parts.gradients +
+                parts.offload,
             work * given.padding};
   }
 

@@ -91,8 +91,8 @@ class configuration_search {
           record_.family(configuration_choice::schedule, static_cast<std::int64_t>(schedule)));
     }
     for (configuration_branch const& branch : branches_) {
-      auto const values =
-          values_of(branch.degrees, 1, batches_[branch.batch].value, branch.recomputed);
+      auto const values = values_of(branch.degrees, 1, batches_[branch.batch].value,
+                                    branch.recomputed, branch.offload_percent);
       family_list& families = branch_families_.emplace_back();
       for (std::size_t i = 0; i != values.size(); ++i) {
         auto const choice = static_cast<configuration_choice>(i);
@@ -216,14 +216,18 @@ class configuration_search {
     planned_configuration found{.step = space_.step_of(branch, batch),
                                 .largest = batch.largest,
                                 .token_capacity = batch.token_capacity,
-                                .tile_capacity = batch.tile_capacity};
+                                .tile_capacity = batch.tile_capacity,
+                                .offload_percent = branch.offload_percent};
     auto const runs = space_.runs_of(found.step, batch);
     found.step.chunks = chunks;
     found.step.boundaries = boundaries_of(runs, branch.degrees.pipeline * chunks, cuts);
     found.prediction = space_.stages_of(found.step, runs, found.step.boundaries).prediction();
     auto const families = families_of(index, chunks);
     std::int64_t const peak = std::ranges::max(found.prediction.peak_bytes);
-    if (peak > room()) return record_.add_unfit(peak, families);
+    std::int64_t const on_host = std::ranges::max(found.prediction.host_bytes);
+    if (peak > room() || on_host > options_.host_memory_bytes) {
+      return record_.add_unfit(peak, families);
+    }
     double const all = batch.flops * static_cast<double>(branch.degrees.data) *
                        static_cast<double>(branch.micro_batches);
     found.padding = batch.is_exact ? 0.0 : std::max(0.0, 1 - flops / all);

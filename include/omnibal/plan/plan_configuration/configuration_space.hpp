@@ -2,7 +2,8 @@
 #pragma once
 
 /// \file
-/// The branches of a search for a configuration: degrees, micro-batch, recomputation and sharding.
+/// The branches of a search for a configuration: degrees, micro-batch, recomputation, offload and
+/// sharding.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_groups.hpp>
@@ -34,6 +35,7 @@ struct configuration_branch {
   std::size_t batch = 0;
   std::int64_t micro_batches = 1;
   recompute_choice recomputed = recompute_choice::none;
+  std::int64_t offload_percent = 0;
   /// The index of the degrees among all distinct degrees.
   std::size_t layout = 0;
 };
@@ -66,6 +68,7 @@ class configuration_space {
     training_step step{.micro_batches = branch.micro_batches,
                        .degrees = branch.degrees,
                        .recomputed = branch.recomputed,
+                       .offload = offload_of(branch.offload_percent),
                        .precision = options_.precision,
                        .bytes = options_.bytes,
                        .reduced_bytes = options_.reduced_bytes,
@@ -92,6 +95,7 @@ class configuration_space {
     auto const largest = timed_runs(function_, model_, step, batch.largest, on_, pieces_);
     for (std::size_t i = 0; i != runs.size(); ++i) {
       runs[i].unit.kept_bytes = largest[i].unit.kept_bytes;
+      runs[i].unit.host_bytes = largest[i].unit.host_bytes;
       runs[i].unit.transient_bytes = largest[i].unit.transient_bytes;
     }
     return runs;
@@ -140,6 +144,11 @@ class configuration_space {
   }
 
  private:
+  [[nodiscard]] activation_offload offload_of(std::int64_t percent) const {
+    if (percent == 0) return {};
+    return {static_cast<double>(percent) / 100, options_.offload_bytes_per_second};
+  }
+
   [[nodiscard]] static bool is_listed(std::vector<std::int64_t> const& list, std::int64_t value) {
     return list.empty() || std::ranges::find(list, value) != list.end();
   }
@@ -165,6 +174,7 @@ class configuration_space {
     for (std::int64_t const chunks : options_.virtual_pipeline) {
       check_between(function_, "options.virtual_pipeline", chunks, 1, max_number);
     }
+    check_offload();
     auto const check_degrees = [&](std::string_view name, std::vector<std::int64_t> const& values) {
       for (std::int64_t const value : values) {
         check_between(function_, name, value, 1, max_number);
@@ -175,6 +185,27 @@ class configuration_space {
     check_degrees("options.pipeline_parallel", options_.pipeline_parallel);
     check_degrees("options.context_parallel", options_.context_parallel);
     check_degrees("options.expert_parallel", options_.expert_parallel);
+  }
+
+  void check_offload() const {
+    double const rate = options_.offload_bytes_per_second;
+    if (!(rate >= 0)) {
+      throw_invalid(function_, "options.offload_bytes_per_second is ", rate,
+                    ", must not be negative");
+    }
+    check_between(function_, "options.host_memory_bytes", options_.host_memory_bytes, 0,
+                  std::numeric_limits<std::int64_t>::max());
+    for (std::int64_t const percent : options_.offload_percent) {
+      check_between(function_, "options.offload_percent", percent, 0, 100);
+      if (percent == 0 || rate > 0) continue;
+      throw_invalid(function_, "options.offload_percent has ", percent,
+                    ", must be 0 if options.offload_bytes_per_second is 0");
+    }
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> offload_percents() const {
+    if (options_.offload_bytes_per_second == 0) return {0};
+    return listed_or<std::int64_t>(options_.offload_percent, {0, 25, 50, 75, 100});
   }
 
   [[nodiscard]] std::int64_t units_of(batch_choice const& batch) const {
@@ -245,6 +276,7 @@ class configuration_space {
     auto const choices =
         listed_or(options_.recompute,
                   {recompute_choice::none, recompute_choice::selective, recompute_choice::full});
+    auto const percents = offload_percents();
     for (std::size_t b = 0; b != batches.size(); ++b) {
       batch_choice const& batch = batches[b];
       if (batch.is_exact && batch.micro_batches % degrees.data != 0) continue;
@@ -252,12 +284,15 @@ class configuration_space {
       for (sharded_state const sharding : shardings) {
         degrees.sharding = sharding;
         for (recompute_choice const choice : choices) {
-          result.push_back(
-              {.degrees = degrees,
-               .batch = b,
-               .micro_batches = (batch.micro_batches + degrees.data - 1) / degrees.data,
-               .recomputed = choice,
-               .layout = layout});
+          for (std::int64_t const percent : percents) {
+            result.push_back(
+                {.degrees = degrees,
+                 .batch = b,
+                 .micro_batches = (batch.micro_batches + degrees.data - 1) / degrees.data,
+                 .recomputed = choice,
+                 .offload_percent = percent,
+                 .layout = layout});
+          }
         }
       }
     }
