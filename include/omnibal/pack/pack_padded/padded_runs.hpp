@@ -10,6 +10,7 @@
 #include <omnibal/pack/detail/padded_count.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -67,8 +68,9 @@ class padded_runs {
   static constexpr std::size_t kinds = Layout::amounts_type::size();
   using amount_type = typename Layout::amounts_type::value_type;
   /// The size of a sample: its amount, or its largest share of the capacity if there are several
-  /// resources.
-  using size_type = std::conditional_t<kinds == 1, amount_type, double>;
+  /// resources. Shares are multiples of 2^-53, so that a compiler cannot round their sums and
+  /// products in different ways.
+  using size_type = std::conditional_t<kinds == 1, amount_type, std::int64_t>;
   /// Count times size, summed over groups.
   using cost_type = std::conditional_t<std::integral<size_type>, int128, double>;
 
@@ -118,7 +120,7 @@ class padded_runs {
       for (std::size_t r = 0; r != kinds; ++r) {
         share = std::max(share, static_cast<double>(amounts[r]) / static_cast<double>(capacity[r]));
       }
-      return share;
+      return static_cast<std::int64_t>(std::ldexp(share, 53));
     }
   }
 

@@ -7,6 +7,7 @@
 #include <omnibal/partition/detail/stage_costs.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -74,7 +75,8 @@ class interleaved_step {
     if (exact_ == 0) return 0;
     double const whole = run(costs, exact_);
     if (repeated_ == 0) return whole;
-    return whole + repeated_ * (whole - run(costs, exact_ - 1));
+    // One rounding with every compiler, whether or not it fuses products and sums.
+    return std::fma(repeated_, whole - run(costs, exact_ - 1), whole);
   }
 
  private:
