@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Padded batches under a budget of tokens, beside the loops of trainers: samples in ascending
-/// order of length, and random samples of 30 buckets of similar length.
+/// order of length, and random samples of 30 buckets of similar length. Padded batches of a stream,
+/// beside the fewest of all samples at once.
 
 #include "compare.hpp"
 #include "samples.hpp"
 
+#include <omnibal/pack/online_padded_packer.hpp>
 #include <omnibal/pack/pack_padded.hpp>
+#include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -121,6 +125,59 @@ void pack_padded(benchmark::State& state, bench::workload const& work) {
   state.counters["bucket_batches"] = buckets.batches / own.batches;
   state.counters["bucket_padded"] = buckets.tokens / tokens;
 }
+
+/// The number of batches of a stream that is flushed at its end.
+template <std::size_t R, class Demand>
+std::size_t batches_of_stream(std::vector<bench::sample> const& samples, Demand const& demand,
+                              omnibal::resources<R> const& capacity, std::uint64_t buffer) {
+  omnibal::online_padded_packer packer(capacity, {.buffer = buffer});
+  std::size_t batches = 0;
+  std::uint64_t id = 0;
+  for (auto const& sample : samples) {
+    if (packer.push(id++, demand(sample))) ++batches;
+  }
+  while (packer.flush()) ++batches;
+  return batches;
+}
+
+/// Counters: by how many percent the batches of a stream exceed the fewest batches, by buffer.
+template <std::size_t R, class Demand>
+void count_stream(benchmark::State& state, std::vector<bench::sample> const& samples,
+                  Demand const& demand, omnibal::resources<R> const& capacity) {
+  auto const fewest =
+      static_cast<double>(omnibal::pack_padded(samples, demand, capacity).groups.size());
+  for (auto _ : state) {
+    for (std::uint64_t const buffer : {256U, 1024U, 4096U}) {
+      auto const batches =
+          static_cast<double>(batches_of_stream<R>(samples, demand, capacity, buffer));
+      state.counters["percent_" + std::to_string(buffer)] = 100 * (batches / fewest - 1);
+    }
+  }
+}
+
+void online_padded(benchmark::State& state, bench::workload const& work) {
+  auto const samples = work.make(bench::size_of(state));
+  auto const tokens = [](bench::sample const& one) { return omnibal::resources<1>{one.tokens}; };
+  count_stream<1>(state, samples, tokens, omnibal::resources<1>{2 * work.capacity()[1]});
+}
+
+void online_padded_images_and_tokens(benchmark::State& state, bench::workload const& work) {
+  auto const samples = work.make(bench::size_of(state));
+  omnibal::resources<2> const capacity{2 * work.capacity()[0], 2 * work.capacity()[1]};
+  count_stream<2>(state, samples, bench::images_and_tokens, capacity);
+}
+
+void one_stream(benchmark::internal::Benchmark* made) {
+  made->ArgName("n")->Arg(100'000)->Iterations(1)->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK_CAPTURE(online_padded, mix_9_4096, bench::mix_9_4096)->Apply(one_stream);
+BENCHMARK_CAPTURE(online_padded, real_18_6016, bench::real_18_6016)->Apply(one_stream);
+BENCHMARK_CAPTURE(online_padded, long_131072, bench::long_131072)->Apply(one_stream);
+BENCHMARK_CAPTURE(online_padded_images_and_tokens, mix_9_4096, bench::mix_9_4096)
+    ->Apply(one_stream);
+BENCHMARK_CAPTURE(online_padded_images_and_tokens, real_18_6016, bench::real_18_6016)
+    ->Apply(one_stream);
 
 BENCHMARK_CAPTURE(pack_padded, mix_9_4096, bench::mix_9_4096)->Apply(bench::sizes);
 BENCHMARK_CAPTURE(pack_padded, real_18_6016, bench::real_18_6016)->Apply(bench::sizes);
