@@ -10,6 +10,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/rebalance.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -203,6 +204,49 @@ TEST_CASE("rebalance leaves a node alone whose ranks can even their loads") {
   auto const evened = rebalance(uneven, ones, ones, {.max_overload = 0.0, .ranks_per_node = 2});
   for (std::size_t rank = 0; rank != 4; ++rank) CHECK(evened[rank].size() == 2);
   CHECK(test::moved_bytes(uneven, evened, bytes_type(8, 1)) == 3);
+}
+
+TEST_CASE("rebalance moves nothing unless the largest load falls") {
+  omnibal::rng::engine random(7);
+  auto const below = [&random](std::uint64_t count) {
+    return static_cast<std::int64_t>(omnibal::rng::below(random, count));
+  };
+  std::size_t moved = 0;
+  for (int run = 0; run != 20'000; ++run) {
+    auto const samples = static_cast<std::size_t>(below(13));
+    auto const ranks = static_cast<std::size_t>(1 + below(5));
+    bool const has_speeds = below(2) == 0;
+    std::vector<std::int64_t> costs(samples);
+    for (auto& cost : costs) cost = below(3) == 0 ? 1 + below(8) : 1 + below(1'000'000);
+    std::vector<std::size_t> at(samples);
+    for (auto& rank : at) rank = static_cast<std::size_t>(below(ranks));
+    std::vector<double> speeds(ranks, 1.0);
+    if (has_speeds) {
+      for (auto& speed : speeds) speed = static_cast<double>(1 + below(8)) / 4;
+    }
+    omnibal::rebalance_options options{.max_overload = 0.001 * static_cast<double>(below(200)),
+                                       .speeds = speeds};
+    if (below(3) == 0) options.counts = omnibal::rank_counts::kept;
+    if (below(3) == 0) options.ranks_per_node = 1 + static_cast<std::size_t>(below(3));
+    if (below(3) == 0) options.max_moved_bytes = below(6);
+    auto const home = home_of(samples, ranks, [&](std::size_t i) { return at[i]; });
+    bytes_type const bytes(samples, 1);
+    auto const time_of = [&](omnibal::groups_argument parts) {
+      double largest = 0;
+      for (std::size_t rank = 0; rank != parts.size(); ++rank) {
+        std::int64_t load = 0;
+        for (std::uint32_t const i : parts[rank]) load += costs[i];
+        largest = std::max(largest, static_cast<double>(load) / speeds[rank]);
+      }
+      return largest;
+    };
+    grouping const parts = rebalance(home, costs, bytes, options);
+    INFO("run " << run);
+    if (parts == home) continue;
+    ++moved;
+    CHECK(time_of(parts) < time_of(home));
+  }
+  CHECK(moved > 5000);
 }
 
 TEST_CASE("rebalance moves what is cheap to move") {

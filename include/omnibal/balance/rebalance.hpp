@@ -77,7 +77,8 @@ struct rebalance_fn {
   /// exchanges that lower the load most per byte go first. Finally, samples that fit at home
   /// return. If the limit is still not reached and `lpt` is more even, the function uses the parts
   /// of `lpt`. It assigns these parts to ranks such that few bytes leave a node and, among such
-  /// assignments, few leave a rank.
+  /// assignments, few leave a rank. Samples move only if the largest load falls, except for moves
+  /// that a rule for counts requires.
   ///
   /// With rules for the counts, samples first move from ranks with too many samples to ranks with
   /// too few. The lower bound then also includes the smallest samples that must share a rank with

@@ -95,7 +95,10 @@ class migration {
     state.start_at_home();
     if (home.empty()) return;
     part_time const limit = with_overload(lower_bound(), rules.max_overload);
-    if (!settle(limit)) choose_fallback(limit);
+    if (!settle(limit)) {
+      choose_fallback(limit);
+      undo_useless(limit);
+    }
     if (state.moved_bytes() > rules.max_moved_bytes) spend(rules.max_moved_bytes, limit);
   }
 
@@ -269,6 +272,22 @@ class migration {
     if (!settle(next) || state.moved_bytes() > moved) state.rank_of.swap(kept_);
   }
 
+  /// Returns to the samples at home, except for moves that the counts require, unless the moves
+  /// lowered the largest load over speed.
+  void undo_useless(part_time limit) {
+    state.sum_loads();
+    part_time const reached = largest_time();
+    kept_.swap(state.rank_of);
+    start_again(limit);
+    if (reached < largest_time()) state.rank_of.swap(kept_);
+  }
+
+  /// Starts with the samples at home and the moves that the counts require.
+  void start_again(part_time limit) {
+    state.start_at_home();
+    if (state.counts.is_limited()) required_.run(state, use(limit));
+  }
+
   /// Exchanges samples as `refine_parts` does, until no load is above the limit or no exchange
   /// lowers the largest load.
   void refine(part_time limit) {
@@ -294,8 +313,7 @@ class migration {
   /// best parts that move at most `max_bytes`. If no limit gives such parts, keeps only the moves
   /// that the counts require.
   void spend(std::int64_t max_bytes, part_time limit) {
-    state.start_at_home();
-    if (state.counts.is_limited()) required_.run(state, use(limit));
+    start_again(limit);
     kept_ = state.rank_of;
     part_time least = largest_time();
     // The bisected limits are loads of the fastest rank.
