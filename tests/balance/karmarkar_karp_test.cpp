@@ -111,6 +111,15 @@ std::vector<std::pair<std::int64_t, std::int64_t>> by_speed(
   return result;
 }
 
+omnibal::detail::part_time largest_time(std::vector<std::int64_t> const& loads,
+                                        std::vector<std::int64_t> const& speeds) {
+  omnibal::detail::part_time largest;
+  for (std::size_t p = 0; p != loads.size(); ++p) {
+    largest = std::max(largest, omnibal::detail::part_time{loads[p], speeds[p]});
+  }
+  return largest;
+}
+
 std::vector<std::int64_t> loads_by_part(grouping const& result,
                                         std::vector<std::int64_t> const& costs) {
   std::vector<std::int64_t> loads(result.size(), 0);
@@ -163,10 +172,12 @@ TEST_CASE("karmarkar_karp is better than the greedy order for few parts") {
   CHECK(2 * largest - test::sum_of_costs(costs)[0] < 1000);
 }
 
-// The starts must be one tuple of the method, and each must keep its part.
-TEST_CASE("karmarkar_karp with speeds is the textbook's method from the starts of slower parts") {
+// The starts must be one tuple of the method, and each must keep its part. The parts of lpt must
+// take their place if they are more even.
+TEST_CASE("karmarkar_karp with speeds is the textbook's method or lpt, whichever is more even") {
   test::random_amounts random(9);
   std::size_t unequal = 0;
+  std::size_t placed_by_lpt = 0;
   for (std::size_t const count : {0u, 1u, 3u, 8u, 20u, 100u, 300u}) {
     for (std::size_t const parts : {2u, 3u, 7u, 16u, 50u, 120u}) {
       for (bool const has_tail : {false, true}) {
@@ -186,8 +197,13 @@ TEST_CASE("karmarkar_karp with speeds is the textbook's method from the starts o
           REQUIRE(test::is_ascending(result));
           if (std::equal(speeds.begin() + 1, speeds.end(), speeds.begin())) continue;
           ++unequal;
+          auto const textbook = textbook_loads(costs, speeds);
+          auto const placed =
+              loads_by_part(omnibal::lpt(costs, parts, std::identity{}, {.speeds = given}), costs);
+          bool const is_placed = largest_time(placed, speeds) < largest_time(textbook, speeds);
+          placed_by_lpt += is_placed ? 1 : 0;
           CHECK(by_speed(loads_by_part(result, costs), speeds) ==
-                by_speed(textbook_loads(costs, speeds), speeds));
+                by_speed(is_placed ? placed : textbook, speeds));
           // The parts of equal speed have ascending first samples, empty parts last.
           for (std::size_t p = 0; p != parts; ++p) {
             for (std::size_t q = p + 1; q != parts; ++q) {
@@ -201,6 +217,8 @@ TEST_CASE("karmarkar_karp with speeds is the textbook's method from the starts o
     }
   }
   CHECK(unequal > 200);
+  CHECK(placed_by_lpt > 20);
+  CHECK(placed_by_lpt < unequal / 2);
 }
 
 // Speeds that do not differ must change nothing, and a start must not overflow.

@@ -395,6 +395,11 @@ std::string timed_heuristic_fault(speed_problem<Weight> const& given) {
       omnibal::karmarkar_karp(costs.costs, costs.parts, std::identity{}, {.speeds = given.speeds});
   found = test::parts_fault(differenced, costs.count(), costs.parts);
   if (!found.empty()) return "karmarkar_karp with speeds: " + found;
+  auto const placed = given.sets_of(
+      omnibal::lpt(costs.costs, costs.parts, std::identity{}, {.speeds = given.speeds}));
+  if (given.largest_time(given.sets_of(differenced)) > given.largest_time(placed) + given.slack()) {
+    return "karmarkar_karp with speeds: less even than lpt";
+  }
   bool const is_below = given.largest_time(sets) < best - given.slack() ||
                         given.largest_time(given.sets_of(differenced)) < best - given.slack();
   return is_below ? "the oracle is wrong" : "";

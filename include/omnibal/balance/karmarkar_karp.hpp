@@ -5,6 +5,8 @@
 /// The largest differencing method.
 
 #include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/part_times.hpp>
+#include <omnibal/balance/detail/timed_loads.hpp>
 #include <omnibal/balance/karmarkar_karp/differencing.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -98,7 +100,8 @@ void difference_at_speeds(integer_costs<1> const& costs, std::span<std::uint32_t
 }
 
 /// Returns the part of each sample by the largest differencing method. Samples with zero cost go to
-/// the part with the fewest samples.
+/// the part with the fewest samples. With different speeds, `lpt` places all samples if its parts
+/// are more even.
 [[nodiscard]] inline std::vector<std::uint32_t> difference_largest(integer_costs<1> const& costs,
                                                                    part_speeds const& speeds) {
   std::size_t const parts = speeds.size();
@@ -118,6 +121,13 @@ void difference_at_speeds(integer_costs<1> const& costs, std::span<std::uint32_t
     difference_at_speeds(costs, samples, speeds, assign);
   }
   place_zero_cost(std::span(order).subspan(costly), room, part_of);
+  if (!speeds.are_equal()) {
+    auto placed = place_longest_first(costs, count_limits(parts), speeds);
+    auto const time_of = [&](std::vector<std::uint32_t> const& given) {
+      return largest_time(costs, std::span(given), speeds);
+    };
+    if (time_of(placed) < time_of(part_of)) part_of.swap(placed);
+  }
   number_by_least_sample(part_of, speeds);
   return part_of;
 }
@@ -145,9 +155,10 @@ struct karmarkar_karp_fn {
   ///
   /// With `options.speeds`, a first tuple contains an extra load for each slower part: the load
   /// that the part lacks compared with the fastest part if all times are equal. If the loads with
-  /// the extra loads are equal, the loads without them are in proportion to the speeds. The parts
-  /// of equal speed are numbered by their smallest sample index. Speeds are rounded as in `lpt`.
-  /// With samples of similar cost, `lpt` is often better.
+  /// the extra loads are equal, the loads without them are in proportion to the speeds. With few
+  /// samples or samples of similar cost, the parts of `lpt` may be more even; the function then
+  /// uses these. The parts of equal speed are numbered by their smallest sample index. Speeds are
+  /// rounded as in `lpt`.
   ///
   /// Empty parts cost neither time nor memory in a tuple. Complexity: n (log n)^2 for n samples at
   /// most, n log(parts) on most data. Memory: at most 136 bytes per sample and 32 bytes per part;
