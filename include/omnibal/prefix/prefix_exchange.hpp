@@ -37,8 +37,8 @@ struct prefix_exchange_fn {
   /// receives the node from the rank of the lowest sequence whose path contains the node.
   /// `exchange_samples` moves the tokens.
   ///
-  /// A sequence may be in no cell, if it is oversized. Complexity: linear in the number of copies
-  /// of nodes, and in the lengths of the paths in nodes. Memory: 40 bytes for each copy of a node.
+  /// A sequence may be in no cell, if it is oversized. Complexity: k log k for k copies of
+  /// nodes, and log(ranks) for each node of the forest. Memory: 40 bytes for each copy of a node.
   /// Determinism: portable. Errors: `std::invalid_argument` if offsets do not ascend from zero to
   /// the number of sequences, or if the number of cells is not a multiple of the ranks. It is also
   /// thrown if a cell has an index that is not a sequence, or if `token_bytes` is negative. Further
@@ -99,21 +99,24 @@ struct prefix_exchange_fn {
     std::vector<std::vector<node_copy>> sent(ranks);
     std::vector<std::uint32_t> home_mark(forest.size(), prefix_forest::no_parent);
     std::vector<std::uint32_t> needed_mark(forest.size(), prefix_forest::no_parent);
+    std::vector<std::uint32_t> needed;
     for (std::uint32_t to = 0; to != ranks; ++to) {
       for (std::uint32_t i = home_offsets[to]; i != home_offsets[to + 1]; ++i) {
-        mark(forest, home_mark, to, i);
+        mark(forest, i, to, home_mark, [](std::uint32_t) {});
       }
+      needed.clear();
       for (std::size_t cell = to; cell < cells.size(); cell += ranks) {
         for (std::uint32_t const i : cells[cell]) {
           if (i >= forest.sequence_count()) {
             detail::throw_invalid(name, "cell ", cell, " has sequence ", i, ", but there are ",
                                   forest.sequence_count());
           }
-          mark(forest, needed_mark, to, i);
+          mark(forest, i, to, needed_mark, [&](std::uint32_t v) { needed.push_back(v); });
         }
       }
-      for (std::uint32_t v = 0; v != forest.size(); ++v) {
-        if (needed_mark[v] == to) sent[home_mark[v] == to ? to : lowest[v]].push_back({v, to});
+      std::sort(needed.begin(), needed.end());
+      for (std::uint32_t const v : needed) {
+        sent[home_mark[v] == to ? to : lowest[v]].push_back({v, to});
       }
     }
     return sent;
@@ -122,12 +125,11 @@ struct prefix_exchange_fn {
   /// Returns the rank of the lowest sequence of each node before the exchange.
   [[nodiscard]] static std::vector<std::uint32_t> lowest_ranks(
       prefix_forest const& forest, std::span<std::uint32_t const> home_offsets) {
-    std::vector<std::uint32_t> result(forest.size());
-    for (std::uint32_t r = 0; r + 1 != home_offsets.size(); ++r) {
-      for (std::uint32_t v = 0; v != forest.size(); ++v) {
-        std::uint32_t const first = forest.first_sequences()[v];
-        if (first >= home_offsets[r] && first < home_offsets[r + 1]) result[v] = r;
-      }
+    std::vector<std::uint32_t> result;
+    result.reserve(forest.size());
+    for (std::uint32_t const first : forest.first_sequences()) {
+      auto const next = std::upper_bound(home_offsets.begin(), home_offsets.end(), first);
+      result.push_back(static_cast<std::uint32_t>(next - home_offsets.begin() - 1));
     }
     return result;
   }
@@ -153,12 +155,14 @@ struct prefix_exchange_fn {
   }
 
   /// Marks the nodes of the path of a sequence for a rank, from the end of the sequence up to the
-  /// first node that is already marked.
-  static void mark(prefix_forest const& forest, std::vector<std::uint32_t>& marks,
-                   std::uint32_t rank, std::uint32_t sequence) {
+  /// first node that is already marked. Calls `visit` for each of them.
+  template <class Visit>
+  static void mark(prefix_forest const& forest, std::uint32_t sequence, std::uint32_t rank,
+                   std::vector<std::uint32_t>& marks, Visit const& visit) {
     std::uint32_t v = forest.ends()[sequence];
     while (v != prefix_forest::no_parent && marks[v] != rank) {
       marks[v] = rank;
+      visit(v);
       v = forest.parents()[v];
     }
   }
