@@ -90,17 +90,21 @@ class sorted_items {
       last = first + first_of_[value];
       first += first_of_[value + 1];
     }
-    piece_item const* const found = std::lower_bound(
-        first, last, limit,
-        [](piece_item const& one, std::uint64_t most) { return one.weight > most; });
-    return available(static_cast<std::uint32_t>(found - items_.data()), skipped);
+    // A binary search without branches on weights, because a processor cannot predict them.
+    auto count = static_cast<std::size_t>(last - first);
+    while (count != 0) {
+      std::size_t const half = (count + 1) / 2;
+      first += first[half - 1].weight > limit ? half : 0;
+      count -= half;
+    }
+    return available(static_cast<std::uint32_t>(first - items_.data()), skipped);
   }
 
  private:
   /// The smallest number of items for which a radix sort is used.
   static constexpr std::size_t min_radix_sorted = 512;
   /// The smallest number of items for which an index of their weights is built.
-  static constexpr std::size_t min_indexed = 16;
+  static constexpr std::size_t min_indexed = 64;
 
   static void sort(std::span<piece_item> items) {
     if (items.size() < min_radix_sorted) {
@@ -273,6 +277,8 @@ class bin_filler {
     std::uint32_t best_second = 0;
     std::uint32_t first = items_.largest_within(limit, open.last);
     for (int tries = 0; tries != max_pairs && first != items_.size() && best < enough; ++tries) {
+      // The second item is not larger than the first item.
+      if (items_[first].weight <= best / 2) break;
       std::uint32_t const after = items_.available(first + 1, open.last);
       std::uint64_t const rest = limit - items_[first].weight;
       std::uint32_t second = items_.largest_within(rest, open.last);
@@ -301,7 +307,7 @@ class bin_filler {
         std::clamp<std::size_t>(split_tries / items_.size(), min_split_tries, max_split_tries);
     for (std::size_t tries = 0; tries != most && i != items_.size(); ++tries) {
       std::uint64_t const gain =
-          items_[i].has_children ? pieces.gain_of(pieces.part_within(items_[i].piece, room)) : 0;
+          items_[i].has_children ? pieces.gain_above(best_gain, items_[i].piece, room) : 0;
       if (gain > best_gain) {
         best_gain = gain;
         best = i;

@@ -71,6 +71,10 @@ struct path_ends {
   path_ends result;
   std::vector<std::uint32_t> end_at(forest.size(), none);
   for (std::uint32_t const node : forest.ends()) end_at[node] = 0;
+  std::size_t const most = std::min(forest.size(), forest.sequence_count());
+  result.nodes.reserve(most);
+  result.depths.reserve(most);
+  result.shared.reserve(most);
   std::uint32_t before = none;
   for (std::uint32_t v = 0; v != forest.size(); ++v) {
     if (end_at[v] == none) continue;

@@ -58,7 +58,7 @@ class prefix_pieces {
 
   /// Adds a piece and returns its number.
   std::uint32_t add(prefix_piece const& piece) {
-    pieces_.push_back(piece);
+    pieces_.emplace_back() = piece;
     return static_cast<std::uint32_t>(pieces_.size() - 1);
   }
 
@@ -84,6 +84,15 @@ class prefix_pieces {
     auto const cost =
         saturate_cast<std::uint64_t>(static_cast<uint128>(part.copied) * split_ratio_ / ratio_unit);
     return part.weight > cost ? part.weight - cost : 0;
+  }
+
+  /// Returns the gain of the split by `part_within` if it exceeds `least`, otherwise at most
+  /// `least`.
+  [[nodiscard]] std::uint64_t gain_above(std::uint64_t least, std::uint32_t piece,
+                                         std::uint64_t room) {
+    // Each part fits the room, and copies the tokens of the node.
+    if (gain_of({room, pieces_[piece].own}) <= least) return 0;
+    return gain_of(part_within(piece, room));
   }
 
   /// Cuts off the part that `part_within` returns as a separate piece, and returns the number of
