@@ -134,6 +134,18 @@ TEST_CASE("degrees of one cost what a single device costs") {
   CHECK(found.total() == found.seconds.total());
 }
 
+// Each token goes to 1 + 7 / 8 devices on average instead of two.
+TEST_CASE("tokens go to a device once") {
+  training_step step = small_step();
+  step.degrees = {.data = 8, .expert = 8, .expert_tensor = 1};
+  machine on = eager_machine();
+  on.hop_seconds = 0;
+  double const bytes = 2.0 * 2 * 2048 * 2 * 1024;
+  double const way = bytes * 7 / 8 * 15 / 16 / on.exchange_bytes_per_second;
+  // 16 layers, eight micro-batches, and two ways in both passes.
+  CHECK(predict_step(sparse_model(), step, on).seconds.expert == Approx(16 * 8 * 4 * way));
+}
+
 // Each constant must have an effect in its direction, or it could not be fitted.
 TEST_CASE("a faster machine is never slower") {
   training_step step = small_step();
@@ -379,6 +391,10 @@ TEST_CASE("collectives use the links of their group") {
   CHECK(time(on, {.kind = kind::exchange, .bytes = 1e9, .ranks = 16}) ==
         Approx(1e9 * 7 / 16 / on.exchange_bytes_per_second +
                1e9 * 8 / 16 / on.network_bytes_per_second));
+  // Two copies reach 1 + 15 / 16 ranks and 1 + 1 / 2 nodes.
+  CHECK(time(on, {.kind = kind::exchange, .bytes = 1e9, .ranks = 16, .copies = 2}) ==
+        Approx(1e9 * 7 / 16 * 31 / 32 / on.exchange_bytes_per_second +
+               1e9 * 8 / 16 * 3 / 4 / on.network_bytes_per_second));
   CHECK(time(on, {.kind = kind::ring, .bytes = 1e9, .ranks = 4}) ==
         Approx(3e9 / on.node_bytes_per_second));
   CHECK(time(on, {.kind = kind::transfer, .bytes = 1e9, .ranks = 2, .stride = 8}) ==

@@ -52,7 +52,7 @@ class Machines(unittest.TestCase):
                 self.assertEqual(getattr(found, member), float(value), (name, member))
         gb300 = omnibal.Machine.named("gb300")
         self.assertEqual(gb300, omnibal.Machine.named("gb200").replace(
-            fp8_gain=3.3, exchange_bytes_per_second=1020e9))
+            fp8_gain=3.3, exchange_bytes_per_second=890e9))
         self.assertEqual((gb300.devices_per_node, omnibal.Machine.named("b300").devices_per_node),
                          (72, 8))
 

@@ -189,6 +189,10 @@ inline omnibal::training_step step_of(table_row const& row) {
                   .pipeline = positive("pp")};
   if (row.whole("experts") != 0) {
     step.degrees.expert = positive("ep");
+    // A dash in the tables of Automodel: `ep_size` is the number of devices.
+    if (source == "automodel" && row.text("notes").find("EP ") != std::string::npos) {
+      step.degrees.expert = row.whole("gpus");
+    }
     // Grok keeps the tensor degree within its experts.
     step.degrees.expert_tensor = row.starts("model", "grok") ? 4 : 1;
   }

@@ -150,14 +150,18 @@ struct collective {
   std::int64_t stride = 1;
   /// The number of calls that share the bytes.
   double calls = 1;
+  /// The number of random receivers of each number in an exchange: the active experts of a token.
+  double copies = 1;
 };
 
 /// A functor that returns the seconds of collectives. Devices of a node have consecutive numbers. A
 /// group within a node communicates at the rate of the node. A group over several nodes uses the
 /// network links of all of its devices in a node. A call takes `hop_seconds` for each step of its
-/// ring; an all-reduce uses a tree if the tree has fewer steps.
+/// ring; an all-reduce uses a tree if the tree has fewer steps. An exchange sends the copies of a
+/// number that have the same receiver once, and the copies for the same node once between nodes.
 ///
-/// Complexity: constant. Allocates nothing. Determinism: portable.
+/// Complexity: constant; linear in `copies` for an exchange. Allocates nothing. Determinism:
+/// portable.
 struct collective_time {
   [[nodiscard]] constexpr double operator()(machine const& on, collective const& given) const {
     if (given.ranks <= 1) return 0;
@@ -178,12 +182,26 @@ struct collective_time {
       case collective_kind::exchange: break;
     }
     double const inside = static_cast<double>(members(on, given));
-    return given.bytes * (inside - 1) / ranks / on.exchange_bytes_per_second +
-           given.bytes * (ranks - inside) / ranks / on.network_bytes_per_second +
+    double const to_ranks = given.bytes * different(ranks, given.copies) / given.copies;
+    double const to_nodes = given.bytes * different(ranks / inside, given.copies) / given.copies;
+    return to_ranks * (inside - 1) / ranks / on.exchange_bytes_per_second +
+           to_nodes * (ranks - inside) / ranks / on.network_bytes_per_second +
            given.calls * on.hop_seconds * 2;
   }
 
  private:
+  /// Returns the expected number of different receivers of `copies` copies. A copy has a new
+  /// receiver if all copies before it have others.
+  [[nodiscard]] static constexpr double different(double receivers, double copies) {
+    double sum = 0;
+    double is_new = 1;
+    for (double i = 0; i < copies; ++i) {
+      sum += is_new;
+      is_new *= 1 - 1 / receivers;
+    }
+    return sum;
+  }
+
   /// Returns the number of ranks of the group in one node.
   [[nodiscard]] static constexpr std::int64_t members(machine const& on, collective const& given) {
     return std::clamp<std::int64_t>(on.devices_per_node / given.stride, 1, given.ranks);

@@ -165,7 +165,7 @@ inline constexpr machine h100{
     .attention_flops_per_second = 400e12,
     .node_bytes_per_second = 350e9,
     .network_bytes_per_second = 40e9,
-    .exchange_bytes_per_second = 49e9,
+    .exchange_bytes_per_second = 37e9,
     .hop_seconds = 10e-6,
     .launch_seconds = 0.5e-3,
 };
@@ -181,7 +181,7 @@ inline constexpr machine b200{
     .attention_flops_per_second = 900e12,
     .node_bytes_per_second = 280e9,
     .network_bytes_per_second = 40e9,
-    .exchange_bytes_per_second = 224e9,
+    .exchange_bytes_per_second = 146e9,
     .hop_seconds = 10e-6,
     .launch_seconds = 0.1e-3,
 };
@@ -196,7 +196,7 @@ inline constexpr machine gb200{
     .attention_flops_per_second = 900e12,
     .node_bytes_per_second = 700e9,
     .network_bytes_per_second = 40e9,
-    .exchange_bytes_per_second = 590e9,
+    .exchange_bytes_per_second = 531e9,
     .hop_seconds = 10e-6,
     .launch_seconds = 0.1e-3,
     .devices_per_node = 72,
@@ -207,7 +207,7 @@ inline constexpr machine gb200{
 inline constexpr machine gb300 = [] {
   machine result = gb200;
   result.fp8_gain = 3.3;
-  result.exchange_bytes_per_second = 1020e9;
+  result.exchange_bytes_per_second = 890e9;
   return result;
 }();
 
@@ -217,7 +217,7 @@ inline constexpr machine b300 = [] {
   machine result = gb300;
   result.devices_per_node = 8;
   result.node_bytes_per_second = b200.node_bytes_per_second;
-  result.exchange_bytes_per_second = 404e9;
+  result.exchange_bytes_per_second = 191e9;
   return result;
 }();
 

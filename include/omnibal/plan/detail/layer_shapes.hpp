@@ -27,6 +27,8 @@ struct layer_shapes {
   double hidden_bytes = 0;
   /// The bytes of the tokens that a rank sends to experts.
   double routed_bytes = 0;
+  /// The number of experts to which a token goes.
+  double routed_copies = 1;
   /// The parameters of routed experts on this rank.
   double expert_parameters = 0;
 };
@@ -111,6 +113,7 @@ inline void add_experts(transformer const& layer, double rows, parallel_degrees 
   shapes.expert_parameters =
       local * hidden * width * (layer.feed_forward == mlp_kind::gated ? 3 : 2);
   shapes.routed_bytes = rows / tensor * static_cast<double>(experts.active) * hidden;
+  shapes.routed_copies = static_cast<double>(experts.active);
   if (experts.shared == 0) return;
   auto const shared_width =
       static_cast<double>(experts.shared_mlp == 0 ? experts.mlp : experts.shared_mlp);

@@ -259,7 +259,8 @@ class unit_timer {
       double const way = pieces_.communicate(on_, {.kind = collective_kind::exchange,
                                                    .bytes = shapes.routed_bytes,
                                                    .ranks = degrees.expert,
-                                                   .stride = expert_tensor_of(degrees)});
+                                                   .stride = expert_tensor_of(degrees),
+                                                   .copies = shapes.routed_copies});
       unit.forward.expert = 2 * way;
       unit.backward.expert = 2 * way;
     }
