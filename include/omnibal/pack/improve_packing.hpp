@@ -315,16 +315,21 @@ class group_evener {
   void run(grouping& groups) {
     std::vector<std::uint32_t> const order = order_groups(groups);
     std::size_t const pairs = order.size() / 2;
-    std::vector<pass_part> parts(part_count(pairs, min_part, max_parts));
-    run_bodies(name, executor_, parts.size(), [&](std::size_t k) {
-      run_part(groups, order, pairs * k / parts.size(), pairs * (k + 1) / parts.size(), parts[k]);
+    parts_.resize(part_count(pairs, min_part, max_parts));
+    run_bodies(name, executor_, parts_.size(), [&](std::size_t k) {
+      run_part(groups, order, pairs * k / parts_.size(), pairs * (k + 1) / parts_.size(),
+               parts_[k]);
     });
-    bool const is_evener = std::any_of(parts.begin(), parts.end(),
+    bool const is_evener = std::any_of(parts_.begin(), parts_.end(),
                                        [](pass_part const& part) { return part.is_evener; });
     if (order.size() % 2 != 0) {
-      pair_evener<Layout>::append(parts.back().groups, groups[order[pairs]]);
+      pair_evener<Layout>::append(parts_.back().groups, groups[order[pairs]]);
     }
-    groups = joined(parts);
+    if (parts_.size() == 1) {
+      std::swap(groups, parts_.front().groups);
+    } else {
+      groups = joined();
+    }
     ++pass_;
     idle_passes_ = is_evener ? 0 : idle_passes_ + 1;
   }
@@ -354,6 +359,8 @@ class group_evener {
     for (std::size_t i = first; i != last; ++i) {
       items += groups[order[i]].size() + groups[order[order.size() - 1 - i]].size();
     }
+    part.groups.clear();
+    part.is_evener = false;
     part.groups.reserve(2 * (last - first) + 1, items);
     pair_evener<Layout> evener(input_, share_);
     for (std::size_t i = first; i != last; ++i) {
@@ -363,19 +370,19 @@ class group_evener {
     }
   }
 
-  [[nodiscard]] static grouping joined(std::vector<pass_part>& parts) {
-    if (parts.size() == 1) return std::move(parts.front().groups);
+  /// Returns the groups of all parts.
+  [[nodiscard]] grouping joined() const {
     std::vector<std::uint32_t> offsets{0};
     std::vector<std::uint32_t> items;
     std::size_t groups = 0;
     std::size_t count = 0;
-    for (pass_part const& part : parts) {
+    for (pass_part const& part : parts_) {
       groups += part.groups.size();
       count += part.groups.item_count();
     }
     offsets.reserve(groups + 1);
     items.reserve(count);
-    for (pass_part const& part : parts) {
+    for (pass_part const& part : parts_) {
       auto const before = static_cast<std::uint32_t>(items.size());
       for (std::uint32_t const end : part.groups.offsets().subspan(1)) {
         offsets.push_back(before + end);
@@ -408,6 +415,8 @@ class group_evener {
   measured<Layout> const& input_;
   Executor const& executor_;
   typename pair_evener<Layout>::share_type share_;
+  /// The parts of a pass, whose memory the next pass uses again.
+  std::vector<pass_part> parts_;
   std::size_t pass_ = 0;
   std::size_t idle_passes_ = 0;
 };
