@@ -116,6 +116,31 @@ class isf_rounds {
     pool_.swap(spare_);
   }
 
+  /// The groups that end in a block of samples.
+  struct group_ends {
+    static constexpr std::size_t max_samples = 1024;
+    /// The number of the groups, and the number of groups that end before each sample.
+    std::size_t count;
+    std::uint16_t before[max_samples];
+    /// The first sample after each group, and the room of the group.
+    std::uint32_t ends[max_samples];
+    room_type rooms[max_samples];
+  };
+
+  /// Cuts the samples of the pool from `begin` to before `end` into groups by next-fit. `room` is
+  /// the room of the open group.
+  static void cut(Layout const& layout, record_type const* pool, std::size_t begin, std::size_t end,
+                  room_type& room, group_ends& result) {
+    std::size_t closed = 0;
+    for (std::size_t i = begin; i != end; ++i) {
+      result.rooms[closed] = room;
+      result.ends[closed] = static_cast<std::uint32_t>(i);
+      closed += 1 - static_cast<std::size_t>(layout.take_or_renew(room, pool[i].demand));
+      result.before[i - begin] = static_cast<std::uint16_t>(closed);
+    }
+    result.count = closed;
+  }
+
   /// Packs the pool by next-fit. Appends the kept groups to the result and moves the records of the
   /// other groups to the front of the pool. Returns the number of these records.
   ///
@@ -124,11 +149,8 @@ class isf_rounds {
   /// groups are judged. Each sample is then written to the output and to the pool, and only one of
   /// the two positions advances.
   std::size_t regroup(groups_to_keep kept, packing_report& report) {
-    constexpr std::size_t block = 1024;
-    std::uint16_t ordinals[block];
-    std::uint32_t ends[block];
-    room_type rooms[block];
-    std::uint8_t is_kept[block];
+    group_ends closed;
+    std::uint8_t is_kept[group_ends::max_samples];
 
     // Copies remain in registers because no write through a pointer can change them.
     Layout const layout = layout_;
@@ -157,26 +179,20 @@ class isf_rounds {
     std::size_t open_begin = 0;
     room_type room = layout.empty_room();
     for (std::size_t begin = 0; begin != pool_size;) {
-      std::size_t const count = std::min(block, pool_size - begin);
-      std::size_t closed = 0;
-      for (std::size_t i = 0; i != count; ++i) {
-        rooms[closed] = room;
-        ends[closed] = static_cast<std::uint32_t>(begin + i);
-        closed += 1 - static_cast<std::size_t>(layout.take_or_renew(room, pool[begin + i].demand));
-        ordinals[i] = static_cast<std::uint16_t>(closed);
-      }
+      std::size_t const end = std::min(begin + group_ends::max_samples, pool_size);
+      cut(layout, pool, begin, end, room, closed);
       std::size_t group_begin = open_begin;
-      for (std::size_t k = 0; k != closed; ++k) {
-        is_kept[k] = judge(rooms[k], ends[k] - group_begin);
-        group_begin = ends[k];
+      for (std::size_t k = 0; k != closed.count; ++k) {
+        is_kept[k] = judge(closed.rooms[k], closed.ends[k] - group_begin);
+        group_begin = closed.ends[k];
       }
-      if (closed != 0) {
+      if (closed.count != 0) {
         for (std::size_t i = open_begin; i != begin; ++i) move(i, is_kept[0]);
-        for (std::size_t i = 0; begin + i != group_begin; ++i)
-          move(begin + i, is_kept[ordinals[i]]);
+        for (std::size_t i = begin; i != group_begin; ++i)
+          move(i, is_kept[closed.before[i - begin]]);
         open_begin = group_begin;
       }
-      begin += count;
+      begin = end;
     }
     std::size_t const keep_last = judge(room, pool_size - open_begin);
     for (std::size_t i = open_begin; i != pool_size; ++i) move(i, keep_last);
