@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -180,6 +181,60 @@ TEST_CASE("balance_under_capacity never exceeds the capacity of a part") {
 }
 
 // A sample may fit the largest amounts together, but no part.
+TEST_CASE("few samples get the best parts of different speed and capacity") {
+  test::random_amounts random(21);
+  std::size_t solved = 0;
+  for (std::size_t run = 0; run != 1500; ++run) {
+    auto const count = static_cast<std::size_t>(random.between(1, 7));
+    auto const parts = static_cast<std::size_t>(random.between(2, 4));
+    numbers costs(count);
+    numbers demands(count);
+    numbers capacities(parts);
+    numbers speeds(parts);
+    for (auto& cost : costs) cost = random.between(1, 1000);
+    for (auto& demand : demands) demand = random.between(1, 50);
+    for (auto& capacity : capacities) capacity = random.between(20, 120);
+    for (auto& speed : speeds) speed = random.between(1, 6);
+    // Times are multiplied by 60 to be whole numbers.
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    std::size_t ways = 1;
+    for (std::size_t i = 0; i != count; ++i) ways *= parts;
+    for (std::size_t way = 0; way != ways; ++way) {
+      numbers loads(parts);
+      numbers rooms = capacities;
+      for (std::size_t i = 0, left = way; i != count; ++i, left /= parts) {
+        loads[left % parts] += costs[i];
+        rooms[left % parts] -= demands[i];
+      }
+      if (*std::min_element(rooms.begin(), rooms.end()) < 0) continue;
+      std::int64_t longest = 0;
+      for (std::size_t p = 0; p != parts; ++p) {
+        longest = std::max(longest, 60 * loads[p] / speeds[p]);
+      }
+      least = std::min(least, longest);
+    }
+    std::vector<double> const given(speeds.begin(), speeds.end());
+    std::vector<std::size_t> indices(count);
+    std::iota(indices.begin(), indices.end(), std::size_t{0});
+    auto const result = balance_under_capacity(
+        indices, parts, [&](std::size_t i) { return costs[i]; },
+        [&](std::size_t i) { return demands[i]; }, capacities,
+        {.max_overload = 0.0, .speeds = given});
+    INFO("run " << run);
+    REQUIRE((result.status == solve_status::solved) ==
+            (least != std::numeric_limits<std::int64_t>::max()));
+    if (result.status != solve_status::solved) continue;
+    ++solved;
+    std::int64_t longest = 0;
+    for (std::size_t p = 0; p != parts; ++p) {
+      REQUIRE(load_of(result.parts[p], demands) <= capacities[p]);
+      longest = std::max(longest, 60 * load_of(result.parts[p], costs) / speeds[p]);
+    }
+    CHECK(longest == least);
+  }
+  CHECK(solved > 1000);
+}
+
 TEST_CASE("a sample that fits no part is named, or has a part of its own") {
   std::vector<sample> const samples{{1, {2, 2}}, {5, {8, 8}}, {1, {9, 1}}, {1, {1, 9}}};
   std::array<resources<2>, 3> const crossed{resources{10, 4}, resources{4, 10}, resources{5, 5}};

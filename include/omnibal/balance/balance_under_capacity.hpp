@@ -76,7 +76,8 @@ struct balance_under_capacity_options {
   /// all passes together then look at up to 2^17, 2^22 or 2^26 samples.
   std::optional<std::size_t> passes = {};
   /// The maximum number of placements in the exhaustive search, which runs if the packing has too
-  /// many groups and there are at most 64 samples: 20,000, 200,000 or 10,000,000, by effort.
+  /// many groups and there are at most 64 samples: 20,000, 200,000 or 10,000,000, by effort. The
+  /// limit also holds for the search for the smallest largest time of at most 16 samples.
   std::optional<std::uint64_t> nodes = {};
   /// The seed of the search; other seeds find other groups.
   std::uint64_t seed = 0;
@@ -107,6 +108,8 @@ struct balance_under_capacity_fn {
   /// With different capacities, a part that has room for a sample is found in the same way, but no
   /// packing replaces placements that fail: the samples then go to the parts by best fit, and at
   /// last by the exhaustive search. Equal capacities of a range give the result of one capacity.
+  /// With different speeds or capacities, at most 16 samples and integer demands, a branch and
+  /// bound then looks for the smallest largest time.
   ///
   /// With `options.speeds`, the function minimizes the largest cost of a part over its speed; the
   /// capacities of the parts stay the same. A sample goes to the part with room that finishes the

@@ -483,6 +483,9 @@ class capped_balancer {
       }
     }
     if (!best) best = evened(placed_in_groups(parts, go_on), parts, bound);
+    if constexpr (!is_equal && std::integral<weight_type>) {
+      if (best) search_times(with_overload(bound, effort_.max_overload), *best);
+    }
     return best;
   }
 
@@ -579,6 +582,44 @@ class capped_balancer {
 
  private:
   using weight_type = typename amounts_type::value_type;
+
+  /// Replaces the parts of few samples with different speeds or capacities by the parts with the
+  /// smallest largest time, unless the largest time is at most `goal`. The branch and bound ends at
+  /// the limit on nodes.
+  void search_times(time goal, std::vector<std::uint32_t>& best) const {
+    // The maximum number of samples.
+    constexpr std::size_t max_samples = 16;
+    constexpr std::size_t kinds = amounts_type::size();
+    using limited = resources<kinds + 1>;
+    if (input_.size() > max_samples) return;
+    auto const with_cost = [](amounts_type const& amounts, std::int64_t cost) {
+      limited result;
+      for (std::size_t r = 0; r != kinds; ++r) result[r] = static_cast<std::int64_t>(amounts[r]);
+      result[kinds] = cost;
+      return result;
+    };
+    auto const limits_below = [&](time largest) {
+      std::vector<limited> limits;
+      for (std::size_t part = 0; part != speeds_.size(); ++part) {
+        limits.push_back(with_cost(limits_[part], load_below(largest, speeds_[part])));
+      }
+      return part_limits<limited>(std::move(limits));
+    };
+    std::vector<limited> samples;
+    for (std::uint32_t const sample : order_) {
+      samples.push_back(with_cost(input_.amounts(sample), costs_[sample][0]));
+    }
+    std::uint64_t nodes = effort_.nodes;
+    time largest = largest_of(best, speeds_.size());
+    if (!(goal < largest)) return;
+    part_search<limited, part_limits<limited>> tried(std::move(samples), limits_below(largest),
+                                                     count_limits(speeds_.size()));
+    while (goal < largest && tried.run(nodes) == solve_status::solved) {
+      for (std::size_t i = 0; i != order_.size(); ++i) best[order_[i]] = tried.placed()[i];
+      largest = largest_of(best, speeds_.size());
+      if (goal < largest) tried.lower_limit(limits_below(largest));
+    }
+  }
 
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_cost(std::size_t parts) const {
     if constexpr (is_equal) {

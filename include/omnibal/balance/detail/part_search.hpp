@@ -22,6 +22,12 @@
 
 namespace omnibal::inline v0::detail {
 
+/// Returns the largest load of a part with this speed whose time is below `time`. Precondition:
+/// `time` is above zero.
+[[nodiscard]] inline std::int64_t load_below(part_time const& time, std::int64_t speed) {
+  return saturate_cast<std::int64_t>(ceiled_quotient(int128{time.load} * speed, time.speed) - 1);
+}
+
 /// The limits of parts with different speeds; parts of equal speed are interchangeable.
 template <class Amounts>
 class timed_limits {
@@ -33,8 +39,7 @@ class timed_limits {
   /// zero.
   void set_below(part_time const& time) {
     for (std::size_t part = 0; part != limits_.size(); ++part) {
-      int128 const above = ceiled_quotient(int128{time.load} * speeds_[part], time.speed);
-      for (auto& amount : limits_[part].amounts) amount = saturate_cast<std::int64_t>(above - 1);
+      for (auto& amount : limits_[part].amounts) amount = load_below(time, speeds_[part]);
     }
   }
 
